@@ -1,0 +1,1 @@
+"""What the code means to JAX: names, Apis, sites, calls, which arguments Python must know."""

@@ -1,0 +1,158 @@
+"""What a rule is written against: Rule, Finding, Fix, Safety, Example.
+
+A rule is a class with a code and a name that looks at one module of a project and yields findings;
+a finding names a place and has at most one fix; a fix is a list of edits, possibly in several
+files, applied whole or not at all. A package offers rules through the entry point group
+`remat_migrate.rules`: the entry point names a module with a list `RULES` of rule classes, or one
+rule class.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from .source import Edit, SourceFile, Span
+
+if TYPE_CHECKING:
+    from .model import Module, Project
+
+Severity = Literal["error", "warning", "note"]
+Confidence = Literal["high", "medium", "low"]
+
+
+class Safety(enum.StrEnum):
+    """How far a fix may be trusted.
+
+    SAFE: same values and gradients, comments kept, nothing renamed. UNSAFE: values the same, but
+    memory, time or names may change; needs `--unsafe-fixes`. MANUAL: shown, never applied.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a finding: "called here", "Python needs this value"."""
+
+    source: SourceFile
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that mends a finding, applied whole or not at all.
+
+    `edits` is empty for a MANUAL fix whose `title` says what to write by hand.
+    """
+
+    title: str
+    safety: Safety
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem at one place.
+
+    Attributes:
+        code: the rule's code.
+        name: the rule's name.
+        message: one line, says what is wrong and since when.
+        source: the file.
+        span: the characters to underline.
+        severity: "error" where today's JAX fails, "warning" where it is silently wrong or wasteful.
+        confidence: how sure the analysis is.
+        fix: what mends it, if anything is known.
+        related: other places that explain it.
+        reason: why there is no automatic fix and what to write instead, or more about the problem.
+    """
+
+    code: str
+    name: str
+    message: str
+    source: SourceFile
+    span: Span
+    severity: Severity = "error"
+    confidence: Confidence = "high"
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+    reason: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The file's absolute path."""
+        return self.source.path
+
+    @property
+    def url(self) -> str:
+        """Where the rule is documented."""
+        return f"https://remat-migrate.readthedocs.io/rules/{self.code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Wrong code, and what the rule's fix makes of it (None: found, but not fixed).
+
+    `filename` matters to rules that read other files than Python. `others` are further files of
+    the example, before and after.
+    """
+
+    before: str
+    after: str | None = None
+    filename: str = "example.py"
+    others: tuple[tuple[str, str, str], ...] = ()
+
+
+class Rule:
+    """The base of all rules.
+
+    Class attributes:
+        code: unique, letters then three digits.
+        name: words joined by hyphens; the file that holds the rule has the same words.
+        since: the JAX release from which the found code fails, or "".
+        enabled: whether the rule runs unless it is named in `select`.
+        wrong: examples that the rule finds, with the fixed text where it fixes them.
+        right: examples that the rule must leave alone.
+
+    The class docstring is what `remat-migrate explain` shows: sections `## What it does`,
+    `## Why it matters`, `## Fix`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    since: ClassVar[str] = ""
+    enabled: ClassVar[bool] = True
+    wrong: ClassVar[list[Example]] = []
+    right: ClassVar[list[Example | str]] = []
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """Findings in one Python module. Yields nothing unless overridden."""
+        return iter(())
+
+    def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
+        """Findings in one file that is not Python. Yields nothing unless overridden."""
+        return iter(())
+
+    def finding(
+        self,
+        source: SourceFile,
+        span: Span,
+        message: str,
+        *,
+        severity: Severity = "error",
+        confidence: Confidence = "high",
+        fix: Fix | None = None,
+        related: tuple[Related, ...] = (),
+        reason: str = "",
+    ) -> Finding:
+        """A finding of this rule."""
+        return Finding(
+            self.code, self.name, message, source, span, severity, confidence, fix, related, reason
+        )

@@ -1,0 +1,187 @@
+"""A file's text with its encoding and positions.
+
+Offsets count characters of the decoded text from 0. `ast` counts columns in UTF-8 bytes; lines end
+at `\\n`, `\\r\\n` and `\\r` alone, as in Python's own tokenizer (not at form feeds, unlike
+`str.splitlines`).
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import codecs
+import re
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import SourceError
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:[#\r\n]|$)")
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+class Span(NamedTuple):
+    """A half-open range of character offsets."""
+
+    start: int
+    end: int
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share a character, or an empty one lies within or at the start."""
+        if self.start == other.start:
+            return True
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFile:
+    """One file as text.
+
+    Attributes:
+        path: absolute path.
+        text: decoded content, newlines as they stand in the file, without a byte-order mark.
+        encoding: the codec that decodes and encodes the file.
+        bom: whether the file starts with a UTF-8 byte-order mark.
+    """
+
+    path: Path
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The offset at which each line starts."""
+        return [0, *(m.end() for m in _NEWLINE.finditer(self.text))]
+
+    @cached_property
+    def newline(self) -> str:
+        """The line ending of the file's first line, `\\n` if it has none."""
+        found = _NEWLINE.search(self.text)
+        return found.group() if found else "\n"
+
+    def encode(self, text: str) -> bytes:
+        """`text` as bytes in this file's encoding, with its byte-order mark."""
+        data = text.encode(self.encoding)
+        return codecs.BOM_UTF8 + data if self.bom else data
+
+    def replaced(self, text: str) -> SourceFile:
+        """The same file with other text."""
+        return SourceFile(self.path, text, self.encoding, self.bom)
+
+    def line_text(self, line: int) -> str:
+        """The text of a line counted from 1, without its ending; empty past the last line."""
+        starts = self.line_starts
+        if not 1 <= line <= len(starts):
+            return ""
+        end = starts[line] if line < len(starts) else len(self.text)
+        return self.text[starts[line - 1] : end].rstrip("\r\n")
+
+    def offset(self, line: int, utf8_column: int) -> int:
+        """The character offset of a position as `ast` gives it (line from 1, column in bytes)."""
+        start = self.line_starts[line - 1]
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
+        if self.text.isascii():
+            return start + utf8_column
+        content = self.text[start:end]
+        if content.isascii():
+            return start + utf8_column
+        return start + len(content.encode()[:utf8_column].decode(errors="ignore"))
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset, both from 1, the column in characters."""
+        line = bisect.bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
+        """The characters of a node of this file's tree (a `def` or class without decorators)."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return Span(
+            self.offset(node.lineno, node.col_offset),
+            self.offset(node.end_lineno, node.end_col_offset),
+        )
+
+    def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
+        """The text of a node of this file's tree."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def parse(self) -> ast.Module:
+        """The file as Python.
+
+        Raises:
+            SourceError: it is not Python that this interpreter can parse.
+        """
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(self.text)
+        except SyntaxError as error:
+            version = ".".join(map(str, sys.version_info[:2]))
+            raise SourceError(
+                self.path,
+                f"not Python that Python {version} can parse: {error.msg}"
+                " (for newer syntax, run remat-migrate under that newer Python)",
+                max(1, error.lineno or 1),
+                max(1, error.offset or 1),
+            ) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SourceError(self.path, f"cannot be parsed: {error}") from error
+
+
+def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
+    """Read and decode a file: UTF-8, or for Python what its coding cookie says (PEP 263).
+
+    Raises:
+        SourceError: the file cannot be read, is binary, or is not in its encoding.
+    """
+    if data is None:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+    bom = data.startswith(codecs.BOM_UTF8)
+    if bom:
+        data = data[len(codecs.BOM_UTF8) :]
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError(path, "is UTF-16; Python reads UTF-8: convert the file to UTF-8")
+    encoding = _declared_encoding(path, data, bom) if python else "utf-8"
+    if b"\0" in data:
+        raise SourceError(path, "is binary (it contains null bytes), not text")
+    try:
+        return SourceFile(path, data.decode(encoding), encoding, bom)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(
+            path,
+            f"is not valid {error.encoding}: byte 0x{data[error.start]:02x} at offset"
+            f" {error.start}; save it as UTF-8 or declare its encoding",
+            line,
+        ) from error
+
+
+def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:
+    lines = data.split(b"\n", 2)[:2]
+    for number, line in enumerate(lines):
+        if found := _COOKIE.match(line):
+            name = found.group(1).decode("ascii")
+            try:
+                encoding = codecs.lookup(name).name
+            except LookupError:
+                raise SourceError(
+                    path, f"declares the unknown encoding {name!r}", number + 1
+                ) from None
+            if bom and encoding != "utf-8":
+                raise SourceError(
+                    path, f"has a UTF-8 byte-order mark but declares {name!r}", number + 1
+                )
+            return encoding
+        if not _BLANK.match(line):
+            break
+    return "utf-8"
