@@ -1,0 +1,272 @@
+"""The checkpoint family as data: one entry per Api, and functions that JAX code passes functions to.
+
+Read from the signatures of jax 0.3.0 to 0.12.0, flax 0.4 to 0.12.12, dm-haiku 0.0.9 to 0.0.17 and
+equinox 0.11 to 0.13; `tests/model/test_apis.py` compares the table with what is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Counting = Literal["function", "method", "method-without-self"]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One function of the checkpoint family.
+
+    Attributes:
+        name: its public qualified name.
+        subject: name of the parameter that takes the function or class to wrap.
+        positional: the parameters that today's releases take by position, subject first.
+        old_positional: what was taken by position up to jax 0.3.15, where that differs.
+        counting: how `static_argnums` counts. "function": parameters of the wrapped callable as
+            it is called. "method": of a wrapped class or method `self` is 0, too.
+            "method-without-self": `self` is not counted.
+        static_option: the option that names static arguments, or None (equinox: not needed).
+        concrete: whether some release takes `concrete=`.
+        concrete_false_fails: the jax release from which even `concrete=False` raises, or None.
+        wraps_classes: whether a Flax class may be wrapped (its `__call__` is what is called).
+        factory: whether calling it without a subject gives a decorator.
+        gone_in: the jax release in which this spelling is gone, or None.
+        successor: what to write instead of this spelling.
+    """
+
+    name: str
+    subject: str = "fun"
+    positional: tuple[str, ...] = ("fun",)
+    old_positional: tuple[str, ...] = ()
+    counting: Counting = "function"
+    static_option: str | None = "static_argnums"
+    concrete: bool = True
+    concrete_false_fails: tuple[int, ...] | None = None
+    wraps_classes: bool = False
+    factory: bool = False
+    gone_in: tuple[int, ...] | None = None
+    successor: str | None = None
+
+    @property
+    def jax_order(self) -> tuple[str, ...]:
+        """The positional parameters of any release, old ones included."""
+        return self.old_positional or self.positional
+
+
+_JAX = Api(
+    "jax.checkpoint",
+    old_positional=("fun", "concrete", "prevent_cse", "policy"),
+    concrete_false_fails=(0, 10, 0),
+)
+_LINEN = Api(
+    "flax.linen.remat",
+    subject="target",
+    positional=(
+        "target",
+        "variables",
+        "rngs",
+        "concrete",
+        "prevent_cse",
+        "static_argnums",
+        "policy",
+        "methods",
+    ),
+    counting="method",
+    wraps_classes=True,
+)
+_LIFT = Api(
+    "flax.core.lift.checkpoint",
+    subject="fn",
+    positional=(
+        "fn",
+        "variables",
+        "rngs",
+        "concrete",
+        "prevent_cse",
+        "static_argnums",
+        "policy",
+    ),
+)
+_REMAT_SCAN = Api(
+    "flax.linen.remat_scan",
+    subject="target",
+    positional=("target", "lengths"),
+    static_option=None,
+    concrete=False,
+    wraps_classes=True,
+    factory=True,
+)
+
+_ENTRIES = (
+    _JAX,
+    replace(_JAX, name="jax.remat"),
+    replace(
+        _JAX,
+        name="jax.ad_checkpoint.checkpoint",
+        gone_in=(0, 10, 0),
+        successor="jax.checkpoint",
+    ),
+    replace(_JAX, name="jax.ad_checkpoint.remat", gone_in=(0, 10, 0), successor="jax.remat"),
+    _LINEN,
+    replace(_LINEN, name="flax.linen.checkpoint"),
+    replace(_LINEN, name="flax.linen.partitioning.remat", counting="method-without-self"),
+    _REMAT_SCAN,
+    _LIFT,
+    replace(_LIFT, name="flax.core.lift.remat"),
+    replace(_REMAT_SCAN, name="flax.core.lift.remat_scan", subject="body_fn"),
+    Api("flax.nnx.remat", subject="f", positional=("f",), concrete=False, factory=True),
+    replace(_JAX, name="haiku.remat"),
+    Api(
+        "equinox.filter_checkpoint",
+        static_option=None,
+        concrete=False,
+        factory=True,
+    ),
+    # Wrappers that frameworks publish under names of their own.
+    Api("brainstate.transform.checkpoint", concrete=False, factory=True),
+    Api("brainstate.transform.remat", concrete=False, factory=True),
+)
+
+APIS: Mapping[str, Api] = {api.name: api for api in _ENTRIES}
+
+# Other qualified names under which the same functions are reached.
+_SPELLINGS: Mapping[str, str] = {
+    "jax._src.ad_checkpoint.checkpoint": "jax.checkpoint",
+    "jax._src.ad_checkpoint.remat": "jax.remat",
+    "jax._src.api.checkpoint": "jax.checkpoint",
+    "jax._src.api.remat": "jax.remat",
+    "jax.api.checkpoint": "jax.checkpoint",
+    "jax.api.remat": "jax.remat",
+    "flax.linen.transforms.remat": "flax.linen.remat",
+    "flax.linen.transforms.checkpoint": "flax.linen.checkpoint",
+    "flax.linen.transforms.remat_scan": "flax.linen.remat_scan",
+    "flax.core.checkpoint": "flax.core.lift.checkpoint",
+    "flax.core.remat": "flax.core.lift.remat",
+    "flax.core.remat_scan": "flax.core.lift.remat_scan",
+    "flax.nnx.transforms.autodiff.remat": "flax.nnx.remat",
+    "flax.nnx.transforms.remat": "flax.nnx.remat",
+    "flax.nnx.transforms.transforms.remat": "flax.nnx.remat",
+    "flax.experimental.nnx.remat": "flax.nnx.remat",
+    "haiku._src.stateful.remat": "haiku.remat",
+    "equinox._ad.filter_checkpoint": "equinox.filter_checkpoint",
+    "equinox._grad.filter_checkpoint": "equinox.filter_checkpoint",
+    "brainstate.augment.checkpoint": "brainstate.transform.checkpoint",
+    "brainstate.augment.remat": "brainstate.transform.remat",
+    "brainstate.compile.checkpoint": "brainstate.transform.checkpoint",
+    "brainstate.compile.remat": "brainstate.transform.remat",
+}
+
+
+class ApiTable:
+    """The Apis that a run knows: the built-in ones and the wrappers named in the settings."""
+
+    def __init__(self, wrappers: Mapping[str, str] | None = None) -> None:
+        """`wrappers`: qualified name of a user's wrapper -> name of the Api that it is like.
+
+        Raises:
+            KeyError: the Api that a wrapper is like is not known.
+        """
+        self._apis = dict(APIS)
+        for name, like in (wrappers or {}).items():
+            base = self._apis[_SPELLINGS.get(like, like)]
+            self._apis[name] = replace(base, name=name, gone_in=None, successor=None)
+        self.last_names = frozenset(
+            name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS)
+        )
+
+    def find(self, qualified: str) -> Api | None:
+        """The Api of a qualified name."""
+        return self._apis.get(_SPELLINGS.get(qualified, qualified))
+
+
+# Functions that take a function first and give one that is called with the same arguments.
+SAME_CALL: frozenset[str] = frozenset(
+    {
+        "jax.jit",
+        "jax.pmap",
+        "jax.vmap",
+        "jax.grad",
+        "jax.value_and_grad",
+        "jax.jacfwd",
+        "jax.jacrev",
+        "jax.jacobian",
+        "jax.hessian",
+        "jax.custom_jvp",
+        "jax.custom_vjp",
+        "jax.custom_gradient",
+        "jax.named_call",
+        "jax.experimental.pjit.pjit",
+        "jax.experimental.shard_map.shard_map",
+        "jax.shard_map",
+        "jax.experimental.checkify.checkify",
+        "jax.linear_util.wrap_init",
+        "jax.make_jaxpr",
+        "haiku.grad",
+        "haiku.value_and_grad",
+        "haiku.vmap",
+        "haiku.jit",
+        "haiku.named_call",
+        "equinox.filter_jit",
+        "equinox.filter_grad",
+        "equinox.filter_value_and_grad",
+        "equinox.filter_vmap",
+        "equinox.filter_pmap",
+        "flax.linen.jit",
+        "flax.linen.vmap",
+        "flax.linen.scan",
+        "flax.linen.add_metadata_axis",
+        "flax.linen.map_variables",
+        "flax.nnx.jit",
+        "flax.nnx.grad",
+        "flax.nnx.value_and_grad",
+        "functools.lru_cache",
+        "functools.cache",
+    }
+)
+
+# Of those, the ones that differentiate, with the option that says which arguments.
+DIFFERENTIATE: frozenset[str] = frozenset(
+    {
+        "jax.grad",
+        "jax.value_and_grad",
+        "jax.jacfwd",
+        "jax.jacrev",
+        "jax.jacobian",
+        "jax.hessian",
+        "haiku.grad",
+        "haiku.value_and_grad",
+        "equinox.filter_grad",
+        "equinox.filter_value_and_grad",
+        "flax.nnx.grad",
+        "flax.nnx.value_and_grad",
+    }
+)
+
+# Functions that call the function given first at once, with array arguments from the given position.
+CALL_WITH: Mapping[str, int] = {
+    "jax.vjp": 1,
+    "jax.linearize": 1,
+    "jax.eval_shape": 1,
+    "jax.closure_convert": 1,
+}
+
+# Decorators that leave a function what it is.
+TRANSPARENT: frozenset[str] = frozenset(
+    {
+        "flax.linen.compact",
+        "flax.linen.nowrap",
+        "flax.linen.module.compact",
+        "flax.linen.transforms.named_call",
+        "haiku.transparent",
+        "functools.wraps",
+        "typing.no_type_check",
+        "typing.final",
+        "typing.override",
+        "typing_extensions.override",
+        "abc.abstractmethod",
+        "contextlib.contextmanager",
+        "jaxtyping.jaxtyped",
+        "typeguard.typechecked",
+        "beartype.beartype",
+    }
+)

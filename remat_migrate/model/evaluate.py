@@ -1,0 +1,660 @@
+"""What an expression denotes: names followed through imports, assignments, calls and classes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from .apis import SAME_CALL, TRANSPARENT, ApiTable
+from .application import api_of, subject_of
+from .bind import bind_call, default_of, positional_parameters
+from .containers import elements, items
+from .module import Module
+from .scopes import Binding, FunctionNode, parameters
+from .values import (
+    NOTHING,
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Parameter,
+    Partial,
+    Result,
+    Value,
+    Values,
+    Wrapped,
+)
+
+# Packages whose names are kept as names even where their source is part of the project.
+KNOWN_PACKAGES = frozenset(
+    {
+        "jax", "jaxlib", "flax", "haiku", "equinox", "numpy", "functools", "itertools", "typing",
+        "dataclasses", "collections", "abc", "os", "contextlib", "enum", "math", "optax",
+        "brainstate", "jaxtyping", "typing_extensions", "tensorflow", "torch", "scipy",
+    }
+)  # fmt: skip
+
+_MAX_VALUES = 64
+Substitution = Mapping[tuple[FunctionNode, str], Values]
+
+
+class Evaluator:
+    """Evaluates expressions of a project's modules to sets of symbolic values.
+
+    `find_module` gives the project's module for a dotted name seen from an importing module.
+    """
+
+    def __init__(
+        self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]
+    ) -> None:
+        self.apis = apis
+        self._find_module = find_module
+        self._known: dict[ast.AST, Values] = {}
+        self._members: dict[tuple[Module, str], Values] = {}
+        self._returned: dict[FunctionNode, Values] = {}
+        self._running: set[object] = set()
+
+    # -- names
+
+    def dotted(self, name: str, importer: Module) -> Values:
+        """What a dotted name imported in `importer` denotes."""
+        api = self.apis.find(name)
+        if api is not None:
+            return frozenset((External(api.name),))
+        head = name.partition(".")[0]
+        if head in KNOWN_PACKAGES:
+            return frozenset((External(name),))
+        module = self._find_module(name, importer)
+        if module is not None:
+            return frozenset((ModuleValue(module),))
+        parent, _, last = name.rpartition(".")
+        if parent:
+            found: set[Value] = set()
+            for value in self.dotted(parent, importer):
+                if isinstance(value, External):
+                    found |= self.dotted_external(f"{value.name}.{last}")
+                else:
+                    found |= self.attribute(value, last)
+            return frozenset(found)
+        return frozenset((External(name),))
+
+    def dotted_external(self, name: str) -> Values:
+        """An external name, as an Api where it is one."""
+        api = self.apis.find(name)
+        return frozenset((External(api.name if api else name),))
+
+    def member(self, module: Module, name: str) -> Values:
+        """What a module-level name of a module denotes, submodules and `import *` included."""
+        key = (module, name)
+        if key in self._members:
+            return self._members[key]
+        if key in self._running:
+            return NOTHING
+        self._running.add(key)
+        try:
+            api = self.apis.find(f"{module.name}.{name}")
+            if api is not None:
+                found: Values = frozenset((External(api.name),))
+            else:
+                found = self._bindings(module, module.exported(name))
+                if not found and module.is_package:
+                    inner = self._find_module(f"{module.name}.{name}", module)
+                    if inner is not None:
+                        found = frozenset((ModuleValue(inner),))
+                if not found:
+                    for star in module.star_imports:
+                        for value in self._import_base(star, module):
+                            found |= self.attribute(value, name)
+        finally:
+            self._running.discard(key)
+        self._members[key] = found
+        return found
+
+    def _import_base(self, node: ast.ImportFrom, module: Module) -> Values:
+        if not node.level:
+            return self.dotted(node.module or "", module)
+        parts = module.name.split(".")
+        drop = node.level - (1 if module.is_package else 0)
+        base = parts[: len(parts) - drop] if drop else parts
+        return self.dotted(".".join([*base, *([node.module] if node.module else [])]), module)
+
+    def imports_api(self, module: Module, node: ast.ImportFrom, alias: ast.alias) -> bool:
+        """Whether a name imported from a module of the project is an Api or a partial of one."""
+        head = (node.module or "").partition(".")[0]
+        if not node.level and head in KNOWN_PACKAGES:
+            return False
+        for base in self._import_base(node, module):
+            for value in self.attribute(base, alias.name):
+                if api_of(self.apis, value) is not None:
+                    return True
+        return False
+
+    def _import(self, binding: Binding, module: Module) -> Values:
+        alias = binding.node
+        assert isinstance(alias, ast.alias)
+        if isinstance(binding.statement, ast.ImportFrom):
+            found: set[Value] = set()
+            for base in self._import_base(binding.statement, module):
+                if isinstance(base, External):
+                    found |= self.dotted_external(f"{base.name}.{alias.name}")
+                else:
+                    found |= self.attribute(base, alias.name)
+            return frozenset(found)
+        if alias.asname is None:
+            return self.dotted(alias.name.partition(".")[0], module)
+        return self.dotted(alias.name, module)
+
+    # -- bindings
+
+    def _bindings(self, module: Module, bindings: Iterable[Binding]) -> Values:
+        found: set[Value] = set()
+        for binding in bindings:
+            found |= self.binding(module, binding)
+        return frozenset(found)
+
+    def binding(self, module: Module, binding: Binding) -> Values:
+        """What one binding gives its name."""
+        node = binding.node
+        match binding.kind:
+            case "assign" | "augment":
+                assert binding.value is not None
+                values = self.values(module, binding.value)
+                for step in binding.path:
+                    values = self._step(values, step)
+                return values
+            case "element":
+                assert binding.value is not None
+                values = self._iterated(module, binding.value)
+                for step in binding.path:
+                    values = self._step(values, step)
+                return values
+            case "def":
+                assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                return self.definition(module, node)
+            case "class":
+                assert isinstance(node, ast.ClassDef)
+                return self._class(module, node)
+            case "import":
+                return self._import(binding, module)
+            case "parameter":
+                assert isinstance(node, ast.arg)
+                assert isinstance(binding.scope.node, FunctionNode)
+                return self._parameter(module, binding.scope.node, node)
+        return NOTHING
+
+    def _step(self, values: Values, step: int) -> Values:
+        if step < 0:
+            return NOTHING
+        found: set[Value] = set()
+        for value in values:
+            if isinstance(value, Container):
+                for module, part in items(value, step):
+                    found |= self.values(module, part)
+        return frozenset(found)
+
+    def _iterated(self, module: Module, iterable: ast.expr) -> Values:
+        """The values that a loop over `iterable` sees; tuples made by zip and enumerate too."""
+        found: set[Value] = set()
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+            name = iterable.func.id
+            if name in ("zip", "enumerate") and not module.reaching(iterable.func):
+                return frozenset((Container(module, iterable),))
+            if name in ("reversed", "list", "tuple", "sorted") and iterable.args:
+                if not module.reaching(iterable.func):
+                    return self._iterated(module, iterable.args[0])
+        for value in self.values(module, iterable):
+            if isinstance(value, Container):
+                for owner, part in elements(value):
+                    found |= self.values(owner, part)
+        return frozenset(found)
+
+    def _parameter(self, module: Module, function: FunctionNode, node: ast.arg) -> Values:
+        found: set[Value] = {Parameter(module, function, node.arg)}
+        cls = module.enclosing_class(function)
+        a = function.args
+        first = next(iter((*a.posonlyargs, *a.args)), None)
+        if cls is not None and node is first and not isinstance(function, ast.Lambda):
+            names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
+            if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
+                return frozenset((Class(module, cls),))
+            if "staticmethod" not in names:
+                return frozenset((Instance(Class(module, cls)),))
+        if node.annotation is not None:
+            found |= self.annotated(module, node.annotation)
+        default = default_of(function, node)
+        if default is not None:
+            found |= self.values(module, default)
+        return frozenset(found)
+
+    def annotated(self, module: Module, annotation: ast.expr) -> Values:
+        """Instances of the project's classes that an annotation names."""
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            return NOTHING
+        if isinstance(annotation, ast.BinOp):
+            return self.annotated(module, annotation.left) | self.annotated(
+                module, annotation.right
+            )
+        if isinstance(annotation, ast.Subscript):
+            base = self.values(module, annotation.value)
+            if any(isinstance(v, External) and v.name.endswith("Optional") for v in base):
+                return self.annotated(module, annotation.slice)
+            return NOTHING
+        return frozenset(
+            Instance(v) for v in self.values(module, annotation) if isinstance(v, Class)
+        )
+
+    def _class(self, module: Module, node: ast.ClassDef) -> Values:
+        values: Values = frozenset((Class(module, node),))
+        for decorator in reversed(node.decorator_list):
+            values = self._decorated(module, decorator, values, keep_unknown=True)
+        return values
+
+    def definition(
+        self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> Values:
+        """What a `def` binds its name to: the function with its decorators applied."""
+        api = self.apis.find(module.qualified_name(node))
+        if api is not None:
+            return frozenset((External(api.name),))
+        values: Values = frozenset((Function(module, node),))
+        for decorator in reversed(node.decorator_list):
+            values = self._decorated(module, decorator, values)
+        return values
+
+    def _decorated(
+        self, module: Module, decorator: ast.expr, inner: Values, *, keep_unknown: bool = False
+    ) -> Values:
+        found: set[Value] = set()
+        callee = self.values(module, decorator)
+        if isinstance(decorator, ast.Call):
+            factories = {
+                v.name for v in self.values(module, decorator.func) if isinstance(v, External)
+            }
+            if factories & TRANSPARENT:
+                return inner
+            for name in factories & SAME_CALL:
+                # `@jax.jit(static_argnums=1)`: a factory of newer releases.
+                return frozenset(Wrapped(name, v, module, decorator) for v in inner)
+        for value in callee:
+            if isinstance(value, External) and (
+                value.name in TRANSPARENT or value.name.startswith("builtins.")
+            ):
+                if value.name == "builtins.property":
+                    return NOTHING
+                return inner
+            for target in inner:
+                found |= self._apply_decorator(value, module, decorator, target)
+        if keep_unknown:
+            # A decorated class is still called and looked into as the class it is.
+            applied = {v for v in found if isinstance(v, Applied)}
+            return frozenset(applied) or inner
+        return frozenset(found) or frozenset(Wrapped("?", v, module, decorator) for v in inner)
+
+    # -- expressions
+
+    def values(self, module: Module, node: ast.expr) -> Values:
+        """What an expression may denote; empty when nothing is known."""
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if node in self._running:
+            return NOTHING
+        self._running.add(node)
+        try:
+            found = self._evaluate(module, node)
+        except RecursionError:
+            found = NOTHING
+        finally:
+            self._running.discard(node)
+        if len(found) > _MAX_VALUES:
+            found = NOTHING
+        self._known[node] = found
+        return found
+
+    def _evaluate(self, module: Module, node: ast.expr) -> Values:
+        match node:
+            case ast.Name():
+                return self._name(module, node)
+            case ast.Attribute():
+                found: set[Value] = set()
+                for base in self.values(module, node.value):
+                    found |= self.attribute(base, node.attr)
+                return frozenset(found)
+            case ast.Call():
+                return self._call(module, node)
+            case ast.Lambda():
+                return frozenset((Function(module, node),))
+            case ast.IfExp():
+                return self.values(module, node.body) | self.values(module, node.orelse)
+            case ast.BoolOp():
+                return frozenset().union(*(self.values(module, v) for v in node.values))
+            case ast.NamedExpr() | ast.Starred() | ast.Await():
+                return self.values(module, node.value)
+            case ast.Constant():
+                return frozenset((Constant(node.value),))
+            case (
+                ast.List()
+                | ast.Tuple()
+                | ast.Set()
+                | ast.Dict()
+                | ast.ListComp()
+                | ast.SetComp()
+                | ast.GeneratorExp()
+                | ast.DictComp()
+            ):
+                return frozenset((Container(module, node),))
+            case ast.Subscript():
+                return self._subscript(module, node)
+        return NOTHING
+
+    def _name(self, module: Module, node: ast.Name) -> Values:
+        bindings = module.reaching(node)
+        if bindings:
+            return self._bindings(module, bindings)
+        for star in module.star_imports:
+            for base in self._import_base(star, module):
+                if isinstance(base, ModuleValue):
+                    found = self.member(base.module, node.id)
+                    if found:
+                        return found
+                elif isinstance(base, External):
+                    for value in self.dotted_external(f"{base.name}.{node.id}"):
+                        if isinstance(value, External) and self.apis.find(value.name):
+                            return frozenset((value,))
+        if hasattr(builtins, node.id):
+            return frozenset((External(f"builtins.{node.id}"),))
+        return NOTHING
+
+    def attribute(self, base: Value, name: str) -> Values:
+        """What `base.name` denotes."""
+        match base:
+            case External():
+                return self.dotted_external(f"{base.name}.{name}")
+            case ModuleValue():
+                return self.member(base.module, name)
+            case Class():
+                return self._class_attribute(base, name, None)
+            case Instance(cls=Class() as cls):
+                return self._class_attribute(cls, name, base)
+            case Instance(cls=External() as outside):
+                return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
+            case Applied(target=Class() as cls):
+                return self._class_attribute(cls, name, None)
+        return NOTHING
+
+    def class_chain(self, cls: Class) -> Iterator[Value]:
+        """A class and its bases in order of lookup; external bases as External."""
+        seen: set[Value] = set()
+        queue: list[Value] = [cls]
+        while queue:
+            current = queue.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            yield current
+            if isinstance(current, Class):
+                for base in current.node.bases:
+                    inner = base.value if isinstance(base, ast.Subscript) else base
+                    for value in self.values(current.module, inner):
+                        if isinstance(value, Class | External):
+                            queue.append(value)
+
+    def _class_attribute(self, cls: Class, name: str, receiver: Instance | None) -> Values:
+        found: set[Value] = set()
+        for owner in self.class_chain(cls):
+            if not isinstance(owner, Class):
+                continue
+            scope = owner.module.scope_of(owner.node)
+            flow = owner.module.flow(scope)
+            bindings = flow.exit.get(name, frozenset())
+            for binding in bindings:
+                for value in self.binding(owner.module, binding):
+                    callable_ = isinstance(value, Function | Applied | Wrapped)
+                    if receiver is not None and callable_ and not _is_static(binding.node):
+                        found.add(Bound(value, receiver))
+                    else:
+                        found.add(value)
+            if receiver is not None:
+                for expr in self_assignments(owner.node).get(name, ()):
+                    found |= self.values(owner.module, expr)
+                annotation = class_annotations(owner.node).get(name)
+                if annotation is not None:
+                    found |= self.annotated(owner.module, annotation)
+            if found:
+                return frozenset(found)
+        return frozenset(found)
+
+    def _subscript(self, module: Module, node: ast.Subscript) -> Values:
+        found: set[Value] = set()
+        for value in self.values(module, node.value):
+            if isinstance(value, Container):
+                index = node.slice
+                if isinstance(index, ast.Constant):
+                    parts = list(items(value, index.value))
+                else:
+                    parts = list(elements(value))
+                for owner, part in parts:
+                    found |= self.values(owner, part)
+        return frozenset(found)
+
+    # -- calls
+
+    def _call(self, module: Module, node: ast.Call) -> Values:
+        found: set[Value] = set()
+        for callee in self.values(module, node.func):
+            found |= self._called(callee, module, node)
+        return frozenset(found)
+
+    def _called(self, callee: Value, module: Module, node: ast.Call) -> Values:
+        """What calling `callee` with the arguments of `node` gives."""
+        if api_of(self.apis, callee) is not None:
+            return self._applied(callee, module, node)
+        match callee:
+            case External("functools.partial"):
+                if not node.args:
+                    return NOTHING
+                return frozenset(
+                    Partial(f, module, node) for f in self.values(module, node.args[0])
+                )
+            case External("builtins.getattr"):
+                return self._getattr(module, node)
+            case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
+                return self.values(module, node.args[0]) if node.args else NOTHING
+            case External("builtins.dict"):
+                return frozenset((Container(module, node),))
+            case External(name) if name in SAME_CALL:
+                if not node.args:
+                    return frozenset((Partial(callee, module, node, by_functools=False),))
+                return frozenset(
+                    Wrapped(name, f, module, node) for f in self.values(module, node.args[0])
+                )
+            case External(name):
+                if name.rpartition(".")[2][:1].isupper():
+                    return frozenset((Instance(callee),))
+                return frozenset((Result(name),))
+            case Class() | Applied(target=Class()) | Applied(target=External()):
+                # A wrapped Flax class makes instances whose calls are the wrapped ones.
+                return frozenset((Instance(callee),))
+            case Wrapped(func=inner) if isinstance(inner, Class | Applied):
+                return frozenset((Instance(callee),))
+            case Partial(func=inner, call=given):
+                return self._called_partial(inner, given, module, node)
+            case Wrapped(how="jax.jit" | "?", func=inner):
+                return self._called(inner, module, node)
+            case Function():
+                return self._returned_to(callee, module, node, skip=0)
+            case Bound(func=Function() as function):
+                return self._returned_to(function, module, node, skip=1)
+        return NOTHING
+
+    def _getattr(self, module: Module, node: ast.Call) -> Values:
+        found: set[Value] = set()
+        match node.args:
+            case [base, ast.Constant(value=str(name)), *_]:
+                for value in self.values(module, base):
+                    found |= self.attribute(value, name)
+        return frozenset(found)
+
+    def _applied(self, callee: Value, module: Module, node: ast.Call) -> Values:
+        subject = subject_of(self.apis, callee, module, node)
+        if subject is None:
+            return frozenset((Partial(callee, module, node, by_functools=False),))
+        targets = self.values(*subject)
+        if not targets:
+            return frozenset((Applied(module, node, None),))
+        return frozenset(Applied(module, node, target) for target in targets)
+
+    def _called_partial(
+        self, inner: Value, given: ast.Call, module: Module, node: ast.Call
+    ) -> Values:
+        if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
+            return self._called(inner, module, node)
+        if isinstance(inner, Function):
+            merged = ast.Call(
+                given.func, [*given.args[1:], *node.args], [*given.keywords, *node.keywords]
+            )
+            return self._returned_to(inner, module, merged, skip=0)
+        return self._called(inner, module, node)
+
+    def _returned_to(
+        self, function: Function, module: Module, node: ast.Call, *, skip: int
+    ) -> Values:
+        returned = self.returned(function)
+        if not any(_mentions(value, function.node) for value in returned):
+            return returned
+        bound = bind_call(function.node, node.args, node.keywords, skip)
+        swap = {
+            (function.node, name): self.values(module, expr)
+            for name, expr in bound.by_name.items()
+        }
+        return self.substitute(returned, swap)
+
+    def returned(self, function: Function) -> Values:
+        """What a function may return, in terms of its parameters."""
+        node = function.node
+        known = self._returned.get(node)
+        if known is not None:
+            return known
+        if ("returned", node) in self._running:
+            return NOTHING
+        self._running.add(("returned", node))
+        found: set[Value] = set()
+        try:
+            for expr in returned_expressions(node):
+                found |= self.values(function.module, expr)
+        finally:
+            self._running.discard(("returned", node))
+        self._returned[node] = frozenset(found)
+        return self._returned[node]
+
+    def substitute(self, values: Values, swap: Substitution) -> Values:
+        """`values` with parameters replaced by what is passed for them."""
+        found: set[Value] = set()
+        for value in values:
+            match value:
+                case Parameter(function=function, name=name):
+                    found |= swap.get((function, name), frozenset((value,)))
+                case Applied(target=target) if target is not None:
+                    inner = self.substitute(frozenset((target,)), swap)
+                    found |= {replace(value, target=t) for t in inner} or {value}
+                case Wrapped(func=func) | Partial(func=func):
+                    inner = self.substitute(frozenset((func,)), swap)
+                    found |= {replace(value, func=f) for f in inner}
+                case _:
+                    found.add(value)
+        return frozenset(found)
+
+    def _apply_decorator(
+        self, callee: Value, module: Module, node: ast.expr, argument: Value
+    ) -> Values:
+        """What calling `callee` with one value gives, as a decorator does."""
+        if api_of(self.apis, callee) is not None:
+            return frozenset((Applied(module, node, argument),))
+        match callee:
+            case External(name) | Partial(func=External(name)):
+                if name in TRANSPARENT:
+                    return frozenset((argument,))
+                how = name if name in SAME_CALL else "?"
+                return frozenset((Wrapped(how, argument, module, node),))
+            case Function(node=function):
+                first = next(iter(parameters(function)), None)
+                returned = self.returned(callee)
+                if first is not None and any(_mentions(v, function) for v in returned):
+                    return self.substitute(
+                        returned, {(function, first.arg): frozenset((argument,))}
+                    )
+        return frozenset((Wrapped("?", argument, module, node),))
+
+
+def _mentions(value: Value | None, function: FunctionNode) -> bool:
+    match value:
+        case Parameter(function=owner):
+            return owner is function
+        case Applied(target=inner):
+            return _mentions(inner, function)
+        case Wrapped(func=inner) | Partial(func=inner):
+            return _mentions(inner, function)
+    return False
+
+
+def _is_static(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list
+    )
+
+
+def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
+    """The expressions that a function returns, not those of functions inside it."""
+    if isinstance(node, ast.Lambda):
+        yield node.body
+        return
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, FunctionNode | ast.ClassDef):
+            continue
+        if isinstance(inner, ast.Return) and inner.value is not None:
+            yield inner.value
+        stack.extend(ast.iter_child_nodes(inner))
+
+
+@lru_cache(maxsize=4096)
+def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
+    """What the methods of a class assign to attributes of their first parameter."""
+    found: dict[str, tuple[ast.expr, ...]] = {}
+    for method in node.body:
+        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        first = next(iter(positional_parameters(method)), None)
+        if first is None:
+            continue
+        for inner in ast.walk(method):
+            targets: list[ast.expr] = []
+            if isinstance(inner, ast.Assign):
+                targets = inner.targets
+            elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
+                targets = [inner.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    if target.value.id == first.arg:
+                        assert isinstance(inner, ast.Assign | ast.AnnAssign)
+                        assert inner.value is not None
+                        found[target.attr] = (*found.get(target.attr, ()), inner.value)
+    return found
+
+
+def class_annotations(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The annotated fields in a class body."""
+    return {
+        s.target.id: s.annotation
+        for s in node.body
+        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    }

@@ -1,0 +1,158 @@
+"""Which file is which module: dotted names to paths, and reading files that may matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import SourceError
+from ..source import SourceFile, read_source
+
+# A file without one of these cannot hold a checkpoint or the flag.
+WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT")
+
+
+class Files:
+    """The Python files of a run and of the project around it, by path and by dotted name.
+
+    `targets` are those the user named, `context` all of the project's; `overlay` holds texts that
+    take the place of what is on disk; `search_path` lists folders with installed packages.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        targets: Sequence[Path],
+        context: Iterable[Path] = (),
+        overlay: Mapping[Path, SourceFile] | None = None,
+        search_path: Sequence[Path] = (),
+    ) -> None:
+        self.root = root
+        self.targets = tuple(dict.fromkeys(targets))
+        self.all = tuple(dict.fromkeys((*targets, *context)))
+        self.search_path = tuple(search_path)
+        self._overlay = overlay or {}
+        self._text: dict[Path, SourceFile | SourceError] = {}
+        self._packages: dict[Path, bool] = {}
+        self._named: dict[tuple[str, Path], Path | None] = {}
+
+    def data(self, path: Path) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        shown = self._overlay.get(path)
+        if shown is not None:
+            return shown.encode(shown.text)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+
+    def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
+        """A file's text, kept for the run.
+
+        Raises:
+            SourceError: it cannot be read or decoded.
+        """
+        found = self._text.get(path)
+        if found is None:
+            try:
+                found = self._overlay.get(path) or read_source(path, data, python=python)
+            except SourceError as error:
+                found = error
+            self._text[path] = found
+        if isinstance(found, SourceError):
+            raise found
+        return found
+
+    def is_package(self, folder: Path) -> bool:
+        """Whether a folder holds `__init__.py`."""
+        known = self._packages.get(folder)
+        if known is None:
+            known = self._packages[folder] = (folder / "__init__.py").is_file()
+        return known
+
+    def module_name(self, path: Path) -> str:
+        """The dotted name of a file, from the folders around it that hold `__init__.py`.
+
+        Folders without one count where they lie below the root (namespace packages), up to the
+        root itself or a `src` folder.
+        """
+        parts = [] if path.name == "__init__.py" else [path.stem]
+        folder = path.parent
+        while self.is_package(folder) and folder != folder.parent:
+            parts.append(folder.name)
+            folder = folder.parent
+        while self.root in folder.parents and folder.name != "src" and folder.name.isidentifier():
+            parts.append(folder.name)
+            folder = folder.parent
+        return ".".join(reversed(parts)) or path.stem
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[Path]]:
+        found: dict[str, list[Path]] = {}
+        for path in self.all:
+            stem = path.parent.name if path.name == "__init__.py" else path.stem
+            found.setdefault(stem, []).append(path)
+        return found
+
+    def find(self, dotted: str, importer: Path) -> Path | None:
+        """The file of the project that `import dotted` in `importer` means."""
+        key = (dotted, importer.parent)
+        if key not in self._named:
+            self._named[key] = self._find(dotted, importer)
+        return self._named[key]
+
+    def _find(self, dotted: str, importer: Path) -> Path | None:
+        parts = dotted.split(".")
+        candidates: list[tuple[int, str, Path]] = []
+        for path in self._by_stem.get(parts[-1], ()):
+            where = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
+            if tuple(where[-len(parts) :]) != tuple(parts):
+                continue
+            base = Path(*where[: -len(parts)])
+            if base == importer.parent:
+                rank = 0 if len(parts) == 1 or not self.is_package(base) else 2
+            elif self.is_package(base):
+                continue
+            elif base in importer.parents:
+                # The nearest folder around the importing file first.
+                rank = 10 + len(importer.parts) - len(base.parts)
+            elif base == self.root or base.name in ("src", "lib", "python"):
+                rank = 100
+            elif len(parts) > 1:
+                rank = 200
+            else:
+                continue
+            candidates.append((rank, str(path), path))
+        if not candidates:
+            return None
+        candidates.sort()
+        if len(candidates) > 1 and candidates[0][0] == candidates[1][0] >= 100:
+            return None
+        return candidates[0][2]
+
+    def find_installed(self, dotted: str) -> Path | None:
+        """The file of an installed module on the search path."""
+        relative = Path(*dotted.split("."))
+        for folder in self.search_path:
+            for path in (folder / relative / "__init__.py", (folder / relative).with_suffix(".py")):
+                if path.is_file():
+                    return path
+        return None
+
+    def mentioning(self, words: Iterable[str]) -> list[Path]:
+        """The files of the project whose bytes contain one of `words`; unreadable ones are not."""
+        needles = [w.encode() for w in words]
+        found = []
+        for path in self.all:
+            try:
+                data = self.data(path)
+            except SourceError:
+                continue  # reported where it is a target
+            if any(needle in data for needle in needles):
+                found.append(path)
+        return found

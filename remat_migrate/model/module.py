@@ -1,0 +1,198 @@
+"""One Python module: its tree with parents and scopes, and what a name in it may be bound to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..source import SourceFile, Span
+from .scopes import Binding, Flow, FunctionNode, Scope, make_scope
+
+
+@dataclass(eq=False)
+class Module:
+    """A parsed Python file.
+
+    Attributes:
+        source: its text.
+        tree: its syntax tree.
+        name: its dotted name, from the folders that hold `__init__.py`.
+        is_package: whether it is an `__init__.py`.
+        editable: whether fixes may change it (it is a file that the user named).
+    """
+
+    source: SourceFile
+    tree: ast.Module
+    name: str
+    is_package: bool = False
+    editable: bool = True
+    _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
+    _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
+    _indexed: bool = field(default=False, repr=False)
+
+    def _index(self) -> None:
+        """One walk: parents of all nodes, scopes of module, classes, functions and lambdas."""
+        if self._indexed:
+            return
+        self._indexed = True
+        parents = self._parents
+        root = self._scopes[self.tree] = make_scope(self.tree, None)
+        stack: list[tuple[ast.AST, Scope]] = [(self.tree, root)]
+        while stack:
+            node, scope = stack.pop()
+            own: Scope | None = None
+            body: object = None
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                own = self._scopes[node] = make_scope(node, scope)
+                body = node.body
+            for name, value in ast.iter_fields(node):
+                children = value if isinstance(value, list) else (value,)
+                inner = own if own is not None and value is body and name == "body" else scope
+                for child in children:
+                    if isinstance(child, ast.AST):
+                        if isinstance(child, ast.expr_context | ast.operator | ast.cmpop):
+                            continue
+                        parents[child] = node
+                        stack.append((child, inner))
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds `node`."""
+        self._index()
+        return self._parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around `node`, innermost first."""
+        self._index()
+        found = self._parents.get(node)
+        while found is not None:
+            yield found
+            found = self._parents.get(found)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that `node` is in (itself, if it is one)."""
+        if isinstance(node, ast.stmt):
+            return node
+        for around in self.ancestors(node):
+            if isinstance(around, ast.stmt):
+                return around
+        raise ValueError("not a node of this module")
+
+    def scope_at(self, node: ast.AST) -> Scope:
+        """The scope in which `node` is evaluated (decorators and defaults: the one outside)."""
+        self._index()
+        child = node
+        for around in self.ancestors(node):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                if child in around.body:
+                    return self._scopes[around]
+            elif isinstance(around, ast.Lambda):
+                if child is around.body:
+                    return self._scopes[around]
+            child = around
+        return self._scopes[self.tree]
+
+    def scope_of(self, node: ast.Module | ast.ClassDef | FunctionNode) -> Scope:
+        """The scope that a module, class, function or lambda opens."""
+        self._index()
+        return self._scopes[node]
+
+    @staticmethod
+    def flow(scope: Scope) -> Flow:
+        """The reaching bindings of a scope, computed on first use."""
+        if scope.flow is None:
+            scope.flow = Flow(scope)
+        return scope.flow
+
+    def enclosing_function(self, node: ast.AST) -> FunctionNode | None:
+        """The function whose body holds `node`."""
+        scope: Scope | None = self.scope_at(node)
+        while scope is not None:
+            if isinstance(scope.node, FunctionNode):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    def enclosing_class(self, function: FunctionNode) -> ast.ClassDef | None:
+        """The class in whose body a method is defined."""
+        scope = self.scope_of(function).parent
+        return scope.node if scope is not None and isinstance(scope.node, ast.ClassDef) else None
+
+    def reaching(self, node: ast.Name) -> frozenset[Binding]:
+        """The bindings that a use of a name may see; empty for builtins and unknown names."""
+        scope = self.scope_at(node)
+        flow = self.flow(scope)
+        found = flow.uses.get(node)
+        if found is not None:
+            return found
+        if node.id in scope.bound and not scope.is_class:
+            return frozenset(scope.bindings.get(node.id, ()))
+        return self._free(scope, node.id)
+
+    def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
+        """The bindings of a name as code inside `scope` may see it, anywhere in the scope."""
+        if name in scope.bound and not scope.is_class:
+            self.flow(scope)
+            return frozenset(scope.bindings.get(name, ()))
+        return self._free(scope, name)
+
+    def _free(self, scope: Scope, name: str) -> frozenset[Binding]:
+        deferred = scope.is_function
+        inner, outer = scope, scope.parent
+        while outer is not None:
+            if not outer.is_class:
+                flow = self.flow(outer)
+                snapshot = flow.snapshots.get(inner.node, {})
+                if name in snapshot or name in outer.bound:
+                    now = snapshot.get(name, frozenset())
+                    if not deferred:
+                        return now
+                    everything = outer.bindings.get(name, [])
+                    if outer.parent is None:
+                        return flow.exit.get(name) or frozenset(everything)
+                    line = getattr(inner.node, "lineno", 0)
+                    return now | {b for b in everything if getattr(b.node, "lineno", 0) > line}
+            deferred = deferred or outer.is_function
+            inner, outer = outer, outer.parent
+        return frozenset()
+
+    def exported(self, name: str) -> frozenset[Binding]:
+        """The bindings of a module-level name at the end of the module."""
+        scope = self.scope_of(self.tree)
+        flow = self.flow(scope)
+        return flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
+
+    @cached_property
+    def star_imports(self) -> list[ast.ImportFrom]:
+        """`from x import *` at module level."""
+        return [
+            node
+            for node in self.tree.body
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        ]
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes, in the order of `ast.walk`."""
+        return list(ast.walk(self.tree))
+
+    def functions(self) -> Iterator[FunctionNode]:
+        """All functions and lambdas."""
+        return (n for n in self.nodes if isinstance(n, FunctionNode))
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
+        """The characters of a node."""
+        return self.source.span(node)
+
+    def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
+        """The text of a node."""
+        return self.source.segment(node)
+
+    def qualified_name(self, node: ast.AST) -> str:
+        """The dotted name of a function or class in this module, `<lambda>` for lambdas."""
+        names = [getattr(node, "name", "<lambda>")]
+        for around in self.ancestors(node):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.append(around.name)
+        return ".".join([self.name, *reversed(names)])

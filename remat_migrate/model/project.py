@@ -1,0 +1,200 @@
+"""The project: its modules that can matter, linked; what rules ask."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import SourceError
+from ..settings import Settings
+from ..source import SourceFile
+from .apis import ApiTable
+from .application import api_of
+from .evaluate import Evaluator
+from .files import WORDS, Files
+from .module import Module
+from .sites import Site, find_sites, interesting_names
+from .values import Class, External, Function, ModuleValue, Values
+
+# A text file without one of these cannot set the flag.
+TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
+
+
+class Project:
+    """The modules of one run.
+
+    Attributes:
+        settings: what the run is asked to do.
+        targets: the files that the user named; only these are edited.
+        modules: the Python targets that can matter, parsed.
+        texts: the other targets that can matter.
+        errors: targets that could not be read or parsed.
+        apis: the checkpoint family, with the wrappers that the settings name.
+        evaluator: evaluates expressions of any module.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        targets: Sequence[Path],
+        texts: Sequence[Path] = (),
+        context: Sequence[Path] = (),
+        overlay: Mapping[Path, SourceFile] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.targets = frozenset((*targets, *texts))
+        self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
+        self.files = Files(settings.root, targets, context, overlay, settings.search_path)
+        self.evaluator = Evaluator(self.apis, self.find_module)
+        self.errors: list[SourceError] = []
+        self._parsed: dict[Path, Module | None] = {}
+        self._sites: dict[Module, list[Site]] = {}
+        self.modules: dict[Path, Module] = {}
+        self.texts: dict[Path, SourceFile] = {}
+        self._read_targets()
+        self._read_texts(texts)
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        targets: Sequence[Path],
+        texts: Sequence[Path] = (),
+        context: Sequence[Path] = (),
+        overlay: Mapping[Path, SourceFile] | None = None,
+    ) -> Project:
+        """Read the targets that can matter; `context` files are read when something needs them."""
+        return cls(settings, targets, texts, context, overlay)
+
+    # -- reading
+
+    def _read_targets(self) -> None:
+        words = (*WORDS, *(w.name.rpartition(".")[2].encode() for w in self.settings.wrappers))
+        rest: list[tuple[Path, bytes]] = []
+        for path in self.files.targets:
+            try:
+                data = self.files.data(path)
+                if any(word in data for word in words):
+                    self.files.read(path, data)
+                    self._take(path)
+                else:
+                    _check_text(path, data, self.files)
+                    rest.append((path, data))
+            except SourceError as error:
+                self.errors.append(error)
+        # Files that only use an alias of an Api that another file exports.
+        aliases = [a.encode() for a in self._exported_aliases()]
+        for path, data in rest:
+            if any(alias in data for alias in aliases):
+                try:
+                    self._take(path)
+                except SourceError as error:
+                    self.errors.append(error)
+
+    def _take(self, path: Path) -> None:
+        module = self.module(path)
+        if module is None:
+            raise self._failed(path)
+        self.modules[path] = module
+
+    def _failed(self, path: Path) -> SourceError:
+        try:
+            self.files.read(path).parse()
+        except SourceError as error:
+            return error
+        return SourceError(path, "cannot be parsed")
+
+    def _exported_aliases(self) -> set[str]:
+        """Module-level names that are Apis or partials of them, and have none of the words."""
+        found: set[str] = set()
+        for module in list(self.modules.values()):
+            names = interesting_names(module, self.evaluator) - self.apis.last_names
+            scope = module.scope_of(module.tree)
+            for name in names & scope.bound:
+                if any(word in name.encode() for word in WORDS):
+                    continue
+                values = self.evaluator.member(module, name)
+                if any(api_of(self.apis, value) is not None for value in values):
+                    found.add(name)
+        return found
+
+    def _read_texts(self, texts: Sequence[Path]) -> None:
+        for path in texts:
+            try:
+                data = self.files.data(path)
+                if any(word in data for word in TEXT_WORDS):
+                    self.texts[path] = self.files.read(path, data, python=False)
+            except SourceError as error:
+                self.errors.append(error)
+
+    def module(self, path: Path) -> Module | None:
+        """The parsed module of a file, None if it cannot be parsed."""
+        if path not in self._parsed:
+            try:
+                source = self.files.read(path)
+                tree = source.parse()
+            except SourceError:
+                self._parsed[path] = None  # reported as RMT000 where it is a target
+                return None
+            self._parsed[path] = Module(
+                source,
+                tree,
+                self.files.module_name(path),
+                path.name == "__init__.py",
+                path in self.targets,
+            )
+        return self._parsed[path]
+
+    def find_module(self, dotted: str, importer: Module) -> Module | None:
+        """The project's module that `import dotted` in `importer` means."""
+        path = self.files.find(dotted, importer.source.path)
+        return self.module(path) if path is not None else None
+
+    def mentioning(self, words: Sequence[str]) -> list[Module]:
+        """The modules of the whole project, targets or not, that contain one of `words`."""
+        found = []
+        for path in self.files.mentioning(words):
+            module = self.module(path)
+            if module is not None:
+                found.append(module)
+        return found
+
+    # -- questions
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """The sites of all targets, by path and place."""
+        return [s for path in sorted(self.modules) for s in self.sites_in(self.modules[path])]
+
+    def sites_in(self, module: Module) -> list[Site]:
+        """The sites of one module."""
+        if module not in self._sites:
+            self._sites[module] = find_sites(module, self.evaluator)
+        return self._sites[module]
+
+    def values(self, module: Module, node: ast.expr) -> Values:
+        """What an expression of a module may denote."""
+        return self.evaluator.values(module, node)
+
+    def qualified(self, module: Module, node: ast.expr) -> frozenset[str]:
+        """The dotted names that an expression may denote; empty when nothing is known."""
+        found: set[str] = set()
+        for value in self.values(module, node):
+            match value:
+                case External(name):
+                    found.add(name)
+                case Function(module=owner, node=definition) | Class(
+                    module=owner, node=definition
+                ):
+                    found.add(owner.qualified_name(definition))
+                case ModuleValue(module=owner):
+                    found.add(owner.name)
+        return frozenset(found)
+
+
+def _check_text(path: Path, data: bytes, files: Files) -> None:
+    """A file that cannot matter is still reported when it is not text."""
+    if b"\0" in data or not data.isascii():
+        files.read(path, data)

@@ -1,0 +1,378 @@
+"""Sites: every place where an Api is applied, aliased or passed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..source import Span
+from .apis import Api
+from .application import api_of, given, subject_of
+from .evaluate import Evaluator
+from .module import Module
+from .values import Container, External, Partial, Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Option:
+    """One option of an application.
+
+    Attributes:
+        name: the option.
+        value: its expression.
+        module: where it is written.
+        call: the call (of the Api, a partial, or `dict`) or dict display that holds it.
+        keyword: the keyword node; None for a positional one or an entry of a dict display.
+        position: the index among the call's arguments, for a positional one.
+    """
+
+    name: str
+    value: ast.expr
+    module: Module
+    call: ast.Call | ast.Dict
+    keyword: ast.keyword | None = None
+    position: int | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Site:
+    """One application of an Api in the source.
+
+    Attributes:
+        module: the module.
+        span: the place to report: the decorator, or the callee's name.
+        definition: the Api.
+        form: how it is applied: "decorator", "decorator-partial", "decorator-factory",
+            "assigned", "applied", "argument", "conditional", "container", "lambda", "returned",
+            "expression"; for what is not applied at once: "alias", "partial", "reference".
+        reference: the expression that names the Api.
+        application: the call or decorator that applies it; None where it is only named.
+        callee: what is called: the Api or a partial of it.
+        subject: what is wrapped: an expression, or the decorated function or class.
+        arguments: the options by name, those given to partials and spread dicts included.
+        spread: whether a `**` could not be followed, so there may be more options.
+        target: text that names what is wrapped.
+        context: the function or class around it.
+    """
+
+    module: Module
+    span: Span
+    definition: Api
+    form: str
+    reference: ast.expr
+    application: ast.expr | None
+    callee: Value
+    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None
+    arguments: Mapping[str, Option] = field(default_factory=dict)
+    spread: bool = False
+    target: str | None = None
+    context: str = ""
+
+    @property
+    def api(self) -> str:
+        """The Api's qualified name."""
+        return self.definition.name
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The source text of each option."""
+        return {n: o.module.segment(o.value) for n, o in self.arguments.items()}
+
+
+def interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
+    """Identifiers that may name an Api in a module: its own names, and aliases of them."""
+    names = set(evaluator.apis.last_names)
+    aliases: list[tuple[str, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.ImportFrom():
+                _imported_names(module, node, evaluator, names)
+            case ast.Assign(targets=targets, value=value) if _alias_like(value):
+                for target in targets:
+                    name = getattr(target, "id", getattr(target, "attr", None))
+                    if name is not None:
+                        aliases.append((name, value))
+            case ast.AnnAssign(value=ast.expr() as value) if _alias_like(value):
+                name = getattr(node.target, "id", getattr(node.target, "attr", None))
+                if name is not None:
+                    aliases.append((name, value))
+            case ast.NamedExpr() if _alias_like(node.value):
+                aliases.append((node.target.id, node.value))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                a = node.args
+                positional = [*a.posonlyargs, *a.args]
+                defaults = positional[len(positional) - len(a.defaults) :]
+                for parameter, default in zip(defaults, a.defaults, strict=True):
+                    aliases.append((parameter.arg, default))
+                for parameter, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+                    if kw_default is not None:
+                        aliases.append((parameter.arg, kw_default))
+    growing = True
+    while growing:
+        growing = False
+        for name, value in aliases:
+            if name not in names and any(_identifier(n) in names for n in ast.walk(value)):
+                names.add(name)
+                growing = True
+    return names
+
+
+def _imported_names(
+    module: Module, node: ast.ImportFrom, evaluator: Evaluator, names: set[str]
+) -> None:
+    for alias in node.names:
+        if alias.name in evaluator.apis.last_names:
+            names.add(alias.asname or alias.name)
+        elif evaluator.imports_api(module, node, alias):
+            names.add(alias.asname or alias.name)
+
+
+def _identifier(node: ast.AST) -> str | None:
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return node.attr
+        case ast.Constant(value=str(text)):
+            return text
+    return None
+
+
+def _alias_like(value: ast.expr) -> bool:
+    match value:
+        case ast.Name() | ast.Attribute() | ast.IfExp() | ast.BoolOp() | ast.Subscript():
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in ("partial", "getattr")
+        case ast.Tuple(elts=parts):
+            return any(_alias_like(part) for part in parts)
+    return False
+
+
+def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
+    """The sites of a module in order of place."""
+    names = interesting_names(module, evaluator)
+    found: list[Site] = []
+    for node in module.nodes:
+        match node:
+            case ast.Name(ctx=ast.Load()) if node.id in names:
+                pass
+            case ast.Attribute(ctx=ast.Load()) if node.attr in names:
+                pass
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]) if (
+                name in names
+            ):
+                pass
+            case _:
+                continue
+        assert isinstance(node, ast.expr)
+        for value in evaluator.values(module, node):
+            if api_of(evaluator.apis, value) is not None:
+                found.append(_site(module, node, value, evaluator))
+                break
+    found.sort(key=lambda site: site.span)
+    return found
+
+
+def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) -> Site:
+    api = api_of(evaluator.apis, value)
+    assert api is not None
+    parent = module.parent(node)
+    callee = value
+    place: ast.expr = node
+    application: ast.expr | None = None
+    form = "reference"
+    if isinstance(parent, ast.Call) and parent.func is node:
+        if subject_of(evaluator.apis, value, module, parent) is not None:
+            application = parent
+            form = _call_form(module, parent)
+        else:
+            # A factory, or a call that spreads its arguments.
+            callee = Partial(value, module, parent, by_functools=False)
+            form, application = _value_form(module, parent, "factory")
+            if application is None:
+                application = parent
+            elif application is parent:
+                place = parent
+    elif _is_partial_of(module, parent, node, evaluator):
+        assert isinstance(parent, ast.Call)
+        callee = Partial(value, module, parent)
+        form, application = _value_form(module, parent, "partial")
+        place = parent
+    else:
+        form, application = _value_form(module, node, "")
+    subject = _subject(module, application, callee, evaluator)
+    arguments, spread = _options(api, callee, module, application, evaluator)
+    return Site(
+        module=module,
+        span=module.span(place),
+        definition=api,
+        form=form,
+        reference=node,
+        application=application,
+        callee=callee,
+        subject=subject,
+        arguments=arguments,
+        spread=spread,
+        target=_target_text(subject),
+        context=_context(module, node),
+    )
+
+
+def _is_partial_of(
+    module: Module, parent: ast.AST | None, node: ast.expr, evaluator: Evaluator
+) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and bool(parent.args)
+        and parent.args[0] is node
+        and External("functools.partial") in evaluator.values(module, parent.func)
+    )
+
+
+def _decorates(module: Module, node: ast.expr) -> bool:
+    holder = module.parent(node)
+    return (
+        isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node in holder.decorator_list
+    )
+
+
+def _value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
+    """The form of an Api or partial of it that is a value, and its application if it is one."""
+    holder = module.parent(node)
+    if _decorates(module, node):
+        return {"": "decorator", "partial": "decorator-partial"}.get(
+            made, "decorator-factory"
+        ), node
+    if isinstance(holder, ast.Call) and holder.func is node:
+        return "applied", holder
+    if made == "partial":
+        return "partial", None
+    if isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+        return "alias", None
+    return "reference", None
+
+
+def _call_form(module: Module, call: ast.Call) -> str:
+    node: ast.AST = call
+    holder = module.parent(call)
+    while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):
+        node, holder = holder, module.parent(holder)
+    match holder:
+        case ast.Call() if holder.func is node:
+            return "applied"
+        case ast.Call() | ast.keyword():
+            return "argument"
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
+            node in holder.decorator_list
+        ):
+            return "decorator-factory"
+        case ast.Assign() | ast.AnnAssign():
+            return "assigned"
+        case ast.IfExp() | ast.BoolOp():
+            return "conditional"
+        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
+            return "container"
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return "container"
+        case ast.Lambda():
+            return "lambda"
+        case ast.Return():
+            return "returned"
+    return "expression"
+
+
+def _subject(
+    module: Module, application: ast.expr | None, callee: Value, evaluator: Evaluator
+) -> tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None:
+    if application is not None and _decorates(module, application):
+        holder = module.parent(application)
+        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        return module, holder
+    call = application if isinstance(application, ast.Call) else None
+    if call is not None and isinstance(callee, Partial) and callee.call is call:
+        call = None
+    return subject_of(evaluator.apis, callee, module, call)
+
+
+def _options(
+    api: Api,
+    callee: Value,
+    module: Module,
+    application: ast.expr | None,
+    evaluator: Evaluator,
+) -> tuple[dict[str, Option], bool]:
+    """The options by name, a later one over an earlier one, and whether a `**` is not followed."""
+    call = application if isinstance(application, ast.Call) else None
+    if call is not None and (_decorates(module, call) or _call_of(callee) is call):
+        call = None
+    found: dict[str, Option] = {}
+    spread = False
+    position = 0
+    for owner, made, args in given(callee, module, call):
+        offset = len(made.args) - len(args)
+        for index, arg in enumerate(args):
+            if isinstance(arg, ast.Starred):
+                break
+            order = api.jax_order
+            if 0 < position < len(order):
+                name = order[position]
+                found[name] = Option(name, arg, owner, made, None, offset + index)
+            position += 1
+        for keyword in made.keywords:
+            if keyword.arg is None:
+                followed = list(_spread_options(owner, keyword.value, evaluator))
+                spread = spread or not followed
+                for option in followed:
+                    found[option.name] = option
+            elif keyword.arg != api.subject:
+                found[keyword.arg] = Option(keyword.arg, keyword.value, owner, made, keyword)
+    return found, spread
+
+
+def _call_of(callee: Value) -> ast.Call | None:
+    return callee.call if isinstance(callee, Partial) else None
+
+
+def _spread_options(module: Module, node: ast.expr, evaluator: Evaluator) -> Iterator[Option]:
+    """The entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`."""
+    values = evaluator.values(module, node)
+    for value in values:
+        if not isinstance(value, Container):
+            continue
+        if isinstance(value.node, ast.Dict):
+            for key, entry in zip(value.node.keys, value.node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield Option(key.value, entry, value.module, value.node)
+                elif key is None:
+                    yield from _spread_options(value.module, entry, evaluator)
+        elif isinstance(value.node, ast.Call):
+            for keyword in value.node.keywords:
+                if keyword.arg is not None:
+                    yield Option(keyword.arg, keyword.value, value.module, value.node, keyword)
+                else:
+                    yield from _spread_options(value.module, keyword.value, evaluator)
+
+
+def _target_text(
+    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None,
+) -> str | None:
+    if subject is None:
+        return None
+    module, node = subject
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    text = " ".join(module.segment(node).split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _context(module: Module, node: ast.AST) -> str:
+    names = [
+        around.name
+        for around in module.ancestors(node)
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not (isinstance(node, ast.expr) and node in around.decorator_list)
+    ]
+    return ".".join(reversed(names))
