@@ -39,3 +39,7 @@ class ApplyError(RematMigrateError):
 
 class VerificationError(RematMigrateError):
     """Verification itself could not run."""
+
+
+class PluginError(RematMigrateError):
+    """A package that offers rules cannot be loaded, or offers something that is no rule."""

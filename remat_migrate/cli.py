@@ -1,0 +1,317 @@
+"""The command line: options and wiring. What costs time is imported inside the commands."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from . import __version__
+from .errors import RematMigrateError, UsageError
+
+if TYPE_CHECKING:
+    from .engine import Analysis
+    from .report import Report
+    from .run import Options, Run
+
+CLEAN, FINDINGS, FAULT = 0, 1, 2
+_INTERRUPTED, _NO_READER = 130, 141
+
+_EXIT_CODES = """\
+Exit codes: 0 nothing left to report; 1 findings are left, or with --diff something would change;
+2 wrong usage or a fault of the tool."""
+
+
+class DefaultGroup(click.Group):
+    """A group whose first word may be left out where it is `check`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `check` before arguments that name no command."""
+        if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of `check`, too: they come without naming it."""
+        check = self.commands["check"]
+        rows = [row for p in check.get_params(ctx) if (row := p.get_help_record(ctx))]
+        with formatter.section("Options of check"):
+            formatter.write_dl([row for row in rows if "--help" not in row[0]])
+        super().format_options(ctx, formatter)
+
+
+def _codes(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Codes, whether an option is repeated or they have commas between them."""
+    return tuple(code for value in values for code in value.split(",") if code.strip())
+
+
+_Command = Callable[..., Any]
+
+
+def _analysis_options(command: _Command) -> _Command:
+    """The paths, and the options that say what is analysed and where the report goes."""
+    for decorate in (
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
+        click.option(
+            "--output-file",
+            "-o",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write the report there instead of to standard output.",
+        ),
+        click.option("--no-cache", is_flag=True, help="Neither read nor write cached facts."),
+        click.option(
+            "--jobs",
+            "-j",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Processes to use; 0, the default, for one per core.",
+        ),
+        click.option(
+            "--jax-version",
+            metavar="VERSION",
+            help="The JAX to migrate to; by default the newest known.",
+        ),
+        click.option(
+            "--extend-select",
+            multiple=True,
+            callback=_codes,
+            metavar="CODES",
+            help="Run these rules besides; turns on those that are off by default.",
+        ),
+        click.option(
+            "--ignore", multiple=True, callback=_codes, metavar="CODES", help="Leave these out."
+        ),
+        click.option(
+            "--select",
+            multiple=True,
+            callback=_codes,
+            metavar="CODES",
+            help="Run these rules alone: codes or their beginnings, with commas between.",
+        ),
+        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.group(
+    cls=DefaultGroup,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    epilog=_EXIT_CODES,
+)
+@click.version_option(__version__, message="remat-migrate %(version)s")
+def cli() -> None:
+    """Find and mend what the migrations of jax.checkpoint / jax.remat broke.
+
+    `remat-migrate PATHS` is `remat-migrate check PATHS`: it reports; with --fix it mends. A path
+    that has the name of a command is written ./check.
+    """
+
+
+@cli.command()
+@_analysis_options
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="With --fix, also apply fixes that may change memory, time or names.",
+)
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "concise", "json"]),
+    default="full",
+    show_default=True,
+    help="How findings are shown.",
+)
+@click.option("--statistics", is_flag=True, help="Show the number of findings by rule.")
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Which file the text on standard input is, where the path is -.",
+)
+def check(
+    paths: tuple[Path, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    jax_version: str | None,
+    jobs: int | None,
+    no_cache: bool,
+    output_file: Path | None,
+    exit_zero: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    output_format: str,
+    statistics: bool,
+    stdin_filename: Path | None,
+) -> int:
+    """Report findings in the files below PATHS; with --fix mend what can be mended.
+
+    Without PATHS the current folder is meant; `-` is one file on standard input.
+    """
+    from .engine import analyse
+    from .report.output import write_report
+    from .run import Options
+
+    run = _prepare(paths, stdin_filename, Options(select, extend_select, ignore, jax_version, jobs))
+    analysis = analyse(run.request, run.overlay)
+    report = _report(run, analysis)
+    write_report(report, output_format, output_file, count_only=statistics)
+    return _exit_code(analysis, exit_zero)
+
+
+@cli.command()
+@_analysis_options
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="A table, or findings and sites as JSON.",
+)
+def report(
+    paths: tuple[Path, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    jax_version: str | None,
+    jobs: int | None,
+    no_cache: bool,
+    output_file: Path | None,
+    exit_zero: bool,
+    output_format: str,
+) -> int:
+    """List every checkpoint in the files below PATHS, with the risk it runs."""
+    from dataclasses import replace
+
+    from .engine import analyse
+    from .report.content import site_rows
+    from .report.output import write_report
+    from .run import Options
+
+    run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
+    analysis = analyse(run.request, run.overlay)
+    rows = site_rows(analysis.project.sites, analysis.findings)
+    write_report(replace(_report(run, analysis), sites=rows), output_format, output_file)
+    return _exit_code(analysis, exit_zero)
+
+
+@cli.command()
+@click.argument("code")
+def explain(code: str) -> int:
+    """Explain the rule CODE: what it finds, why, and what it makes of its examples."""
+    from .engine import load_rules
+    from .report.explain import explain as explained
+    from .report.output import screen_of
+    from .settings import did_you_mean
+
+    rules = {rule.code: rule for rule in load_rules()}
+    by_name = {rule.name: rule for rule in rules.values()}
+    rule = rules.get(code.upper()) or by_name.get(code.lower())
+    if rule is None:
+        raise UsageError(
+            f"no rule has the code {code}{did_you_mean(code.upper(), rules)}"
+            " (all of them: remat-migrate rules)"
+        )
+    sys.stdout.writelines(line + "\n" for line in explained(rule, screen_of(sys.stdout)))
+    return CLEAN
+
+
+@cli.command()
+def rules() -> int:
+    """List the rules: code, name, whether there is a fix."""
+    from .engine import load_rules
+    from .report.explain import table
+
+    sys.stdout.writelines(line + "\n" for line in table(load_rules()))
+    return CLEAN
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit; what a user can mend is said without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks must not end a run.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = cli.main(arguments, prog_name="remat-migrate", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = FAULT
+    except (click.Abort, KeyboardInterrupt):
+        code = _INTERRUPTED
+    except RematMigrateError as error:
+        _say(f"error: {error}")
+        code = FAULT
+    except BrokenPipeError:
+        # The reader has what it wanted, as in `remat-migrate | head`.
+        sys.stdout = None
+        code = _NO_READER
+    except Exception:
+        traceback.print_exc()
+        _say("error: this is a defect of remat-migrate; please report it with the lines above")
+        code = FAULT
+    sys.exit(code)
+
+
+def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Options) -> Run:
+    """The run that the command line asks for, with what it says about the paths."""
+    from .report.display import counted
+    from .report.output import screen_of
+    from .run import STDIN, prepare, prepare_text
+
+    if Path(STDIN) in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands for one file on standard input: name no other path")
+        filename = stdin_filename or Path("stdin.py")
+        return prepare_text(sys.stdin.buffer.read(), filename, options)
+    if stdin_filename is not None:
+        raise UsageError("--stdin-filename needs the path -")
+    run = prepare(paths, options)
+    screen = screen_of(sys.stderr)
+    for folder in run.request.targets.barren:
+        others = len(run.request.targets.texts)
+        more = f"; looked at {counted(others, 'other file')}" if others else ""
+        _say(f"no Python files under {screen.path(folder)}{more}")
+    return run
+
+
+def _report(run: Run, analysis: Analysis) -> Report:
+    from .report import Report
+
+    project = analysis.project
+    sources = {path: module.source for path, module in project.modules.items()}
+    return Report(
+        analysis.findings,
+        run.files,
+        analysis.suppressed,
+        sources={**sources, **project.texts},
+    )
+
+
+def _exit_code(analysis: Analysis, exit_zero: bool) -> int:
+    """The exit code of an analysis; says which rules failed."""
+    for fault in analysis.faults:
+        _say(f"error: {fault}; this is a defect of the rule, please report it")
+    if analysis.faults:
+        return FAULT
+    return FINDINGS if analysis.findings and not exit_zero else CLEAN
+
+
+def _say(message: str) -> None:
+    """Tell the user something that is not part of the report."""
+    from .report.display import neutral
+
+    for line in message.splitlines():
+        print(neutral(line), file=sys.stderr)

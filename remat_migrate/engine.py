@@ -1,0 +1,272 @@
+"""The engine: files to findings. Loads the rules, runs them, takes away what is suppressed."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from .discover import Targets
+from .errors import PluginError
+from .globs import matcher
+from .model import Project
+from .rule import Finding, Rule
+from .settings import Settings
+from .source import SourceFile
+from .suppress import Directive, SuppressionRule, read_directives, unused_directives
+
+ENTRY_POINTS = "remat_migrate.rules"
+# A file that was not looked at must not pass for one without findings, whatever is selected.
+UNREADABLE = "RMT000"
+
+_CODE = re.compile(r"[A-Z]+[0-9]{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be analysed.
+
+    Attributes:
+        settings: the run's settings.
+        targets: the files to look at and, where asked, to change.
+        context: further Python files that are only read.
+        rules: every rule that is loaded; the settings say which of them run.
+    """
+
+    settings: Settings
+    targets: Targets
+    context: tuple[Path, ...]
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A rule that failed on a file: a defect of the tool or of a plug-in, not of the file."""
+
+    code: str
+    path: Path
+    error: str
+    trace: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: the rule {self.code} failed: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What an analysis found.
+
+    Attributes:
+        project: the code as the rules saw it.
+        findings: sorted by path, position and code.
+        suppressed: how many more findings a comment or the settings took away.
+        faults: rules that failed; their other findings are there.
+    """
+
+    project: Project
+    findings: tuple[Finding, ...]
+    suppressed: int = 0
+    faults: tuple[Fault, ...] = ()
+
+
+def load_rules() -> tuple[Rule, ...]:
+    """Every rule that an installed package offers, sorted by code.
+
+    Raises:
+        PluginError: a package's rules cannot be imported, are no rules, or share a code.
+    """
+    rules: dict[str, Rule] = {}
+    owners: dict[str, str] = {}
+    for point in sorted(set(entry_points(group=ENTRY_POINTS))):
+        owner = _owner(point)
+        for rule in _rules_of(point, owner):
+            if rule.code in rules:
+                raise PluginError(
+                    f"two rules have the code {rule.code}: one of {owners[rule.code]},"
+                    f" one of {owner}; uninstall one of the two"
+                )
+            rules[rule.code] = rule
+            owners[rule.code] = owner
+    return tuple(rules[code] for code in sorted(rules))
+
+
+def enabled_rules(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
+    """The rules that the settings select.
+
+    A rule that is off by default runs only if it is named by its full code. Of prefixes that
+    select and ignore a rule the longer one decides; `ignore` where they are equally long.
+    """
+    return tuple(rule for rule in rules if _is_enabled(rule, settings))
+
+
+def analyse(request: Request, overlay: Mapping[Path, SourceFile] | None = None) -> Analysis:
+    """Run the rules over the targets; `overlay` holds texts in place of what is on disk."""
+    settings, targets = request.settings, request.targets
+    project = Project.open(
+        settings, targets.python, targets.texts, request.context, overlay=overlay or {}
+    )
+    enabled = enabled_rules(request.rules, settings)
+    faults: list[Fault] = []
+    found = list(dict.fromkeys(_run_rules(enabled, project, faults)))
+    kept, suppressed = _heed_comments(found, project, request.rules, enabled, faults)
+    ignored = _per_file_ignores(settings)
+    shown = [finding for finding in kept if not ignored(finding)]
+    return Analysis(
+        project,
+        tuple(sorted(shown, key=_order)),
+        suppressed + len(kept) - len(shown),
+        tuple(faults),
+    )
+
+
+def _owner(point: EntryPoint) -> str:
+    return f"the package {point.dist.name}" if point.dist else f"the entry point {point.name}"
+
+
+def _rules_of(point: EntryPoint, owner: str) -> Iterator[Rule]:
+    try:
+        offered = point.load()
+    except Exception as error:
+        raise PluginError(
+            f"{owner} offers rules that cannot be imported ({point.value}):"
+            f" {type(error).__name__}: {error}; update or uninstall it"
+        ) from error
+    classes = [offered] if isinstance(offered, type) else getattr(offered, "RULES", None)
+    if classes is None:
+        raise PluginError(f"{owner}: {point.value} is neither a rule nor a module with RULES")
+    for rule in classes:
+        if not (isinstance(rule, type) and issubclass(rule, Rule)):
+            raise PluginError(
+                f"{owner}: {rule!r} in {point.value} is not a subclass of remat_migrate.rule.Rule"
+            )
+        code, name = getattr(rule, "code", None), getattr(rule, "name", None)
+        if not (isinstance(code, str) and _CODE.fullmatch(code) and isinstance(name, str) and name):
+            raise PluginError(
+                f"{owner}: {rule.__qualname__} needs a code of letters and three digits,"
+                f" and a name; it has {code!r} and {name!r}"
+            )
+        yield rule()
+
+
+def _is_enabled(rule: Rule, settings: Settings) -> bool:
+    selected = (*settings.select, *settings.extend_select)
+    chosen = _longest(rule.code, selected)
+    if not chosen and not settings.select and rule.enabled:
+        chosen = 1
+    if rule.code == UNREADABLE:
+        chosen = max(chosen, 1)
+    elif not rule.enabled and rule.code not in selected:
+        return False
+    return chosen > _longest(rule.code, settings.ignore)
+
+
+def _longest(code: str, prefixes: Sequence[str]) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
+
+
+def _run_rules(rules: Sequence[Rule], project: Project, faults: list[Fault]) -> Iterator[Finding]:
+    for rule in rules:
+        yield from _guarded(rule, project.settings.root, rule.check_project(project), faults)
+        for path, module in project.modules.items():
+            yield from _guarded(rule, path, rule.check(module, project), faults)
+        for path, source in project.texts.items():
+            yield from _guarded(rule, path, rule.check_text(source, project), faults)
+
+
+def _guarded(
+    rule: Rule, path: Path, findings: Iterator[Finding], faults: list[Fault]
+) -> Iterator[Finding]:
+    """The findings of a rule; if it fails, those before it did, and a fault."""
+    try:
+        yield from findings
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        faults.append(
+            Fault(
+                rule.code,
+                path,
+                f"{type(error).__name__}: {error} ({where})",
+                "".join(traceback.format_exception(error)),
+            )
+        )
+
+
+def _heed_comments(
+    findings: Sequence[Finding],
+    project: Project,
+    rules: Sequence[Rule],
+    enabled: Sequence[Rule],
+    faults: list[Fault],
+) -> tuple[list[Finding], int]:
+    """What suppressions leave of `findings`, with findings about idle ones; how many they took."""
+    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_path[finding.path].append(finding)
+    sources = {path: (module.source, True) for path, module in project.modules.items()}
+    sources |= {path: (source, False) for path, source in project.texts.items()}
+    watchers = [rule for rule in enabled if isinstance(rule, SuppressionRule)]
+    codes = {rule.code for rule in enabled}
+    ran = frozenset(codes - {rule.code for rule in watchers})
+    known = frozenset(rule.code for rule in rules)
+    complete = all(rule.code in codes for rule in rules if rule.enabled)
+    kept: list[Finding] = []
+    taken = 0
+    for path in dict.fromkeys((*sources, *by_path)):
+        here = by_path[path]
+        if path not in sources:  # a file that could not be read has no comments to heed
+            kept += here
+            continue
+        source, python = sources[path]
+        directives = read_directives(source, python=python)
+        shown, hidden = _split(here, directives)
+        unused = list(
+            unused_directives(directives, hidden, ran=ran, known=known, complete=complete)
+        )
+        for rule in watchers if unused else ():
+            about = _guarded(rule, path, rule.check_suppressions(source, unused), faults)
+            shown_about, hidden_about = _split(list(about), directives)
+            shown += shown_about
+            hidden += hidden_about
+        kept += shown
+        taken += len(hidden)
+    return kept, taken
+
+
+def _split(
+    findings: Sequence[Finding], directives: Sequence[Directive]
+) -> tuple[list[Finding], list[tuple[int, str]]]:
+    """The findings that no directive covers, and line and code of those that one does."""
+    kept: list[Finding] = []
+    hidden: list[tuple[int, str]] = []
+    for finding in findings:
+        line, _ = finding.source.position(finding.span.start)
+        if any(directive.covers(line, finding.code) for directive in directives):
+            hidden.append((line, finding.code))
+        else:
+            kept.append(finding)
+    return kept, hidden
+
+
+def _per_file_ignores(settings: Settings) -> Callable[[Finding], bool]:
+    """Whether the settings leave out a finding in its file."""
+    ignores = [
+        (matcher([glob], settings.base), codes) for glob, codes in settings.per_file_ignores.items()
+    ]
+    return lambda finding: any(
+        finding.code.startswith(codes) and means(finding.path) for means, codes in ignores
+    )
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+    return (
+        str(finding.path),
+        finding.span.start,
+        finding.span.end,
+        finding.code,
+        finding.message,
+    )

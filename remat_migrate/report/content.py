@@ -1,0 +1,122 @@
+"""What is reported, whatever the format: findings, their number, and the table of sites."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ..rule import Finding, Safety
+from ..source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from ..model import Module, Site
+
+Risk = Literal["high", "medium", "low", "none"]
+
+_RISKS: Mapping[str, Risk] = {"error": "high", "warning": "medium", "note": "low"}
+_RANK: Sequence[Risk] = ("none", "low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRow:
+    """One site of the report: what it applies to what, and the findings that concern it.
+
+    Attributes:
+        site: the site.
+        risk: that of its worst finding.
+        codes: codes of the findings that touch its statement.
+    """
+
+    site: Site
+    risk: Risk
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run has to say.
+
+    Attributes:
+        findings: what is left, sorted.
+        files: how many files were looked at.
+        suppressed: how many findings a comment or the settings took away.
+        fixed: how many findings were mended, by code; None where no fix was asked for.
+        unsafe: whether unsafe fixes are allowed.
+        sites: the table of sites; None where it was not asked for.
+        sources: the text of every file that a fix edits.
+    """
+
+    findings: tuple[Finding, ...]
+    files: int
+    suppressed: int = 0
+    fixed: Mapping[str, int] | None = None
+    unsafe: bool = False
+    sites: tuple[SiteRow, ...] | None = None
+    sources: Mapping[Path, SourceFile] = field(default_factory=dict)
+
+    def count(self, *safeties: Safety) -> int:
+        """How many findings have a fix of one of these safeties that edits something."""
+        return sum(
+            finding.fix is not None and bool(finding.fix.edits) and finding.fix.safety in safeties
+            for finding in self.findings
+        )
+
+
+def site_rows(sites: Sequence[Site], findings: Sequence[Finding]) -> tuple[SiteRow, ...]:
+    """The table of sites: each with the findings that touch the statement it stands in."""
+    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_path[finding.path].append(finding)
+    heads: dict[Path, list[Span]] = {}
+    rows = []
+    for site in sites:
+        path = site.module.source.path
+        touching: list[Finding] = []
+        if here := by_path.get(path):
+            if path not in heads:
+                heads[path] = list(statement_heads(site.module))
+            own = _innermost(heads[path], site.span)
+            touching = [finding for finding in here if own.overlaps(finding.span)]
+        risks = [_RISKS[finding.severity] for finding in touching]
+        rows.append(
+            SiteRow(
+                site,
+                max(risks, key=_RANK.index, default="none"),
+                tuple(sorted({finding.code for finding in touching})),
+            )
+        )
+    return tuple(rows)
+
+
+def statement_heads(module: Module) -> Iterator[Span]:
+    """Each statement of a module, a compound one up to its first inner statement.
+
+    A decorated definition starts at its first decorator.
+    """
+    source = module.source
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.stmt):
+            whole = source.span(node)
+            inner = [
+                _start(source, child)
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt | ast.excepthandler)
+            ]
+            inner += [source.span(case.body[0]).start for case in getattr(node, "cases", ())]
+            yield Span(_start(source, node), min(inner, default=whole.end))
+
+
+def _start(source: SourceFile, node: ast.stmt | ast.excepthandler) -> int:
+    first: ast.expr | ast.stmt | ast.excepthandler = node
+    if decorators := getattr(node, "decorator_list", None):
+        first = decorators[0]
+    return source.offset(first.lineno, first.col_offset)
+
+
+def _innermost(heads: Sequence[Span], place: Span) -> Span:
+    around = [head for head in heads if head.start <= place.start and place.end <= head.end]
+    return min(around, key=lambda head: head.end - head.start, default=place)

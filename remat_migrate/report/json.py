@@ -1,0 +1,113 @@
+"""The format `json`: one object on one stream, schema version 1."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from .. import __version__
+from ..rule import Finding, Fix, Safety
+from ..source import Edit, SourceFile
+from .content import Report, SiteRow
+from .display import Screen, shown_path
+
+SCHEMA_VERSION = 1
+
+
+def render(report: Report, screen: Screen) -> str:
+    """The whole document. Lines and columns count from 1, columns in characters."""
+    document: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "remat-migrate", "version": __version__},
+        "summary": _summary(report),
+        "findings": [_finding(finding, report, screen.folder) for finding in report.findings],
+    }
+    if report.sites is not None:
+        document["sites"] = [_site(row, screen.folder) for row in report.sites]
+    # ASCII alone: no terminal is steered, and halves of surrogate pairs in file names survive.
+    return json.dumps(document, indent=2)
+
+
+def _summary(report: Report) -> dict[str, object]:
+    fixable, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
+    total = len(report.findings)
+    return {
+        "files": report.files,
+        "findings": total,
+        "files_with_findings": len({finding.path for finding in report.findings}),
+        "safe_fixes": fixable,
+        "unsafe_fixes": unsafe,
+        "manual": total - fixable - unsafe,
+        "suppressed": report.suppressed,
+        "fixed": sum((report.fixed or {}).values()),
+        "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
+    }
+
+
+def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
+    source = finding.source
+    line, column = source.position(finding.span.start)
+    end_line, end_column = source.position(finding.span.end)
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "path": shown_path(finding.path, folder),
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "fix": finding.fix and _fix(finding.fix, report, folder),
+        "reason": finding.reason,
+        "related": [
+            {
+                "path": shown_path(related.source.path, folder),
+                "line": related.source.position(related.span.start)[0],
+                "message": related.message,
+            }
+            for related in finding.related
+        ],
+        "url": finding.url,
+    }
+
+
+def _fix(fix: Fix, report: Report, folder: Path) -> dict[str, object]:
+    return {
+        "safety": str(fix.safety),
+        "title": fix.title,
+        "edits": [_edit(edit, report.sources[edit.path], folder) for edit in fix.edits],
+    }
+
+
+def _edit(edit: Edit, source: SourceFile, folder: Path) -> dict[str, object]:
+    start_line, start_column = source.position(edit.start)
+    end_line, end_column = source.position(edit.end)
+    return {
+        "path": shown_path(edit.path, folder),
+        "start_line": start_line,
+        "start_column": start_column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "text": edit.text,
+    }
+
+
+def _site(row: SiteRow, folder: Path) -> dict[str, object]:
+    site = row.site
+    source = site.module.source
+    line, column = source.position(site.span.start)
+    return {
+        "path": shown_path(source.path, folder),
+        "line": line,
+        "column": column,
+        "api": site.api,
+        "form": site.form,
+        "target": site.target,
+        "options": dict(site.options),
+        "context": site.context,
+        "risk": row.risk,
+        "codes": list(row.codes),
+    }

@@ -1,0 +1,58 @@
+"""The last line of a report, and the statistics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ..rule import Safety
+from .content import Report
+from .display import Screen, counted
+
+
+def summary(report: Report, screen: Screen) -> Iterator[str]:
+    """What was found and fixed, in a line or two."""
+    if report.fixed is not None:
+        yield _fixed(report.fixed, screen)
+    suppressed = f"  ({report.suppressed} suppressed)" if report.suppressed else ""
+    if not report.findings:
+        clean = (
+            "Nothing left" if report.fixed else f"Nothing found in {counted(report.files, 'file')}"
+        )
+        yield f"{clean}.{suppressed}"
+        return
+    verb = "Left" if report.fixed else "Found"
+    total = screen.paint(f"{verb} {len(report.findings)}", "bold")
+    files = counted(len({finding.path for finding in report.findings}), "file")
+    yield f"{total} in {files}: {', '.join(_shares(report))}.{suppressed}"
+
+
+def statistics(report: Report) -> Iterator[str]:
+    """How many findings there are of each code, most first."""
+    names = {finding.code: finding.name for finding in report.findings}
+    counts = Counter(finding.code for finding in report.findings)
+    width = max((len(str(n)) for n in counts.values()), default=0)
+    for code, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield f"{n:>{width}}  {code}  {names[code]}"
+
+
+def _fixed(fixed: Mapping[str, int], screen: Screen) -> str:
+    total = sum(fixed.values())
+    if not total:
+        return "Fixed nothing."
+    parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
+    return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}."
+
+
+def _shares(report: Report) -> Iterator[str]:
+    """The findings by what it takes to mend them."""
+    safe, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
+    if report.unsafe:
+        safe, unsafe = safe + unsafe, 0
+    by_hand = len(report.findings) - safe - unsafe
+    if safe:
+        yield f"{safe} fixable"
+    if unsafe:
+        yield f"{unsafe} fixable with --unsafe-fixes"
+    if by_hand:
+        yield f"{by_hand} need{'s' if by_hand == 1 else ''} you"

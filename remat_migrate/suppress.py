@@ -1,0 +1,185 @@
+"""Suppressions: `# noqa: RMT101` on a logical line, `# remat-migrate: ignore-file` for a file.
+
+A logical line is a simple statement, the head of a compound one, or one decorator, with all its
+physical lines. `# noqa` alone suppresses every finding of its line, as other linters have it, and
+is never reported as unused: it may be there for another tool.
+"""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .rule import Finding, Rule
+from .source import SourceFile, Span
+
+_CODE = r"[A-Za-z]+[0-9]+"
+_NOQA = re.compile(
+    rf"#\s*noqa\b(?:\s*:\s*(?P<codes>{_CODE}(?:(?:\s*,\s*|\s+){_CODE})*)(?![\w-])|(?!\s*:))",
+    re.IGNORECASE,
+)
+_IGNORE_FILE = re.compile(r"#\s*remat-migrate:\s*ignore-file\b", re.IGNORECASE)
+# In shell, YAML, TOML and Makefiles a comment starts a line or follows white space.
+_TEXT_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One suppression as it stands in a comment.
+
+    Attributes:
+        span: its characters, from `#` to the last code.
+        comment: the whole comment it is part of.
+        lines: the physical lines it speaks for, counted from 1; empty: it stands alone.
+        codes: the codes it names, as written, or the starts of codes; empty: all.
+        whole_file: whether it speaks for the file.
+    """
+
+    span: Span
+    comment: Span
+    lines: range
+    codes: tuple[str, ...] = ()
+    whole_file: bool = False
+
+    def covers(self, line: int, code: str) -> bool:
+        """Whether a finding of `code` that starts in `line` is suppressed."""
+        if self.whole_file:
+            return True
+        return line in self.lines and (
+            not self.codes or any(code.startswith(named.upper()) for named in self.codes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """What of a suppression suppressed nothing.
+
+    Attributes:
+        directive: the suppression.
+        codes: those of its codes that suppressed nothing, as written; empty: all of it.
+        unknown: those of `codes` that no rule has.
+    """
+
+    directive: Directive
+    codes: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class SuppressionRule(Rule):
+    """A rule about suppressions: runs after all others, on what they left unused."""
+
+    def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
+        """Findings about the unused suppressions of one file. Yields nothing unless overridden."""
+        return iter(())
+
+
+def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...]:
+    """The suppressions in a file's comments, in order.
+
+    Raises:
+        SyntaxError: the file is not Python although `python` says so.
+        tokenize.TokenError: likewise.
+    """
+    folded = source.text.casefold()
+    if "noqa" not in folded and "ignore-file" not in folded:
+        return ()
+    comments = _python_comments(source) if python else _text_comments(source)
+    return tuple(
+        directive
+        for comment, lines in comments
+        for directive in _directives_of(source.text, comment, lines)
+    )
+
+
+def unused_directives(
+    directives: Iterable[Directive],
+    suppressed: Sequence[tuple[int, str]],
+    *,
+    ran: frozenset[str],
+    known: frozenset[str],
+    complete: bool,
+) -> Iterator[Unused]:
+    """What suppressed nothing, of `directives`.
+
+    Args:
+        directives: the suppressions of one file.
+        suppressed: line and code of every finding that they suppressed.
+        ran: codes of the rules that ran; others' codes may be needed in another run.
+        known: codes of all rules there are.
+        complete: whether all rules ran that run by default.
+    """
+    for directive in directives:
+        if directive.whole_file:
+            if complete and not suppressed:
+                yield Unused(directive, ())
+            continue
+        idle = tuple(
+            code
+            for code in directive.codes
+            if _is_ours(code, known)
+            and {rule for rule in known if rule.startswith(code.upper())} <= ran
+            and not any(
+                line in directive.lines and found.startswith(code.upper())
+                for line, found in suppressed
+            )
+        )
+        if idle:
+            unknown = tuple(c for c in idle if not any(k.startswith(c.upper()) for k in known))
+            yield Unused(directive, idle, unknown)
+
+
+def _is_ours(code: str, known: frozenset[str]) -> bool:
+    """Whether a code is in the range of some rule; those of other tools are left alone."""
+    letters = code.upper().rstrip("0123456789")
+    return any(rule.rstrip("0123456789") == letters for rule in known)
+
+
+def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive]:
+    for found in _NOQA.finditer(text, *comment):
+        codes = re.split(r"[\s,]+", found["codes"]) if found["codes"] else []
+        yield Directive(Span(*found.span()), comment, lines, tuple(codes))
+    for found in _IGNORE_FILE.finditer(text, *comment):
+        yield Directive(Span(*found.span()), comment, lines, whole_file=True)
+
+
+def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
+    """Each comment with the physical lines of its logical line, none if it stands alone."""
+    starts = source.line_starts
+    # Lines as the parser sees them, each ended by "\n": tokenize does not know a lone "\r".
+    lines = (source.line_text(number) + "\n" for number in range(1, len(starts) + 1))
+    pending: list[Span] = []
+    first: int | None = None
+    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+        row, column = token.start
+        if token.type == tokenize.COMMENT:
+            start = starts[row - 1] + column
+            comment = Span(start, start + len(token.string))
+            if first is None:
+                yield comment, range(0)
+            else:
+                pending.append(comment)
+        elif token.type == tokenize.NEWLINE:
+            assert first is not None
+            for comment in pending:
+                yield comment, range(first, row + 1)
+            pending, first = [], None
+        elif first is None and token.type not in _BETWEEN_LINES:
+            first = row
+
+
+_BETWEEN_LINES = frozenset(
+    {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
+)
+
+
+def _text_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
+    for number, start in enumerate(source.line_starts, 1):
+        line = source.line_text(number)
+        if found := _TEXT_COMMENT.search(line):
+            alone = not line[: found.start()].strip()
+            yield (
+                Span(start + found.start(), start + found.end()),
+                range(0) if alone else range(number, number + 1),
+            )

@@ -1,0 +1,13 @@
+"""The built-in rules of remat-migrate: one file per rule, an ordinary plug-in of the engine."""
+
+from __future__ import annotations
+
+from remat_migrate.rule import Rule
+
+from .unreadable_file import UnreadableFile
+from .unused_suppression import UnusedSuppression
+
+RULES: list[type[Rule]] = [
+    UnreadableFile,
+    UnusedSuppression,
+]

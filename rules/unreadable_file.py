@@ -1,0 +1,57 @@
+"""RMT000: a file that could not be read, decoded or parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remat_migrate.errors import SourceError
+from remat_migrate.model import Project
+from remat_migrate.rule import Example, Finding, Rule
+from remat_migrate.source import SourceFile, Span
+
+
+class UnreadableFile(Rule):
+    """## What it does
+
+    Reports a file that may matter and that could not be read, decoded as text or parsed as Python.
+    The other files are still looked at.
+
+    ## Why it matters
+
+    Nothing is known about such a file: it may hold any of the other problems, and calls that a fix
+    elsewhere would have to change.
+
+    ## Fix
+
+    There is no automatic one. The message says what is wrong with the file. If it is meant to be
+    so, a test's input for instance, name it in `exclude` or `per-file-ignores`.
+    """
+
+    code, name = "RMT000", "unreadable-file"
+    wrong = [Example("import jax\n\nstep = jax.checkpoint(loss\n")]
+    right = ["import jax\n\nstep = jax.checkpoint(loss)\n"]
+
+    def check_project(self, project: Project) -> Iterator[Finding]:
+        """One finding for every target that could not be read."""
+        for error in project.errors:
+            source = _readable_part(error)
+            yield self.finding(source, _place(source, error), str(error))
+
+
+def _readable_part(error: SourceError) -> SourceFile:
+    """As much of the file as can be shown, so that the position is right and the code is seen."""
+    try:
+        data = error.path.read_bytes()
+    except OSError:
+        data = b""
+    return SourceFile(error.path, "" if b"\0" in data else data.decode(errors="replace"))
+
+
+def _place(source: SourceFile, error: SourceError) -> Span:
+    starts = source.line_starts
+    if not source.text or error.line > len(starts):
+        return Span(0, 0)
+    start = starts[error.line - 1]
+    width = len(source.line_text(error.line))
+    at = start + min(error.column - 1, max(0, width - 1))
+    return Span(at, at + 1)

@@ -1,0 +1,97 @@
+"""RMT001: a suppression comment that suppresses nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from remat_migrate.rule import Example, Finding, Fix, Safety
+from remat_migrate.source import Edit, SourceFile
+from remat_migrate.suppress import Directive, SuppressionRule, Unused
+
+
+class UnusedSuppression(SuppressionRule):
+    """## What it does
+
+    Finds `# noqa: RMT101` on a line, or `# remat-migrate: ignore-file` in a file, where there is
+    nothing to suppress. Codes of other linters in the same comment, and `# noqa` without a code,
+    are left alone.
+
+    ## Why it matters
+
+    The comment outlived the problem. It would hide the next one.
+
+    ## Fix
+
+    Removes the code, or the comment if nothing else stands in it.
+    """
+
+    code, name = "RMT001", "unused-suppression"
+    wrong = [
+        Example(
+            "def checkpoint(x):  # noqa: RMT101\n    return x\n",
+            "def checkpoint(x):\n    return x\n",
+        ),
+        Example(
+            "import remat  # noqa: F401, RMT103 kept for users\n",
+            "import remat  # noqa: F401 kept for users\n",
+        ),
+        Example("# remat-migrate: ignore-file\nx = 1\n", "x = 1\n"),
+    ]
+    right = [
+        "import jax\n\nf = jax.checkpoint(print, concrete=True)  # noqa: RMT101\n",
+        "import remat  # noqa\n",
+        "import remat  # noqa: F401\n",
+        'TEXT = """remat  # noqa: RMT101"""\n',
+    ]
+
+    def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
+        """One finding for every comment with something unused in it."""
+        for each in unused:
+            directive = each.directive
+            edit = _removal(source, directive, each.codes)
+            if directive.whole_file:
+                message = "`ignore-file` suppresses nothing: the file has no finding"
+            elif each.codes == each.unknown:
+                message = f"no rule has the code {_listed(each.codes)}"
+            else:
+                message = f"nothing to suppress: the line has no {_listed(each.codes)}"
+            title = "remove the comment" if not edit.text else "remove the code"
+            yield self.finding(
+                source,
+                directive.span,
+                message,
+                severity="warning",
+                fix=Fix(title, Safety.SAFE, (edit,)),
+            )
+
+
+def _listed(codes: Sequence[str]) -> str:
+    return ", ".join(code.upper() for code in codes)
+
+
+def _removal(source: SourceFile, directive: Directive, codes: Sequence[str]) -> Edit:
+    """The edit that leaves of a comment what is not ours or is used."""
+    text, path = source.text, source.path
+    kept = [code for code in directive.codes if code not in codes]
+    if kept:
+        written = text[slice(*directive.span)]
+        head = written[: written.upper().rindex(directive.codes[0].upper())]
+        found = re.search(rf"{directive.codes[0]}(\s*,\s*|\s+)", written)
+        separator = found[1] if found else ", "
+        return Edit(path, *directive.span, head + separator.join(kept))
+    start, end = directive.comment
+    before = text[start : directive.span.start].rstrip()
+    after = text[directive.span.end : end].strip()
+    if before or after:
+        if after and not before and not after.startswith("#"):
+            after = f"# {after}"
+        return Edit(path, start, end, "  ".join(filter(None, (before, after))))
+    line, _ = source.position(start)
+    line_start = source.line_starts[line - 1]
+    if text[line_start:start].strip():
+        code_end = line_start + len(text[line_start:start].rstrip())
+        return Edit(path, code_end, end, "")
+    # The comment has the line to itself: the line goes.
+    line_end = source.line_starts[line] if line < len(source.line_starts) else end
+    return Edit(path, line_start, line_end, "")
