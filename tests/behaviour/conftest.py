@@ -1,0 +1,97 @@
+"""Running programs under JAX, and the command line, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+RUNNER = Path(__file__).parent / "run_programs.py"
+COMMAND_LINE = "import sys; from remat_migrate.cli import main; sys.exit(main())"
+
+Arrays = Mapping[str, np.ndarray]
+Outcome = Arrays | str
+
+
+@pytest.fixture(scope="session")
+def jax_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment variables of a JAX process: on the CPU, sharing compiled functions."""
+    return {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def run_programs(
+    jax_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., dict[str, Outcome]]:
+    """Run `targets` ("module:function") in `folder`: arrays by name, or a traceback, for each.
+
+    With `plain`, every checkpoint is replaced by the plain function.
+    """
+
+    def run(folder: Path, *targets: str, plain: bool = False) -> dict[str, Outcome]:
+        output = tmp_path_factory.mktemp("values")
+        subprocess.run(
+            [sys.executable, RUNNER, "plain" if plain else "real", output, *targets],
+            cwd=folder,
+            env=jax_environment,
+            check=True,
+        )
+        return {target: _outcome(output, target.replace(":", ".")) for target in targets}
+
+    return run
+
+
+def _outcome(output: Path, name: str) -> Outcome:
+    if (failure := output / f"{name}.txt").exists():
+        return failure.read_text()
+    with np.load(output / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="session")
+def remat_migrate() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a folder."""
+
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", COMMAND_LINE, *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def assert_equal_arrays() -> Callable[[Arrays, Arrays, float], None]:
+    """Same names, shapes and types, and values that differ by at most `rtol` of the largest entry.
+
+    Measured against the largest entry of its array, a sum whose terms cancel is not held to more
+    digits than it has.
+    """
+
+    def check(expected: Arrays, actual: Arrays, rtol: float) -> None:
+        assert list(actual) == list(expected)
+        for name, array in expected.items():
+            other = actual[name]
+            assert (other.shape, other.dtype) == (array.shape, array.dtype), name
+            assert np.all(np.isfinite(array)), name
+            allowed = rtol * np.max(np.abs(array), initial=0.0)
+            difference = np.max(np.abs(other.astype(float) - array.astype(float)), initial=0.0)
+            assert difference <= allowed, f"{name}: {difference} apart, {allowed} allowed"
+
+    return check

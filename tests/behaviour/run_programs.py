@@ -1,0 +1,43 @@
+"""Run programs and save what they return; a script, so that JAX's state stays in one process.
+
+    python run_programs.py {plain,real} OUTPUT_FOLDER MODULE:FUNCTION...
+
+Each FUNCTION takes nothing and returns a pytree of arrays; modules are found in the current folder.
+`plain` replaces checkpoints by the plain function first. Writes OUTPUT_FOLDER/MODULE.FUNCTION.npz,
+one array per leaf under its path, or MODULE.FUNCTION.txt with the traceback of one that failed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+
+def main(mode: str, output: str, *targets: str) -> None:
+    sys.path.insert(0, os.getcwd())
+    import jax
+
+    if mode == "plain":
+        import plain_checkpoint
+
+        plain_checkpoint.install()
+    for target in targets:
+        module, function = target.split(":")
+        try:
+            result = getattr(importlib.import_module(module), function)()
+        except Exception:
+            Path(output, f"{module}.{function}.txt").write_text(traceback.format_exc())
+            continue
+        leaves, _ = jax.tree_util.tree_flatten_with_path(result)
+        arrays = {jax.tree_util.keystr(path) or ".": np.asarray(leaf) for path, leaf in leaves}
+        assert all(array.dtype != object for array in arrays.values()), target
+        np.savez(Path(output, f"{module}.{function}.npz"), **arrays)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,172 @@
+"""Small programs in the old API, one for each form: values and gradients before and after.
+
+`fixtures/behaviour/migrated`: modules and packages, each with a function `main()` that returns a
+pytree of values and gradients. Those of the program under the plain function are what its fixed
+form must have under JAX itself: bit for bit, unless the program sets `RTOL`, because it compiles.
+
+`fixtures/behaviour/untouched`: programs that no fix can mend, or that need none. Lines that a
+finding must be on end in `# expect CODE: words`, and one of the words, separated by `|`, must be in
+what the tool says about the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import io
+import json
+import re
+import shutil
+import subprocess
+import tokenize
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour"
+MIGRATED = sorted(
+    path.stem
+    for path in (PROGRAMS / "migrated").iterdir()
+    if path.suffix == ".py" or (path / "__init__.py").exists()
+)
+UNTOUCHED = sorted(path.stem for path in (PROGRAMS / "untouched").glob("*.py"))
+EXPECT = re.compile(r"# expect (RMT\d{3}): (.*)")
+
+
+def files_of(folder: Path, program: str) -> list[Path]:
+    return (
+        [folder / f"{program}.py"]
+        if (folder / f"{program}.py").exists()
+        else [*sorted((folder / program).rglob("*.py"))]
+    )
+
+
+def comments(path: Path) -> collections.Counter[str]:
+    with tokenize.open(path) as stream:
+        tokens = tokenize.generate_tokens(io.StringIO(stream.read()).readline)
+        return collections.Counter(t.string for t in tokens if t.type == tokenize.COMMENT)
+
+
+def rtol_of(program: str) -> float:
+    for path in files_of(PROGRAMS / "migrated", program):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RTOL":
+                return float(ast.literal_eval(node.value))
+    return 0.0
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory, remat_migrate):
+    """All programs after one `--fix`, and what it said."""
+    folder = tmp_path_factory.mktemp("programs") / "behaviour"
+    shutil.copytree(PROGRAMS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder, remat_migrate(folder, "--fix", "migrated", "untouched")
+
+
+@pytest.fixture(scope="module")
+def expected(run_programs):
+    targets = [f"{program}:main" for program in MIGRATED]
+    return run_programs(PROGRAMS / "migrated", *targets, plain=True)
+
+
+@pytest.fixture(scope="module")
+def today(run_programs):
+    return run_programs(PROGRAMS / "migrated", *[f"{program}:main" for program in MIGRATED])
+
+
+@pytest.fixture(scope="module")
+def actual(fixed, run_programs):
+    folder, _ = fixed
+    return run_programs(folder / "migrated", *[f"{program}:main" for program in MIGRATED])
+
+
+def findings(folder: Path, output: subprocess.CompletedProcess[str]) -> dict[str, list[dict]]:
+    by_path = collections.defaultdict(list)
+    for finding in json.loads(output.stdout)["findings"]:
+        by_path[finding["path"]].append(finding)
+    return by_path
+
+
+@pytest.mark.parametrize("program", MIGRATED)
+def test_same_values_and_gradients(program, expected, actual, today, assert_equal_arrays):
+    before, after = expected[f"{program}:main"], actual[f"{program}:main"]
+    assert isinstance(today[f"{program}:main"], str), "it runs as it is: no test of a fix"
+    assert not isinstance(before, str), before
+    assert not isinstance(after, str), after
+    assert_equal_arrays(before, after, rtol_of(program))
+
+
+@pytest.mark.parametrize("program", MIGRATED)
+def test_comments_and_line_endings_are_kept(program, fixed):
+    folder, _ = fixed
+    changed = False
+    for before in files_of(PROGRAMS / "migrated", program):
+        after = folder / before.relative_to(PROGRAMS)
+        changed |= before.read_bytes() != after.read_bytes()
+        assert not comments(before) - comments(after)
+        assert line_endings(before) == line_endings(after)
+        assert after.read_bytes().endswith(b"\n")
+    assert changed
+
+
+def line_endings(path: Path) -> set[str]:
+    return set(re.findall(r"\r\n|\r|\n", path.read_bytes().decode()))
+
+
+@pytest.mark.parametrize("program", MIGRATED)
+def test_checkpoints_stay(program, fixed):
+    """Removing every checkpoint would compute the same, too."""
+    folder, _ = fixed
+    names = re.compile(r"\b(?:checkpoint|remat)(?:ed)?\b")
+    for before in files_of(PROGRAMS / "migrated", program):
+        after = folder / before.relative_to(PROGRAMS)
+        if names.search(before.read_text()) and program != "new_checkpoint_flag":
+            assert names.search(after.read_text()), after
+
+
+def test_nothing_is_left_in_migrated(fixed, remat_migrate):
+    folder, _ = fixed
+    checking = remat_migrate(folder, "--output-format", "json", "migrated")
+    left = findings(folder, checking)
+    assert {path: [f["message"] for f in found] for path, found in left.items()} == {}
+    assert checking.returncode == 0
+
+
+def test_second_fix_changes_nothing(fixed, remat_migrate):
+    folder, fixing = fixed
+    assert fixing.returncode == 1, fixing.stderr  # what is left in `untouched`
+    before = {path: path.read_bytes() for path in folder.rglob("*.py")}
+    remat_migrate(folder, "--fix", "--unsafe-fixes", ".")
+    assert {path: path.read_bytes() for path in folder.rglob("*.py")} == before
+
+
+@pytest.mark.parametrize("program", UNTOUCHED)
+def test_untouched_with_a_reason(program, fixed, remat_migrate):
+    folder, _ = fixed
+    path = f"untouched/{program}.py"
+    assert (folder / path).read_bytes() == (PROGRAMS / path).read_bytes()
+    expect = {
+        number: found.groups()
+        for number, line in enumerate((folder / path).read_text().splitlines(), 1)
+        if (found := EXPECT.search(line))
+    }
+    output = remat_migrate(folder, "--output-format", "json", path)
+    found = findings(folder, output)[path]
+    assert {f["line"]: f["code"] for f in found} == {n: code for n, (code, _) in expect.items()}
+    assert all(f["fix"] is None or f["fix"]["safety"] == "manual" for f in found)
+    assert output.returncode == (1 if expect else 0)
+    for _, words in expect.values():
+        said = remat_migrate(folder, "--output-format", "full", path).stdout
+        assert any(word in without_source(said) for word in words.split(" | ")), said
+
+
+def without_source(report: str) -> str:
+    """What the tool says itself: the report without the lines of code that it shows."""
+    return "\n".join(line for line in report.splitlines() if not re.match(r"\s*\d+ \|", line))
+
+
+def test_untouched_programs_run_under_the_plain_function(run_programs):
+    """The reason given must be about code that used to work."""
+    programs = ["branch_on_differentiated", "number_from_differentiated", "chosen_by_settings"]
+    outcomes = run_programs(PROGRAMS / "untouched", *[f"{p}:main" for p in programs], plain=True)
+    assert [name for name, outcome in outcomes.items() if isinstance(outcome, str)] == []
