@@ -30,6 +30,7 @@ class Module:
     editable: bool = True
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
     _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
+    _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
     _indexed: bool = field(default=False, repr=False)
 
     def _index(self) -> None:
@@ -56,6 +57,15 @@ class Module:
                             continue
                         parents[child] = node
                         stack.append((child, inner))
+        for scope in self._scopes.values():
+            for name in scope.global_names:
+                self._writers.setdefault((root, name), []).append(scope)
+            for name in scope.nonlocal_names:
+                owner = scope.parent
+                while owner is not None and not (owner.is_function and name in owner.bound):
+                    owner = owner.parent
+                if owner is not None:
+                    self._writers.setdefault((owner, name), []).append(scope)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds `node`."""
@@ -124,33 +134,44 @@ class Module:
         scope = self.scope_at(node)
         flow = self.flow(scope)
         found = flow.uses.get(node)
+        if node.id in scope.global_names or node.id in scope.nonlocal_names:
+            return (found or frozenset()) | self._free(scope, node.id)
         if found is not None:
-            return found
+            return found | self._written(scope, node.id)
         if node.id in scope.bound and not scope.is_class:
-            return frozenset(scope.bindings.get(node.id, ()))
+            return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
         return self._free(scope, node.id)
 
     def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
         """The bindings of a name as code inside `scope` may see it, anywhere in the scope."""
         if name in scope.bound and not scope.is_class:
             self.flow(scope)
-            return frozenset(scope.bindings.get(name, ()))
+            return frozenset(scope.bindings.get(name, ())) | self._written(scope, name)
         return self._free(scope, name)
+
+    def _written(self, owner: Scope, name: str) -> frozenset[Binding]:
+        """The bindings of a scope's name that other functions make by `global` or `nonlocal`."""
+        found: set[Binding] = set()
+        for scope in self._writers.get((owner, name), ()):
+            self.flow(scope)
+            found.update(scope.bindings.get(name, ()))
+        return frozenset(found)
 
     def _free(self, scope: Scope, name: str) -> frozenset[Binding]:
         deferred = scope.is_function
         inner, outer = scope, scope.parent
         while outer is not None:
-            if not outer.is_class:
+            if not outer.is_class and (outer.parent is None or name not in scope.global_names):
                 flow = self.flow(outer)
                 snapshot = flow.snapshots.get(inner.node, {})
-                if name in snapshot or name in outer.bound:
-                    now = snapshot.get(name, frozenset())
-                    if not deferred:
+                written = self._written(outer, name)
+                if name in snapshot or name in outer.bound or written:
+                    now = snapshot.get(name, frozenset()) | written
+                    if not deferred or any(isinstance(b.node, ast.comprehension) for b in now):
                         return now
                     everything = outer.bindings.get(name, [])
                     if outer.parent is None:
-                        return flow.exit.get(name) or frozenset(everything)
+                        return written | (flow.exit.get(name) or frozenset(everything))
                     line = getattr(inner.node, "lineno", 0)
                     return now | {b for b in everything if getattr(b.node, "lineno", 0) > line}
             deferred = deferred or outer.is_function
@@ -161,7 +182,8 @@ class Module:
         """The bindings of a module-level name at the end of the module."""
         scope = self.scope_of(self.tree)
         flow = self.flow(scope)
-        return flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
+        found = flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
+        return found | self._written(scope, name)
 
     @cached_property
     def star_imports(self) -> list[ast.ImportFrom]:

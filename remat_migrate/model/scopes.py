@@ -128,7 +128,7 @@ class _Declarations(ast.NodeVisitor):
             if part is not None:
                 self.visit(part)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.scope.bound.add(node.name)
@@ -160,7 +160,7 @@ class _Declarations(ast.NodeVisitor):
         for alias in node.names:
             self.scope.bound.add(alias.asname or alias.name.partition(".")[0])
 
-    visit_ImportFrom = visit_Import  # noqa: N815
+    visit_ImportFrom = visit_Import
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
@@ -205,6 +205,8 @@ class Flow:
         self.snapshots: dict[ast.AST, State] = {}
         self.exit: State = {}
         self._loops: list[tuple[list[State], list[State]]] = []
+        # Names that `:=` has bound so far, each with what it was before.
+        self._walrus: list[tuple[str, frozenset[Binding]]] = []
         self._made: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
         self._run()
 
@@ -267,9 +269,9 @@ class Flow:
                 self.snapshots[node] = dict(state)
                 self._bind(state, Binding(node.name, "class", node, self.scope))
             case ast.Return() | ast.Raise():
-                for part in ast.iter_child_nodes(node):
-                    if isinstance(part, ast.expr):
-                        self._expr(part, state)
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self._expr(child, state)
                 if isinstance(node, ast.Return):
                     self._join_into(self.exit, state)
                 return None
@@ -286,16 +288,21 @@ class Flow:
                 self._expr(node.value, state)
                 if isinstance(node.target, ast.Name):
                     self._use(node.target, state)
-                self._assign(node.target, node.value, "augment", node, state)
+                    # `blocks += [...]`: what was in it is still in it.
+                    earlier = state.get(node.target.id, frozenset())
+                    self._assign(node.target, node.value, "augment", node, state)
+                    state[node.target.id] |= earlier
+                else:
+                    self._assign(node.target, node.value, "augment", node, state)
             case ast.Import() | ast.ImportFrom():
                 for alias in node.names:
                     name = alias.asname or alias.name.partition(".")[0]
                     binding = Binding(name, "import", alias, self.scope, statement=node)
                     if alias.asname is None and "." in alias.name and name in state:
                         # `import jax` then `import jax.numpy`: both bind `jax`, both hold.
-                        earlier = state[name]
+                        imported = state[name]
                         self._bind(state, binding)
-                        state[name] |= earlier
+                        state[name] |= imported
                     else:
                         self._bind(state, binding)
             case ast.If():
@@ -324,11 +331,11 @@ class Flow:
                 for target in node.targets:
                     self._expr(target, state)
                     if isinstance(target, ast.Name):
-                        state.pop(target.id, None)
+                        state[target.id] = frozenset()
             case _:
-                for part in ast.iter_child_nodes(node):
-                    if isinstance(part, ast.expr):
-                        self._expr(part, state)
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self._expr(child, state)
         return state
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> None:
@@ -368,7 +375,10 @@ class Flow:
             if again is not None:
                 self._join_into(entry, again)
                 self._join_into(after_test, again)
-            end = self._join(self._block(node.orelse, dict(after_test)), *breaks)
+            endless = isinstance(node, ast.While) and _always_true(node.test)
+            end = self._join(
+                None if endless else self._block(node.orelse, dict(after_test)), *breaks
+            )
         return end
 
     def _try(self, node: ast.Try | ast.TryStar, state: State) -> State | None:
@@ -385,16 +395,22 @@ class Flow:
                 self._expr(handler.type, inside)
             if handler.name:
                 self._bind(inside, Binding(handler.name, "opaque", handler, self.scope))
-            ends.append(self._block(handler.body, inside))
+            end = self._block(handler.body, inside)
+            if end is not None and handler.name:
+                end[handler.name] = frozenset()
+            ends.append(end)
         joined = self._join(*ends)
         if not node.finalbody:
             return joined
-        final = self._block(node.finalbody, joined if joined is not None else dict(during))
-        return final if joined is not None else None
+        # Once for what left the `try` in the middle, once for what goes on after it.
+        self._block(node.finalbody, self._join(during, *ends) or {})
+        return self._block(node.finalbody, joined) if joined is not None else None
 
     def _match(self, node: ast.Match, state: State) -> State | None:
         self._expr(node.subject, state)
-        ends: list[State | None] = [dict(state)]
+        ends: list[State | None] = []
+        if not any(_takes_everything(case) for case in node.cases):
+            ends.append(dict(state))
         for case in node.cases:
             at = dict(state)
             for part in ast.walk(case.pattern):
@@ -446,9 +462,14 @@ class Flow:
                 self.snapshots[node] = dict(state)
             case ast.NamedExpr():
                 self._expr(node.value, state)
-                self._bind(
-                    state, Binding(node.target.id, "assign", node, self.scope, node.value)
-                )
+                self._walrus.append((node.target.id, state.get(node.target.id, frozenset())))
+                self._bind(state, Binding(node.target.id, "assign", node, self.scope, node.value))
+            case ast.BoolOp(values=[first, *others]):
+                self._expr(first, state)
+                self._perhaps(others, state)
+            case ast.IfExp():
+                self._expr(node.test, state)
+                self._perhaps([node.body, node.orelse], state)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, state)
             case _:
@@ -458,10 +479,19 @@ class Flow:
                     elif isinstance(child, ast.keyword):
                         self._expr(child.value, state)
 
+    def _perhaps(self, nodes: list[ast.expr], state: State) -> None:
+        """Expressions that may not be evaluated: a name that one assigns may be the old one."""
+        for node in nodes:
+            mark = len(self._walrus)
+            self._expr(node, state)
+            for name, earlier in self._walrus[mark:]:
+                state[name] |= earlier
+
     def _comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
     ) -> None:
         inside = dict(state)
+        mark = len(self._walrus)
         for generator in node.generators:
             self._expr(generator.iter, inside)
             for binding in target_bindings(
@@ -476,3 +506,14 @@ class Flow:
             self._expr(node.value, inside)
         else:
             self._expr(node.elt, inside)
+        for name, _ in self._walrus[mark:]:
+            state[name] = state.get(name, frozenset()) | inside[name]
+
+
+def _always_true(test: ast.expr) -> bool:
+    return isinstance(test, ast.Constant) and bool(test.value)
+
+
+def _takes_everything(case: ast.match_case) -> bool:
+    pattern = case.pattern
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
