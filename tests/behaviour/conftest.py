@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 RUNNER = Path(__file__).parent / "run_programs.py"
-COMMAND_LINE = "import sys; from remat_migrate.cli import main; sys.exit(main())"
 
 Arrays = Mapping[str, np.ndarray]
 Outcome = Arrays | str
@@ -67,7 +66,7 @@ def remat_migrate() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", COMMAND_LINE, *arguments],
+            [sys.executable, "-m", "remat_migrate", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,
