@@ -255,9 +255,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _say(f"error: {error}")
         code = FAULT
     except BrokenPipeError:
-        # The reader has what it wanted, as in `remat-migrate | head`.
-        sys.stdout = None
+        sys.stdout = None  # or the interpreter would complain when it flushes it
         code = _NO_READER
+    except SystemExit as stopped:
+        # click's own end for a reader that has what it wanted, as in `remat-migrate | head`: 1,
+        # which is to say here that findings are left.
+        code = _NO_READER if stopped.code == 1 else stopped.code
     except Exception:
         traceback.print_exc()
         _say("error: this is a defect of remat-migrate; please report it with the lines above")

@@ -1,0 +1,208 @@
+"""The format `json`: the contract, key by key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import analysed
+
+from remat_migrate.model import Module
+from remat_migrate.report import Report
+from remat_migrate.report.content import site_rows, statement_heads
+from remat_migrate.report.display import Screen
+from remat_migrate.report.json import render
+from remat_migrate.rule import Finding, Fix, Related, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+
+FOLDER = Path("/project")
+
+
+def document(report: Report) -> dict[str, Any]:
+    text = render(report, Screen(80, True, FOLDER))
+    assert text.isascii()
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def test_a_finding() -> None:
+    file = SourceFile(FOLDER / "src/a.py", "x = 1\ny = '模' + f(\n  2)\n")
+    other = SourceFile(FOLDER / "src/b.py", "\n\ncall()\n")
+    at = file.text.index("f(")
+    edits = (Edit(file.path, at, at + 1, "g"), Edit(other.path, 2, 6, "模"))
+    finding = Finding(
+        code="RMT101",
+        name="concrete-option",
+        message="gone",
+        source=file,
+        span=Span(at, at + 6),
+        severity="warning",
+        confidence="medium",
+        fix=Fix("use g", Safety.UNSAFE, edits),
+        related=(Related(other, Span(2, 6), "called here"),),
+        reason="because",
+        url="https://docs.jax.dev",
+    )
+    sources = {file.path: file, other.path: other}
+    written = document(Report((finding,), 5, 2, {"RMT103": 4}, sources=sources))
+    assert list(written) == ["schema_version", "tool", "summary", "findings"]
+    assert written["schema_version"] == 1
+    assert written["tool"]["name"] == "remat-migrate"
+    assert written["summary"] == {
+        "files": 5,
+        "findings": 1,
+        "files_with_findings": 1,
+        "safe_fixes": 0,
+        "unsafe_fixes": 1,
+        "manual": 0,
+        "suppressed": 2,
+        "fixed": 4,
+        "codes": {"RMT101": 1},
+    }
+    assert written["findings"] == [
+        {
+            "code": "RMT101",
+            "name": "concrete-option",
+            "message": "gone",
+            "path": "src/a.py",
+            "line": 2,
+            "column": 11,
+            "end_line": 3,
+            "end_column": 4,
+            "severity": "warning",
+            "confidence": "medium",
+            "fix": {
+                "safety": "unsafe",
+                "title": "use g",
+                "edits": [
+                    {
+                        "path": "src/a.py",
+                        "start_line": 2,
+                        "start_column": 11,
+                        "end_line": 2,
+                        "end_column": 12,
+                        "text": "g",
+                    },
+                    {
+                        "path": "src/b.py",
+                        "start_line": 3,
+                        "start_column": 1,
+                        "end_line": 3,
+                        "end_column": 5,
+                        "text": "模",
+                    },
+                ],
+            },
+            "reason": "because",
+            "related": [{"path": "src/b.py", "line": 3, "message": "called here"}],
+            "url": "https://docs.jax.dev",
+        }
+    ]
+
+
+def test_without_a_fix() -> None:
+    file = SourceFile(Path("/elsewhere/a.py"), "")
+    (written,) = document(Report((Finding("X001", "x", "m", file, Span(0, 0)),), 1))["findings"]
+    assert written["fix"] is None
+    assert written["path"] == "/elsewhere/a.py"
+
+
+def test_sites() -> None:
+    code = """\
+import jax
+from functools import partial
+
+
+@jax.jit
+@partial(jax.checkpoint, prevent_cse=False)
+def block(x):
+    return x
+
+
+def loss(x):
+    return jax.remat(block)(x)
+"""
+    project = analysed(code).project
+    (path,) = project.modules
+    at = code.index("prevent_cse")
+    finding = Finding(
+        "RMT304", "n", "m", project.modules[path].source, Span(at, at + 1), severity="note"
+    )
+    rows = site_rows(project.sites, [finding])
+    written = document(Report((), 1, sites=rows))
+    for site in written["sites"]:
+        assert site.pop("path") == path.as_posix()
+    assert written["sites"] == [
+        {
+            "line": 6,
+            "column": 2,
+            "api": "jax.checkpoint",
+            "form": "decorator-partial",
+            "target": "block",
+            "options": {"prevent_cse": "False"},
+            "context": rows[0].site.context,
+            "risk": "low",
+            "codes": ["RMT304"],
+        },
+        {
+            "line": 12,
+            "column": 12,
+            "api": "jax.remat",
+            "form": "applied",
+            "target": "block",
+            "options": {},
+            "context": rows[1].site.context,
+            "risk": "none",
+            "codes": [],
+        },
+    ]
+    assert "loss" in rows[1].site.context
+
+
+@pytest.mark.parametrize(
+    ("severities", "risk"),
+    [
+        ([], "none"),
+        (["note"], "low"),
+        (["note", "warning"], "medium"),
+        (["error", "note", "warning"], "high"),
+    ],
+)
+def test_the_worst_finding_is_the_risk(severities: list[Any], risk: str) -> None:
+    code = "import jax\n\nf = jax.checkpoint(print)\n"
+    project = analysed(code).project
+    (module,) = project.modules.values()
+    here = Span(code.index("f ="), code.index("f =") + 1)
+    found = [Finding("RMT101", "n", "m", module.source, here, severity=s) for s in severities]
+    elsewhere = Finding("RMT999", "n", "m", module.source, Span(0, 6))
+    (row,) = site_rows(project.sites, [*found, elsewhere])
+    assert (row.risk, set(row.codes)) == (risk, {"RMT101"} if severities else set())
+
+
+def test_a_compound_statement_ends_where_its_body_starts() -> None:
+    code = """\
+@a
+def f(x=1):
+    @b
+    class C: pass
+    try: y()
+    except E: z()
+    match x:
+        case 1: u()
+"""
+    source = SourceFile(Path("/x.py"), code)
+    heads = {
+        code[slice(*head)].strip() for head in statement_heads(Module(source, source.parse(), ""))
+    }
+    assert heads == {
+        "a\ndef f(x=1):\n    @",
+        "b\n    class C:",
+        "pass",
+        "try:",
+        "y()",
+        "z()",
+        "match x:\n        case 1:",
+        "u()",
+    }

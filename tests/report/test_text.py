@@ -1,0 +1,316 @@
+"""The text formats: what a reader sees, to the letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.report import Report, concise, full
+from remat_migrate.report.display import Screen, neutral, width_of
+from remat_migrate.report.summary import statistics
+from remat_migrate.rule import Finding, Fix, Related, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+
+FOLDER = Path("/project")
+TRAIN = SourceFile(FOLDER / "src/train.py", "\n" * 39 + "loss = block(x, is_training=True)\n")
+
+
+def source(text: str, name: str = "src/model.py") -> SourceFile:
+    return SourceFile(FOLDER / name, text)
+
+
+def span(file: SourceFile, piece: str) -> Span:
+    start = file.text.index(piece)
+    return Span(start, start + len(piece))
+
+
+def finding(
+    file: SourceFile, piece: str, *related: tuple[str, str], message: str = "found", **more: object
+) -> Finding:
+    return Finding(
+        code="RMT101",
+        name="concrete-option",
+        message=message,
+        source=file,
+        span=span(file, piece),
+        related=tuple(Related(file, span(file, at), says) for at, says in related),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def fix(file: SourceFile, safety: Safety = Safety.SAFE, title: str = "drop it") -> Fix:
+    return Fix(title, safety, (Edit(file.path, 0, 1, ""),))
+
+
+def shown(one: Finding, width: int = 80) -> str:
+    lines = list(full.render_finding(one, Screen(width, False, FOLDER)))
+    assert lines.pop().endswith(" = why: remat-migrate explain RMT101")
+    return "\n".join(lines)
+
+
+def drawing(file: SourceFile, piece: str, *related: tuple[str, str], width: int = 80) -> str:
+    """The code part of a finding alone."""
+    return shown(finding(file, piece, *related), width).partition("\n")[2]
+
+
+MODEL = source(
+    "\n" * 13
+    + "@partial(jax.checkpoint, concrete=True)\n"
+    + "def block(x, is_training):\n"
+    + "  if is_training:\n"
+    + "    x = drop(x)\n"
+)
+
+
+def test_a_finding_with_all_its_parts() -> None:
+    call = Related(TRAIN, span(TRAIN, "block"), "called with `is_training=` by keyword")
+    body = MODEL.text.rindex("is_training")
+    needed = Related(MODEL, Span(body, body + 11), "Python needs this value")
+    one = Finding(
+        code="RMT101",
+        name="concrete-option",
+        message="`concrete=` is gone from jax.checkpoint since jax 0.3.17",
+        source=MODEL,
+        span=span(MODEL, "concrete=True"),
+        fix=fix(MODEL, title="static_argnums=(1,), and a call passed by position"),
+        related=(needed, call),
+        reason="A static argument must stand by position.",
+    )
+    assert (
+        shown(one, 100)
+        == """\
+src/model.py:14:26: RMT101 `concrete=` is gone from jax.checkpoint since jax 0.3.17         safe fix
+   |
+14 | @partial(jax.checkpoint, concrete=True)
+   |                          ^^^^^^^^^^^^^
+15 | def block(x, is_training):
+16 |   if is_training:
+   |      ----------- Python needs this value
+   ::: src/train.py:40  called with `is_training=` by keyword
+   = fix: static_argnums=(1,), and a call passed by position
+   = note: A static argument must stand by position."""
+    )
+
+
+def test_far_lines_are_left_out() -> None:
+    file = source("first\n" + "\n" * 20 + "last\n")
+    assert (
+        drawing(file, "last", ("first", "here"))
+        == """\
+   |
+ 1 | first
+   | ----- here
+...
+22 | last
+   | ^^^^"""
+    )
+
+
+def test_two_places_in_one_line() -> None:
+    file = source("f(a, b)\n")
+    assert (
+        drawing(file, "b", ("a", "first"))
+        == """\
+  |
+1 | f(a, b)
+  |      ^
+  |   - first"""
+    )
+
+
+def test_a_place_of_several_lines() -> None:
+    file = source("x = f(\n    1,\n\n    2,\n)\n")
+    assert (
+        drawing(file, "f(\n    1,\n\n    2,\n)")
+        == """\
+  |
+1 | x = f(
+  |     ^^
+2 |     1,
+  |     ^^
+3 |
+4 |     2,
+  |     ^^
+5 | )
+  | ^"""
+    )
+
+
+def test_the_middle_of_a_tall_place_is_left_out() -> None:
+    file = source("f(\n" + "    1,\n" * 30 + ")\n")
+    lines = drawing(file, file.text.strip()).splitlines()
+    assert lines[1] == " 1 | f("
+    assert lines[-3:] == ["...", "32 | )", "   | ^"]
+    assert len(lines) == 1 + 2 * 6 + 3
+
+
+def test_wide_letters_tabs_and_marks_keep_the_underline_in_place() -> None:
+    file = source("\t模型 = e\u0301 + bad\n")
+    assert (
+        drawing(file, "bad")
+        == """\
+  |
+1 |     模型 = e\u0301 + bad
+  |                ^^^"""
+    )
+    assert width_of("模型 = e\u0301 + ") == len("      e + ") + 1
+
+
+def test_underlines_are_as_wide_as_what_they_underline() -> None:
+    assert drawing(source("f(模型)\n"), "模型").splitlines()[-1] == "  |   ^^^^"
+
+
+def test_an_empty_place_is_a_mark() -> None:
+    file = source("x = 1\n")
+    one = Finding("RMT101", "n", "m", file, Span(5, 5))
+    assert "|      ^" in shown(one)
+    at_end = Finding("RMT101", "n", "m", file, Span(6, 6))
+    assert shown(at_end).splitlines()[0].startswith("src/model.py:2:1: ")
+
+
+def test_a_long_line_is_cropped_around_the_place() -> None:
+    file = source("a" * 300 + " bad " + "b" * 300 + "\n")
+    lines = drawing(file, "bad", width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    code, underline = lines[1:]
+    assert code.startswith("1 | …a")
+    assert code.endswith("b…")
+    assert code[underline.index("^") :][:3] == "bad"
+    assert underline.count("^") == 3
+
+
+def test_a_place_wider_than_the_screen() -> None:
+    file = source("f(" + "x" * 500 + ")\n")
+    code, underline = drawing(file, "x" * 500, width=60).splitlines()[1:]
+    assert len(code) <= 60
+    assert len(underline) <= 60
+    assert underline.count("^") > 30
+
+
+def test_the_start_of_a_long_line_is_shown_where_the_place_is_there() -> None:
+    file = source("bad = " + "x" * 500 + "\n")
+    code, underline = drawing(file, "bad", width=60).splitlines()[1:]
+    assert code.startswith("1 | bad = xxx")
+    assert underline == "  | ^^^"
+
+
+def test_nothing_steers_the_terminal() -> None:
+    file = source("x = '\x1b[2J\x9b31m\u202e' + bad\r\n", "src/\x1b[31mred\n.py")
+    one = finding(file, "bad", message="the value '\x1b[2J'", reason="a\x07b")
+    text = shown(one)
+    assert not [letter for letter in text if not letter.isprintable() and letter != "\n"]
+    assert text.startswith("src/␛[31mred␊.py:1:")
+    assert "x = '␛[2J�31m�' + bad" in text
+    assert "a␇b" in text
+    assert text.splitlines()[3].index("^") == text.splitlines()[2].index("bad")
+
+
+def test_neutral_keeps_what_people_write() -> None:
+    for text in ("naïve 模型 🎉", "a\tb", "\u00a0x", "👩\u200d🔬"):
+        assert neutral(text) == text
+
+
+def test_an_unreadable_file_has_no_code() -> None:
+    assert shown(Finding("RMT101", "n", "is binary", source(""), Span(0, 0))) == (
+        "src/model.py:1:1: RMT101 is binary"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mend", "tag", "note"),
+    [
+        (fix(MODEL), "safe fix", "= fix: drop it"),
+        (fix(MODEL, Safety.UNSAFE), "unsafe fix", "= fix: drop it"),
+        (Fix("use jax.lax.cond", Safety.MANUAL), "by hand", "= by hand: use jax.lax.cond"),
+    ],
+)
+def test_what_can_be_done(mend: Fix, tag: str, note: str) -> None:
+    text = shown(finding(MODEL, "concrete=True", fix=mend))
+    assert text.splitlines()[0].endswith(f"  {tag}")
+    assert note in text
+
+
+def test_a_long_note_is_wrapped_and_code_in_it_is_not() -> None:
+    reason = "word " * 30 + "\n    jax.lax.cond(" + "x, " * 30 + "x)"
+    lines = shown(finding(MODEL, "concrete=True", reason=reason), 60).splitlines()
+    notes = [line for line in lines if "word" in line or "lax" in line]
+    assert all(len(line) <= 60 for line in notes if "word" in line)
+    assert sum(line.count("word") for line in notes) == 30
+    assert sum("jax.lax.cond(" in line and line.endswith("x)") for line in notes) == 1
+
+
+def test_many_related_places() -> None:
+    file = source("bad\n" + "\n".join(f"call{i:02}" for i in range(20)) + "\n")
+    related = [(f"call{i:02}", "called here") for i in range(20)]
+    text = shown(finding(file, "bad", *related))
+    assert text.count("- called here") == 6
+    assert text.count("src/model.py:") == 1 + 6
+    assert "::: and 8 more" in text
+
+
+def test_concise() -> None:
+    report = Report(
+        (finding(MODEL, "concrete=True", fix=fix(MODEL)), finding(TRAIN, "block", message="a\nb")),
+        files=3,
+        suppressed=1,
+    )
+    assert list(concise.render(report, Screen(80, False, FOLDER))) == [
+        "src/model.py:14:26: RMT101 found [safe fix]",
+        "src/train.py:40:8: RMT101 a␊b",
+        "Found 2 in 2 files: 1 fixable, 1 needs you.  (1 suppressed)",
+    ]
+
+
+def last_line(report: Report) -> list[str]:
+    return list(concise.render(report, Screen(80, False, FOLDER)))[len(report.findings) :]
+
+
+def test_summary() -> None:
+    safe = finding(MODEL, "block", fix=fix(MODEL))
+    unsafe = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
+    none = finding(TRAIN, "block")
+    assert last_line(Report((), files=1)) == ["Nothing found in 1 file."]
+    assert last_line(Report((), 7, suppressed=2)) == ["Nothing found in 7 files.  (2 suppressed)"]
+    assert last_line(Report((safe,), 1)) == ["Found 1 in 1 file: 1 fixable."]
+    assert last_line(Report((unsafe, none, none), 1)) == [
+        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 need you."
+    ]
+    assert last_line(Report((safe, unsafe), 1, unsafe=True)) == ["Found 2 in 1 file: 2 fixable."]
+    assert last_line(Report((), 3, fixed={"RMT101": 2, "RMT103": 1})) == [
+        "Fixed 3: 2 RMT101, 1 RMT103.",
+        "Nothing left.",
+    ]
+    assert last_line(Report((none,), 3, fixed={"RMT101": 2})) == [
+        "Fixed 2: 2 RMT101.",
+        "Left 1 in 1 file: 1 needs you.",
+    ]
+    assert last_line(Report((none,), 3, fixed={})) == [
+        "Fixed nothing.",
+        "Found 1 in 1 file: 1 needs you.",
+    ]
+
+
+def test_statistics() -> None:
+    one = finding(MODEL, "block")
+    other = Finding("RMT103", "ad-checkpoint-alias", "m", MODEL, Span(0, 1))
+    assert list(statistics(Report((other, one, one), 1))) == [
+        "2  RMT101  concrete-option",
+        "1  RMT103  ad-checkpoint-alias",
+    ]
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    import re
+
+    one = finding(MODEL, "concrete=True", ("is_training", "x"), fix=fix(MODEL), reason="why")
+    plain = "\n".join(full.render_finding(one, Screen(80, False, FOLDER)))
+    painted = "\n".join(full.render_finding(one, Screen(80, True, FOLDER)))
+    assert "\x1b[" in painted
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == plain
+
+
+def test_paths_outside_the_folder_are_absolute() -> None:
+    screen = Screen(80, False, FOLDER)
+    assert screen.path(Path("/project/a/b.py")) == "a/b.py"
+    assert screen.path(Path("/projects/a.py")) == "/projects/a.py"

@@ -1,0 +1,117 @@
+"""Run the tool in this process on files that a test gives as text."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from remat_migrate.cli import main
+from remat_migrate.engine import Analysis, analyse
+from remat_migrate.rule import Finding
+from remat_migrate.run import Options, Run, prepare
+
+Files = str | bytes | Mapping[str, str | bytes]
+
+
+def write_files(folder: Path, files: Files) -> None:
+    """Write files, by path relative to `folder`; a text alone is `example.py`."""
+    if not isinstance(files, Mapping):
+        files = {"example.py": files}
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """The files below `folder`."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".git" not in path.parts
+    }
+
+
+def analysed(files: Files, **options: object) -> Analysis:
+    """What the rules make of `files`; options as `remat_migrate.run.Options` has them.
+
+    Raises the error of a rule that fails.
+    """
+    with _folder(files) as folder:
+        return _analysis(prepare([folder], _options(options)))
+
+
+def findings(files: Files, **options: object) -> list[Finding]:
+    """The findings in `files`, sorted."""
+    return list(analysed(files, **options).findings)
+
+
+def places(files: Files, **options: object) -> list[str]:
+    """The findings in `files` as `example.py:1:1 RMT101`."""
+    found = []
+    for finding in findings(files, **options):
+        line, column = finding.source.position(finding.span.start)
+        found.append(f"{finding.path.name}:{line}:{column} {finding.code}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command line did: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def cli(folder: Path, *arguments: str | Path, stdin: bytes = b"") -> Ran:
+    """Run `remat-migrate` in `folder`, in this process."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    code: object = None
+    with (
+        chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))),
+    ):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as stopped:
+            code = stopped.code
+    assert isinstance(code, int)
+    return Ran(code, _written(out), _written(err))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode()
+
+
+def _analysis(run: Run) -> Analysis:
+    analysis = analyse(run.request, run.overlay)
+    assert not analysis.faults, analysis.faults[0].trace
+    return analysis
+
+
+def _options(options: Mapping[str, object]) -> Options:
+    chosen = dict(options)
+    if isinstance(select := chosen.get("select"), str):
+        chosen["select"] = (select,)
+    return Options(**chosen)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _folder(files: Files) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        write_files(folder, {"pyproject.toml": ""})
+        write_files(folder, files)
+        yield folder

@@ -1,0 +1,279 @@
+"""Which files a run looks at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.discover import Targets, context_files, discover, find_root
+from remat_migrate.errors import SettingsError, UsageError
+from remat_migrate.settings import Settings
+
+
+def write(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def found(folder: Path, paths: Sequence[Path] = (), **settings: object) -> set[str]:
+    targets = discover(paths or [folder], Settings(root=folder, **settings))  # type: ignore[arg-type]
+    return {p.relative_to(folder).as_posix() for p in (*targets.python, *targets.texts)}
+
+
+@pytest.fixture(params=["plain folder", "git repository"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """An empty project, under git or not: what is found must be the same."""
+    if request.param == "git repository":
+        git(tmp_path, "init", "--quiet")
+    return tmp_path
+
+
+def test_python_and_the_kinds_of_text_that_set_flags(folder: Path) -> None:
+    texts = {
+        "run.sh",
+        "run.bash",
+        "Dockerfile",
+        "Dockerfile.gpu",
+        "train.dockerfile",
+        ".github/workflows/ci.yml",
+        "conf/job.yaml",
+        "pixi.toml",
+        "Makefile",
+        "rules.mk",
+        ".env",
+        "prod.env",
+        ".env.local",
+        ".envrc",
+    }
+    others = {"README.md", "notes.txt", "data.bin", "script", "a.pyc", "x.json"}
+    write(folder, {"a.py", "pkg/b.py", *texts, *others})
+    targets = discover([folder], Settings(root=folder))
+    assert targets.python == (folder / "a.py", folder / "pkg/b.py")
+    assert set(targets.texts) == {folder / name for name in texts}
+    assert targets.barren == ()
+
+
+def test_ignored_and_foreign_folders_are_passed_by(folder: Path) -> None:
+    write(folder, ["a.py", "gen/b.py", "gen/kept.py", "sub/c.py", "sub/out/d.py", "sub/out/e.sh"])
+    skipped = [".venv", "venv", "node_modules", "__pycache__", "build", "dist", ".tox"]
+    write(folder, [f"{name}/x.py" for name in skipped])
+    write(folder, ["env/lib/python3.11/site-packages/jax/x.py"])
+    (folder / ".gitignore").write_text("gen/*\n!gen/kept.py\n")
+    (folder / "sub" / ".gitignore").write_text("/out\n")
+    assert found(folder) == {"a.py", "gen/kept.py", "sub/c.py"}
+
+
+def test_a_folder_that_is_named_is_taken_though_it_is_ignored(folder: Path) -> None:
+    write(folder, ["build/gen/x.py", "venv/y.py"])
+    (folder / ".gitignore").write_text("build/\nvenv/\n")
+    assert found(folder, [folder / "build"]) == {"build/gen/x.py"}
+    assert found(folder, [folder / "venv"]) == {"venv/y.py"}
+
+
+def test_a_file_that_is_named_is_taken_whatever_it_is_called(folder: Path) -> None:
+    write(folder, ["build/x.py", "notes.txt", "typed.pyi"])
+    (folder / ".gitignore").write_text("build/\n")
+    (folder / "launch").write_text("#!/usr/bin/env python3\n")
+    (folder / "serve").write_text("#!/bin/sh\n")
+    names = ["build/x.py", "notes.txt", "typed.pyi", "launch", "serve"]
+    targets = discover(
+        [folder / name for name in names], Settings(root=folder, exclude=("build/", "*.txt"))
+    )
+    assert {p.name for p in targets.python} == {"x.py", "typed.pyi", "launch"}
+    assert {p.name for p in targets.texts} == {"notes.txt", "serve"}
+
+
+def test_exclude(folder: Path) -> None:
+    write(folder, ["a.py", "old/b.py", "old/new/c.py", "pkg/skip_me.py", "pkg/keep.py"])
+    assert found(folder, exclude=("old/", "**/skip_*.py")) == {"a.py", "pkg/keep.py"}
+    assert found(folder, exclude=("/old/*", "!/old/b.py")) == {
+        "a.py",
+        "old/b.py",
+        "pkg/skip_me.py",
+        "pkg/keep.py",
+    }
+
+
+def test_links_are_not_followed_unless_named(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    write(outside, ["far.py"])
+    write(folder, ["a.py", "sub/b.py"])
+    (folder / "far.py").symlink_to(outside / "far.py")
+    (folder / "far").symlink_to(outside)
+    (folder / "sub" / "loop").symlink_to(folder)
+    (folder / "self.py").symlink_to(folder / "self.py")
+    (folder / "gone.py").symlink_to(folder / "nowhere.py")
+    assert found(folder) == {"a.py", "sub/b.py"}
+    named = discover([folder / "far.py", folder / "far"], Settings(root=folder))
+    assert named.python == (outside / "far.py",)
+
+
+def test_a_file_is_found_once(folder: Path) -> None:
+    write(folder, ["pkg/a.py"])
+    (folder / "link.py").symlink_to(folder / "pkg/a.py")
+    paths = [folder, folder / "pkg", folder / "pkg/../pkg/a.py", folder / "link.py"]
+    assert discover(paths, Settings(root=folder)).python == (folder / "pkg/a.py",)
+
+
+def test_every_missing_path_is_named(tmp_path: Path) -> None:
+    write(tmp_path, ["a.py"])
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    (tmp_path / "broken.py").symlink_to(tmp_path / "nowhere.py")
+    paths = [tmp_path / name for name in ("x.py", "a.py", "y", "loop.py", "broken.py", "a.py/b")]
+    with pytest.raises(UsageError) as error:
+        discover(paths, Settings(root=tmp_path))
+    lines = str(error.value).splitlines()
+    assert lines[0] == f"{tmp_path / 'x.py'}: no such file or folder"
+    assert lines[1] == f"{tmp_path / 'y'}: no such file or folder"
+    assert lines[2].startswith(f"{tmp_path / 'loop.py'}: ")
+    assert lines[3].endswith("no such file or folder (a broken symbolic link)")
+    assert lines[4].startswith(f"{tmp_path / 'a.py/b'}: ")
+    assert len(lines) == 5
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(UsageError, match="neither a file nor a folder"):
+        discover([tmp_path / "pipe.py"], Settings(root=tmp_path))
+    assert discover([tmp_path], Settings(root=tmp_path)).python == ()
+
+
+def test_a_folder_without_python_is_said_to_be_so(folder: Path) -> None:
+    write(folder, ["docs/run.sh", "src/a.py"])
+    assert discover([folder / "docs", folder / "src"], Settings(root=folder)) == Targets(
+        (folder / "src/a.py",), (folder / "docs/run.sh",), (folder / "docs",)
+    )
+
+
+def test_a_virtual_environment_under_any_name_is_passed_by(tmp_path: Path) -> None:
+    write(tmp_path, ["a.py", "py311/pyvenv.cfg", "py311/bin/tool.py"])
+    assert found(tmp_path) == {"a.py"}
+
+
+def test_a_folder_that_may_not_be_read_does_not_end_the_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, ["a.py", "secret/b.py"])
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path.endswith("secret"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert found(tmp_path) == {"a.py"}
+
+
+def test_a_glob_that_git_does_not_know_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, ["a.py"])
+    with pytest.raises(SettingsError, match="gitignore pattern"):
+        found(tmp_path, exclude=("!",))
+
+
+class TestGit:
+    """What only a repository has."""
+
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Path:
+        git(tmp_path, "init", "--quiet")
+        return tmp_path
+
+    def test_committed_build_scripts_are_source(self, repository: Path) -> None:
+        write(repository, ["build/wheel.py", "node_modules/x.py"])
+        git(repository, "add", "--all")
+        write(repository, ["build/lib/copy.py"])
+        assert found(repository) == {"build/wheel.py"}
+
+    def test_a_file_deleted_but_not_yet_committed(self, repository: Path) -> None:
+        write(repository, ["a.py", "b.py"])
+        git(repository, "add", "--all")
+        (repository / "b.py").unlink()
+        assert found(repository) == {"a.py"}
+
+    def test_a_repository_within_and_a_submodule(self, repository: Path) -> None:
+        for name in ("nested", "vendored"):
+            (repository / name).mkdir()
+            git(repository / name, "init", "--quiet")
+            write(repository / name, ["x.py", "out/y.py"])
+            (repository / name / ".gitignore").write_text("out/\n")
+            git(repository / name, "add", "--all")
+            git(repository / name, "commit", "-qm", "one")
+        git(repository, "add", "vendored")  # an entry as a submodule has it
+        assert found(repository) == {"nested/x.py", "vendored/x.py"}
+
+    def test_names_that_are_not_ascii(self, repository: Path) -> None:
+        write(repository, ["schön/模型.py", 'quo"te.py', "new\nline.py"])
+        assert found(repository) == {"schön/模型.py", 'quo"te.py', "new\nline.py"}
+
+    def test_a_hook_s_variables_are_not_taken_for_ours(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(repository, ["a.py", "no.py"])
+        (repository / ".gitignore").write_text("no.py\n")
+        monkeypatch.setenv("GIT_DIR", "/nowhere/.git")
+        monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+        assert found(repository) == {"a.py"}
+
+    def test_the_repository_s_own_commands_are_not_run(self, repository: Path) -> None:
+        write(repository, ["a.py"])
+        monitor = repository / "monitor.sh"
+        monitor.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
+        monitor.chmod(0o755)
+        git(repository, "config", "core.fsmonitor", str(monitor))
+        assert "a.py" in found(repository)
+        assert not (repository / "ran").exists()
+
+    def test_without_git_the_folders_are_walked(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(repository, ["a.py", "no.py"])
+        (repository / ".gitignore").write_text("no.py\n")
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert found(repository) == {"a.py"}
+
+
+class TestRoot:
+    """Where the project is."""
+
+    @pytest.mark.parametrize("marker", ["pyproject.toml", "setup.py", "setup.cfg", ".git"])
+    def test_nearest_marker(self, tmp_path: Path, marker: str) -> None:
+        write(tmp_path, [marker, "pkg/sub/a.py"])
+        assert find_root([tmp_path / "pkg/sub/a.py"]) == tmp_path
+        assert find_root([tmp_path / "pkg/sub"]) == tmp_path
+
+    def test_several_paths_have_one_root(self, tmp_path: Path) -> None:
+        write(tmp_path, ["a/pyproject.toml", "a/x.py", "b/pyproject.toml", "b/y.py", ".git"])
+        assert find_root([tmp_path / "a"]) == tmp_path / "a"
+        assert find_root([tmp_path / "a", tmp_path / "b/y.py"]) == tmp_path
+
+    def test_without_a_marker_the_common_folder(self, tmp_path: Path) -> None:
+        write(tmp_path, ["a/x.py", "b/c/y.py"])
+        assert find_root([tmp_path / "a/x.py", tmp_path / "b/c"]) == tmp_path
+        assert find_root([tmp_path / "b/c/y.py"]) == tmp_path / "b/c"
+
+    def test_home_is_no_project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        write(tmp_path, [".git/HEAD", "pyproject.toml", "one/a.py", "b.py", "other/c.py"])
+        assert find_root([tmp_path / "one/a.py"]) == tmp_path / "one"
+        targets = discover([tmp_path / "b.py"], Settings(root=find_root([tmp_path / "b.py"])))
+        assert context_files(find_root([tmp_path / "b.py"]), targets) == (tmp_path / "b.py",)
+
+    def test_the_context_is_the_whole_project(self, folder: Path) -> None:
+        write(folder, ["pyproject.toml", "pkg/a.py", "tests/t.py", "run.sh", "venv/x.py"])
+        root = find_root([folder / "pkg"])
+        targets = discover([folder / "pkg"], Settings(root=root, exclude=("tests/",)))
+        assert context_files(root, targets) == (folder / "pkg/a.py", folder / "tests/t.py")

@@ -1,0 +1,167 @@
+"""`[tool.remat-migrate]`: what is read, from where, and what a mistake in it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.errors import SettingsError
+from remat_migrate.settings import Settings, Wrapper, check_codes, load_settings, with_options
+
+
+def load(folder: Path, text: str) -> Settings:
+    (folder / "pyproject.toml").write_text(text)
+    return load_settings(folder, folder)
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    for version in ("3.11", "3.12"):
+        (tmp_path / f"env/lib/python{version}/site-packages").mkdir(parents=True)
+    settings = load(
+        tmp_path,
+        """
+        [tool.remat-migrate]
+        select = ["RMT1", "rmt001"]
+        extend-select = ["RMT205"]
+        ignore = ["RMT104"]
+        exclude = ["vendored/"]
+        jax-version = "0.10.2"
+        jobs = 3
+        search-path = ["stubs", "env/lib/python3.*/site-packages"]
+        [tool.remat-migrate.per-file-ignores]
+        "tests/**" = ["RMT101"]
+        [tool.remat-migrate.wrappers]
+        "mypkg.maybe_remat" = "jax.checkpoint"
+        "mypkg.module_remat" = {like = "flax.linen.remat"}
+        [tool.remat-migrate.verify]
+        cases = "cases.py"
+        tolerance = 1e-6
+        [tool.remat-migrate.measure]
+        jit = true
+        """,
+    )
+    assert settings == Settings(
+        root=tmp_path,
+        config=tmp_path / "pyproject.toml",
+        select=("RMT1", "RMT001"),
+        extend_select=("RMT205",),
+        ignore=("RMT104",),
+        per_file_ignores={"tests/**": ("RMT101",)},
+        exclude=("vendored/",),
+        jax_version=(0, 10, 2),
+        jobs=3,
+        search_path=(
+            tmp_path / "stubs",
+            tmp_path / "env/lib/python3.11/site-packages",
+            tmp_path / "env/lib/python3.12/site-packages",
+        ),
+        wrappers=(
+            Wrapper("mypkg.maybe_remat", "jax.checkpoint"),
+            Wrapper("mypkg.module_remat", "flax.linen.remat"),
+        ),
+        verify={"cases": "cases.py", "tolerance": 1e-6},
+        measure={"jit": True},
+    )
+
+
+def test_nearest_file_with_the_table_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "packages" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("[tool.remat-migrate]\njobs = 2\n")
+    (inner / "pyproject.toml").write_text("[project]\nname = 'inner'\n")
+    assert load_settings(inner, inner / "model.py").jobs == 2
+    assert load_settings(inner, inner / "model.py").base == tmp_path
+    (inner / "pyproject.toml").write_text("[tool.remat-migrate]\njobs = 5\n")
+    assert load_settings(inner, inner / "model.py").jobs == 5
+
+
+def test_without_a_table_the_defaults_hold(tmp_path: Path) -> None:
+    # Another tool's file that is not even TOML is not our business.
+    assert load(tmp_path, "[broken") == Settings(root=tmp_path)
+    assert load(tmp_path, "# remat-migrate is not configured") == Settings(root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("selct = []", ["unknown key tool.remat-migrate.selct", "did you mean select?"]),
+        ("zzz = 1", ["unknown key tool.remat-migrate.zzz", "known: select,"]),
+        ('select = "RMT1"', ["tool.remat-migrate.select", "array of strings", "string 'RMT1'"]),
+        ("ignore = [1]", ["tool.remat-migrate.ignore", "array of strings", "an integer 1"]),
+        ('select = ["RMT-1"]', ["tool.remat-migrate.select", "'RMT-1' is not a code"]),
+        ("jobs = true", ["tool.remat-migrate.jobs", "whole number", "a boolean True"]),
+        ("jobs = -1", ["tool.remat-migrate.jobs", "whole number", "an integer -1"]),
+        ("jax-version = 0.10", ["tool.remat-migrate.jax-version", "version", "a float 0.1"]),
+        ('jax-version = "new"', ["tool.remat-migrate.jax-version", "'new' is not a JAX version"]),
+        ('per-file-ignores = ["a"]', ["tool.remat-migrate.per-file-ignores", "a table", "array"]),
+        (
+            'per-file-ignores = {"a.py" = "RMT1"}',
+            ["tool.remat-migrate.per-file-ignores.a.py", "array of strings"],
+        ),
+        ("wrappers = 1", ["tool.remat-migrate.wrappers", "a table", "an integer 1"]),
+        (
+            'wrappers = {a.b = "jax.checkpoint"}',
+            ["tool.remat-migrate.wrappers.a", "write the dotted name in quotes"],
+        ),
+        ('wrappers = {"a b" = "jax.checkpoint"}', ["'a b' is not a dotted Python name"]),
+        ('wrappers = {"a.b" = {like = 1}}', ["tool.remat-migrate.wrappers.a.b", "integer 1"]),
+        (
+            "verify = {tolerence = 1}",
+            ["tool.remat-migrate.verify.tolerence", "did you mean tolerance?"],
+        ),
+        ("jobs = ", ["not valid TOML", "line 2"]),
+    ],
+)
+def test_a_mistake_says_where_and_what(tmp_path: Path, body: str, words: list[str]) -> None:
+    with pytest.raises(SettingsError) as error:
+        load(tmp_path, f"[tool.remat-migrate]\n{body}\n")
+    for word in [str(tmp_path / "pyproject.toml"), *words]:
+        assert word in str(error.value)
+
+
+def test_the_table_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"tool\.remat-migrate: expected a table"):
+        load(tmp_path, "[tool]\nremat-migrate = 1\n")
+
+
+def test_select_on_the_command_line_sets_aside_the_choice_of_the_settings() -> None:
+    settings = Settings(select=("RMT1",), extend_select=("RMT2",), ignore=("RMT104",))
+    chosen = with_options(settings, select=("rmt104",))
+    assert (chosen.select, chosen.extend_select, chosen.ignore) == (("RMT104",), (), ())
+
+
+def test_other_options_add_to_the_settings() -> None:
+    settings = Settings(select=("RMT1",), ignore=("RMT104",), jobs=4)
+    chosen = with_options(settings, extend_select=("RMT2",), ignore=("RMT103",))
+    assert chosen.select == ("RMT1",)
+    assert chosen.extend_select == ("RMT2",)
+    assert chosen.ignore == ("RMT104", "RMT103")
+    assert chosen.jobs == 4
+    assert with_options(settings, jobs=0).jobs == 0
+    assert with_options(settings, jax_version="0.4.30").jax_version == (0, 4, 30)
+
+
+def test_a_wrong_version_on_the_command_line_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"--jax-version: '1' is not a JAX version"):
+        with_options(Settings(), jax_version="1")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(select=("RMT103", "RMT9")),
+        Settings(ignore=("RMT9",)),
+        Settings(extend_select=("RMT9",)),
+        Settings(per_file_ignores={"a.py": ("RMT9",)}),
+    ],
+)
+def test_a_code_that_no_rule_has_is_an_error(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match="no rule has the code RMT9"):
+        check_codes(settings, ["RMT101", "RMT103"])
+    check_codes(settings, ["RMT103", "RMT901"])
+
+
+def test_a_mistyped_code_gets_a_suggestion() -> None:
+    with pytest.raises(SettingsError, match=r"did you mean RMT101\?"):
+        check_codes(Settings(select=("RMT1011",)), ["RMT101"])
