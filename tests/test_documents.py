@@ -1,0 +1,144 @@
+"""What the documents say is so: commands, output, tables, and the worked example of a rule."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from remat_migrate import __version__
+from remat_migrate.engine import load_rules
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def section(text: str, title: str) -> str:
+    """What stands under a heading of the second level."""
+    return re.split(r"^## ", text.split(f"\n## {title}\n", 1)[1], flags=re.MULTILINE)[0]
+
+
+def blocks(text: str, language: str = "") -> list[str]:
+    """The fenced blocks of a language in a document, without common indentation."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, body in found]
+
+
+def remat_migrate(*arguments: str, cwd: Path = ROOT, path: Path | None = None) -> str:
+    """What the command line prints; `path` is a folder of further packages."""
+    environment = {**os.environ, "COLUMNS": "100"}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    run = subprocess.run(
+        [sys.executable, "-m", "remat_migrate", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode in (0, 1), run.stderr
+    return run.stdout
+
+
+def test_two_commands_start():
+    commands = [line for block in blocks(section(README, "Start")) for line in block.splitlines()]
+    commands = [line for line in commands if line.startswith("python3 ")]
+    assert len(commands) == 2
+    assert all("-m venv .venv && .venv/bin/pip install" in command for command in commands)
+    assert commands[1].endswith(".venv/bin/pytest")
+
+
+def test_ci_calls_the_second_command():
+    extract = 'root=$1; source <(sed -n "/^readme_command()/,/^}/p" "$1/.ci/run"); readme_command'
+    called = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", extract, "bash", str(ROOT)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    assert called == blocks(section(README, "Start"))[-1].strip()
+
+
+def test_output_of_the_first_command():
+    first, shown, *_ = blocks(section(README, "Start"))
+    arguments = first.strip().rpartition(".venv/bin/remat-migrate ")[2].split()
+    assert remat_migrate(*arguments) == shown
+
+
+def test_table_of_rules():
+    rows = re.findall(r"^\| (RMT\d{3}) ([a-z-]+) \|", section(README, "Rules"), re.MULTILINE)
+    assert rows == [(rule.code, rule.name) for rule in load_rules() if rule.code[:3] == "RMT"]
+
+
+def test_options_and_commands():
+    told = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
+    offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("check", "--help")))
+    assert told == offered - {"--help"}
+    listed = section(README, "Commands")
+    for command in re.findall(r"^  ([a-z]+)  ", remat_migrate("--help"), re.MULTILINE):
+        assert f"`remat-migrate {command}" in listed
+
+
+def test_changelog_has_this_version():
+    assert re.search(
+        rf"^## \[{re.escape(__version__)}\]", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )
+
+
+@pytest.fixture
+def acme(tmp_path):
+    """The rule of CONTRIBUTING.md, installed from a wheel into a folder of its own."""
+    (rule,) = [block for block in blocks(CONTRIBUTING, "python") if "class PolicySpelling" in block]
+    (entry,) = blocks(CONTRIBUTING, "toml")
+    group = re.fullmatch(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"\n', entry)
+    information = "acme_rules-1.0.dist-info"
+    members = {
+        "acme_rules/__init__.py": "",
+        "acme_rules/policy_spelling.py": rule,
+        f"{information}/METADATA": "Metadata-Version: 2.1\nName: acme-rules\nVersion: 1.0\n",
+        f"{information}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{information}/entry_points.txt": f"[{group[1]}]\n{group[2]} = {group[3]}\n",
+    }
+    wheel = tmp_path / "acme_rules-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        record = "".join(f"{name},,\n" for name in (*members, f"{information}/RECORD"))
+        archive.writestr(f"{information}/RECORD", record)
+    site = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", site, wheel],
+        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        check=True,
+    )
+    return site
+
+
+def test_rule_of_contributing_is_found_runs_and_fixes(acme, tmp_path):
+    assert "ACM001  policy-spelling" in remat_migrate("rules", path=acme)
+    assert "Two names for one policy" in remat_migrate("explain", "ACM001", path=acme)
+    work = tmp_path / "work"
+    work.mkdir()
+    old = "import jax\n\nf = jax.remat(abs, policy=jax.checkpoint_policies.dots_saveable)\n"
+    example = (
+        "import jax\n\nf = jax.checkpoint(  # here\n"
+        "    abs, policy=jax.checkpoint_policies.checkpoint_dots\n)\n"
+    )
+    (work / "other.py").write_text(old)
+    (work / "example.py").write_text(example)
+    output = remat_migrate("--select", "ACM", "--output-format", "json", ".", cwd=work, path=acme)
+    found = [(f["path"], f["code"], f["line"]) for f in json.loads(output)["findings"]]
+    assert found == [("example.py", "ACM001", 4)]
+    remat_migrate("--select", "ACM", "--fix", ".", cwd=work, path=acme)
+    assert (work / "example.py").read_text() == example.replace("checkpoint_dots", "dots_saveable")
+    assert (work / "other.py").read_text() == old
+    shutil.rmtree(acme)
+    assert "ACM001" not in remat_migrate("rules", path=acme)
