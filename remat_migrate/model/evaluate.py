@@ -388,6 +388,8 @@ class Evaluator:
                 return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
             case Applied(target=Class() as cls):
                 return self._class_attribute(cls, name, None)
+            case Instance(cls=Applied() | Wrapped()):
+                return frozenset((Bound(External(f"flax.linen.Module.{name}"), base),))
         return NOTHING
 
     def class_chain(self, cls: Class) -> Iterator[Value]:
@@ -430,7 +432,10 @@ class Evaluator:
                     found |= self.annotated(owner.module, annotation)
             if found:
                 return frozenset(found)
-        return frozenset(found)
+        if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):
+            # Of a Flax module: `model.apply(variables, x)` calls `__call__(x)`.
+            return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
+        return frozenset()
 
     def _subscript(self, module: Module, node: ast.Subscript) -> Values:
         found: set[Value] = set()

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..errors import SourceError
 from ..source import SourceFile, read_source
 
-# A file without one of these cannot hold a checkpoint or the flag.
-WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT")
+# A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding.
+WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
 
 
 class Files:

@@ -14,12 +14,15 @@ from .apis import ApiTable
 from .application import api_of
 from .evaluate import Evaluator
 from .files import WORDS, Files
+from .kinds import Kinds
 from .module import Module
+from .needs import Needs
 from .sites import Site, find_sites, interesting_names
+from .uses import Uses, find_uses
 from .values import Class, External, Function, ModuleValue, Values
 
-# A text file without one of these cannot set the flag.
-TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
+# A text file without one of these cannot set the flag, nor suppress a finding.
+TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
 
 
 class Project:
@@ -51,6 +54,7 @@ class Project:
         self.errors: list[SourceError] = []
         self._parsed: dict[Path, Module | None] = {}
         self._sites: dict[Module, list[Site]] = {}
+        self._uses: dict[Site, Uses] = {}
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
         self._read_targets()
@@ -162,6 +166,22 @@ class Project:
         return found
 
     # -- questions
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Which parameters of a function Python must know."""
+        return Needs(self.evaluator)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Whether an argument is a value of Python or an array."""
+        return Kinds(self)
+
+    def uses(self, site: Site) -> Uses:
+        """The calls of what a site makes, and where it goes out of sight."""
+        if site not in self._uses:
+            self._uses[site] = find_uses(self, site)
+        return self._uses[site]
 
     @cached_property
     def sites(self) -> list[Site]:

@@ -1,0 +1,122 @@
+"""What is called in the end when a value is called: the function, and what is bound already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .evaluate import Evaluator
+from .values import (
+    Applied,
+    Bound,
+    Class,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    Wrapped,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function that a checkpoint wraps, as it is called.
+
+    Attributes:
+        function: the function or method.
+        owner: the class, where a class or its instance is wrapped, or a method of it.
+        skip: how many leading parameters are not the caller's: `self`, arguments of partials.
+        given: parameters that partials give by keyword.
+    """
+
+    function: Function
+    owner: Class | None = None
+    skip: int = 0
+    given: frozenset[str] = frozenset()
+
+
+def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
+    """The functions that calling `value` runs; of a class, its `__call__`."""
+    match value:
+        case Function(module=module, node=node):
+            cls = module.enclosing_class(node)
+            yield Target(value, Class(module, cls) if cls is not None else None)
+        case Bound(func=inner):
+            for target in targets_of(evaluator, inner):
+                yield Target(target.function, target.owner, target.skip + 1, target.given)
+        case Class():
+            for found in evaluator.attribute(Instance(value), "__call__"):
+                for target in targets_of(evaluator, found):
+                    yield Target(target.function, value, target.skip)
+        case Instance(cls=Class() as cls):
+            yield from targets_of(evaluator, cls)
+        case Instance(cls=Applied(target=inner) | Wrapped(func=inner)):
+            yield from targets_of(evaluator, inner)
+        case Partial(func=inner, call=call):
+            keywords = frozenset(k.arg for k in call.keywords if k.arg is not None)
+            count = len(call.args) - 1
+            for target in targets_of(evaluator, inner):
+                yield Target(
+                    target.function, target.owner, target.skip + count, target.given | keywords
+                )
+        case Applied(target=inner) | Wrapped(func=inner):
+            yield from targets_of(evaluator, inner)
+
+
+def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether instances of a class may be arguments of a JAX function.
+
+    By its bases (NamedTuple, Equinox, Flax struct and nnx) and by its registration.
+    """
+    for owner in evaluator.class_chain(cls):
+        if isinstance(owner, External):
+            if owner.name in _PYTREE_BASES or owner.name.rpartition(".")[2] == "Pytree":
+                return True
+            if owner.name not in ("builtins.object", "abc.ABC", "typing.Protocol"):
+                if owner.name.partition(".")[0] not in ("flax", "haiku", "typing", "abc"):
+                    return True  # unknown base: leave it as it is
+            continue
+        if not isinstance(owner, Class):
+            continue
+        for decorator in owner.node.decorator_list:
+            callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+            for value in evaluator.values(owner.module, callee):
+                if isinstance(value, External) and value.name in _PYTREE_DECORATORS:
+                    return True
+                if isinstance(value, External) and value.name == "functools.partial":
+                    return True
+        name = owner.node.name
+        for node in owner.module.nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(attr=attr)) if attr.startswith("register_"):
+                    if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
+                        return True
+    return False
+
+
+_PYTREE_BASES = frozenset(
+    {
+        "typing.NamedTuple",
+        "equinox.Module",
+        "flax.struct.PyTreeNode",
+        "flax.nnx.Module",
+        "flax.nnx.Object",
+        "flax.nnx.Pytree",
+        "builtins.dict",
+        "builtins.list",
+        "builtins.tuple",
+    }
+)
+_PYTREE_DECORATORS = frozenset(
+    {
+        "flax.struct.dataclass",
+        "chex.dataclass",
+        "jax.tree_util.register_pytree_node_class",
+        "jax.tree_util.register_dataclass",
+        "jax.tree_util.register_static",
+        "jax_dataclasses.pytree_dataclass",
+        "simple_pytree.dataclass",
+    }
+)

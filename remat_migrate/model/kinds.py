@@ -1,0 +1,385 @@
+"""Whether an argument is a value of Python, an array, or cannot be told."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Literal
+
+from .apis import DIFFERENTIATE
+from .bind import bind_call, default_of, positional_parameters
+from .callable import targets_of
+from .evaluate import class_annotations, returned_expressions, self_assignments
+from .library import STATIC_ATTRIBUTES, STATIC_BUILTINS
+from .module import Module
+from .scopes import FunctionNode
+from .values import (
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .project import Project
+
+Kind = Literal["python", "array", "unknown"]
+
+_CONFIGS = frozenset(
+    {
+        "cfg", "config", "conf", "args", "flags", "hparams", "hps", "hp", "options", "opts",
+        "settings", "cls", "argv", "hyperparameters", "hyperparams", "arguments",
+    }
+)  # fmt: skip
+_ARRAYS = frozenset(
+    {
+        "Array", "ndarray", "ArrayLike", "DeviceArray", "ArrayTree", "PyTree", "Params", "KeyArray",
+        "PRNGKey", "PRNGKeyArray", "Float", "Int", "Bool", "Shaped", "Num", "Inexact", "Integer",
+        "Key", "UInt", "FrozenDict", "TrainState", "ArrayDType",
+    }
+)  # fmt: skip
+_PYTHON = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal", "slice"})
+_WRAPPERS = frozenset({"Optional", "Final", "Annotated", "Union", "ClassVar"})
+_DEPTH = 4
+
+
+def join(kinds: list[Kind]) -> Kind:
+    """The kind of something that is one of several."""
+    if "array" in kinds:
+        return "array"
+    return "python" if kinds and all(k == "python" for k in kinds) else "unknown"
+
+
+def annotation_kind(annotation: ast.expr | None) -> Kind:
+    """What a type annotation says; a `float` says nothing, for scalars of JAX pass for floats."""
+    match annotation:
+        case None:
+            return "unknown"
+        case ast.Constant(value=str(text)):
+            try:
+                return annotation_kind(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return "unknown"
+        case ast.Constant(value=None):
+            return "python"
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            if name in _PYTHON:
+                return "python"
+            return "array" if name in _ARRAYS else "unknown"
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            if name in _WRAPPERS:
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                if name == "Annotated":
+                    parts = parts[:1]
+                return join([annotation_kind(p) for p in parts])
+            if name in ("Tuple", "tuple", "Sequence", "List", "list"):
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                parts = [p for p in parts if not isinstance(p, ast.Constant)]
+                return join([annotation_kind(p) for p in parts])
+            return annotation_kind(annotation.value)
+        case ast.BinOp(op=ast.BitOr()):
+            return join([annotation_kind(annotation.left), annotation_kind(annotation.right)])
+    return "unknown"
+
+
+def default_kind(default: ast.expr | None) -> Kind:
+    """What a default says: `False`, `1` and `"mean"` are of Python; `None` and floats say nothing."""
+    match default:
+        case ast.Constant(value=None | float()) | None:
+            return "unknown"
+        case ast.Constant() | ast.Lambda():
+            return "python"
+        case ast.UnaryOp(operand=ast.Constant(value=int())):
+            return "python"
+        case ast.Tuple(elts=[_, *_] as parts):
+            return join([default_kind(p) for p in parts])
+    return "unknown"
+
+
+class Kinds:
+    """Tells kinds, following names, callers and classes a few steps."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.evaluator = project.evaluator
+        self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
+        self._callers: dict[FunctionNode, list[tuple[Module, ast.Call, int]]] = {}
+
+    def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
+        """The kind of an expression where it stands."""
+        if depth <= 0:
+            return "unknown"
+        match node:
+            case ast.Constant() | ast.Lambda() | ast.JoinedStr():
+                return "python"
+            case ast.UnaryOp(op=ast.Not()):
+                return "python"
+            case ast.UnaryOp():
+                return self.of(module, node.operand, depth)
+            case ast.Compare():
+                if all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+                    return "python"
+                return join([self.of(module, n, depth) for n in (node.left, *node.comparators)])
+            case ast.BoolOp():
+                return join([self.of(module, v, depth) for v in node.values])
+            case ast.BinOp():
+                return join([self.of(module, n, depth) for n in (node.left, node.right)])
+            case ast.IfExp():
+                return join([self.of(module, n, depth) for n in (node.body, node.orelse)])
+            case ast.Tuple() | ast.List() | ast.Set():
+                return join([self.of(module, n, depth) for n in node.elts])
+            case ast.Dict():
+                return join([self.of(module, n, depth) for n in node.values])
+            case ast.NamedExpr():
+                return self.of(module, node.value, depth)
+            case ast.Attribute():
+                return self._attribute(module, node, depth)
+            case ast.Subscript():
+                return self._subscript(module, node, depth)
+            case ast.Name():
+                return self._name(module, node, depth)
+            case ast.Call():
+                return self._call(module, node, depth)
+        return "unknown"
+
+    def _objects(self, module: Module, node: ast.expr) -> Kind:
+        """Functions, classes and dtypes are not arrays."""
+        values = self.evaluator.values(module, node)
+        if values and all(
+            isinstance(v, Function | Class | External | Bound | Partial | Wrapped | Constant)
+            for v in values
+        ):
+            return "python"
+        return "unknown"
+
+    def _attribute(self, module: Module, node: ast.Attribute, depth: int) -> Kind:
+        if node.attr in STATIC_ATTRIBUTES:
+            return "python"
+        found = self._objects(module, node)
+        if found != "unknown":
+            return found
+        match node.value:
+            case ast.Name(id=name) if name.lower() in _CONFIGS or _is_config(name):
+                return "python"
+            case ast.Attribute(attr=name) if name.lower() in _CONFIGS or _is_config(name):
+                return "python"
+        for value in self.evaluator.values(module, node.value):
+            if isinstance(value, Instance) and isinstance(value.cls, Class):
+                kinds: list[Kind] = []
+                for owner in self.evaluator.class_chain(value.cls):
+                    if isinstance(owner, Class):
+                        annotation = class_annotations(owner.node).get(node.attr)
+                        if annotation is not None:
+                            kind = annotation_kind(annotation)
+                            # A field of a module or configuration is not traced.
+                            text = ast.unparse(annotation)
+                            return "python" if text == "float" else kind
+                        for expr in self_assignments(owner.node).get(node.attr, ()):
+                            kinds.append(self.of(owner.module, expr, depth - 1))
+                if kinds:
+                    return join(kinds)
+        return "unknown"
+
+    def _subscript(self, module: Module, node: ast.Subscript, depth: int) -> Kind:
+        if isinstance(node.value, ast.Name) and (
+            node.value.id.lower() in _CONFIGS or _is_config(node.value.id)
+        ):
+            return "python"
+        values = self.evaluator.values(module, node)
+        if values and all(isinstance(v, Constant) for v in values):
+            return "python"
+        return self.of(module, node.value, depth - 1)
+
+    def _name(self, module: Module, node: ast.Name, depth: int) -> Kind:
+        kinds: list[Kind] = []
+        for binding in module.reaching(node):
+            match binding.kind:
+                case "assign" | "augment":
+                    assert binding.value is not None
+                    if binding.path:
+                        kinds.append(self._unpacked(module, binding.value, binding.path, depth))
+                    else:
+                        kinds.append(self.of(module, binding.value, depth - 1))
+                case "element":
+                    assert binding.value is not None
+                    kinds.append(self._element(module, binding.value, binding.path, depth))
+                case "parameter":
+                    assert isinstance(binding.node, ast.arg)
+                    assert isinstance(binding.scope.node, FunctionNode)
+                    kinds.append(
+                        self.parameter(module, binding.scope.node, binding.node, depth - 1)
+                    )
+                case "def" | "class" | "import":
+                    found = self._objects(module, node)
+                    if found == "unknown":
+                        found = self._imported_constant(module, node)
+                    kinds.append(found)
+                case _:
+                    kinds.append("unknown")
+        return join(kinds)
+
+    def _imported_constant(self, module: Module, node: ast.Name) -> Kind:
+        values = self.evaluator.values(module, node)
+        return "python" if values and all(isinstance(v, Constant) for v in values) else "unknown"
+
+    def _unpacked(
+        self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int
+    ) -> Kind:
+        step = path[0]
+        if isinstance(value, ast.Tuple | ast.List) and 0 <= step < len(value.elts):
+            part = value.elts[step]
+            if len(path) > 1:
+                return self._unpacked(module, part, path[1:], depth)
+            return self.of(module, part, depth - 1)
+        found = self.of(module, value, depth - 1)
+        return found
+
+    def _element(
+        self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
+    ) -> Kind:
+        match iterable:
+            case ast.Call(func=ast.Name(id="range")):
+                return "python"
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+                if path[:1] == (0,):
+                    return "python"
+                return self._element(module, inner, path[1:], depth)
+            case ast.Call(func=ast.Name(id="zip"), args=parts) if path and path[0] < len(parts):
+                return self._element(module, parts[path[0]], path[1:], depth)
+        kinds: list[Kind] = []
+        for value in self.evaluator.values(module, iterable):
+            if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple):
+                for part in value.node.elts:
+                    if path and isinstance(part, ast.Tuple) and path[0] < len(part.elts):
+                        part = part.elts[path[0]]
+                    kinds.append(self.of(value.module, part, depth - 1))
+        return join(kinds)
+
+    def _call(self, module: Module, node: ast.Call, depth: int) -> Kind:
+        kinds: list[Kind] = []
+        for value in self.evaluator.values(module, node.func):
+            match value:
+                case External(name) if name.startswith("builtins."):
+                    last = name.removeprefix("builtins.")
+                    if last in ("int", "bool", "str", "float", "range", "any", "all"):
+                        kinds.append("python")
+                    elif last in STATIC_BUILTINS:
+                        kinds.append("python")
+                    elif node.args:
+                        kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
+                case External(name) if name.startswith(
+                    ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")
+                ):
+                    kinds.append("array")
+                case External(name) if name.startswith(("os.", "math.")):
+                    kinds.append("python")
+                case Function() as function:
+                    if any(isinstance(n, ast.Yield) for n in ast.walk(function.node)):
+                        kinds.append("unknown")
+                        continue
+                    returned = [
+                        self.of(function.module, e, depth - 2)
+                        for e in returned_expressions(function.node)
+                    ]
+                    kinds.append(join(returned))
+                case _:
+                    kinds.append("unknown")
+        if not kinds and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("get", "startswith", "endswith", "lower", "upper", "item"):
+                base = node.func.value
+                if isinstance(base, ast.Name) and base.id.lower() in _CONFIGS:
+                    return "python"
+                return "python" if node.func.attr != "get" else "unknown"
+            return self.of(module, node.func.value, depth - 1)
+        return join(kinds)
+
+    # -- parameters
+
+    def parameter(
+        self, module: Module, function: FunctionNode, node: ast.arg, depth: int = _DEPTH
+    ) -> Kind:
+        """The kind of what is passed for a parameter: annotation, default, gradients, callers."""
+        found = annotation_kind(node.annotation)
+        if found != "unknown":
+            return found
+        found = default_kind(default_of(function, node))
+        if found != "unknown":
+            return found
+        positional = positional_parameters(function)
+        if node in positional:
+            if positional.index(node) in self.differentiated(module).get(function, ()):
+                return "array"
+        if depth <= 0:
+            return "unknown"
+        kinds: list[Kind] = []
+        for owner, call, skip in self.callers(module, function):
+            passed = bind_call(function, call.args, call.keywords, skip).by_name.get(node.arg)
+            if passed is not None:
+                kinds.append(self.of(owner, passed, depth - 1))
+        return join(kinds)
+
+    def callers(
+        self, module: Module, function: FunctionNode
+    ) -> list[tuple[Module, ast.Call, int]]:
+        """The calls of a function that can be seen, with the number of bound parameters."""
+        known = self._callers.get(function)
+        if known is not None:
+            return known
+        found: list[tuple[Module, ast.Call, int]] = []
+        self._callers[function] = found
+        name = getattr(function, "name", None)
+        modules = {module: None}
+        if isinstance(name, str) and not name.startswith("__"):
+            modules.update(dict.fromkeys(self.project.mentioning([name])))
+        for other in modules:
+            for call in other.nodes:
+                if isinstance(call, ast.Call):
+                    for value in self.evaluator.values(other, call.func):
+                        for target in targets_of(self.evaluator, value):
+                            if target.function.node is function:
+                                found.append((other, call, target.skip))
+        return found
+
+    def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
+        """The functions that a module takes gradients of, with the positions."""
+        known = self._differentiated.get(module)
+        if known is not None:
+            return known
+        found: dict[FunctionNode, set[int]] = {}
+        self._differentiated[module] = found
+        for call in module.nodes:
+            if not isinstance(call, ast.Call) or not call.args:
+                continue
+            callees = self.evaluator.values(module, call.func)
+            if not any(isinstance(v, External) and v.name in DIFFERENTIATE for v in callees):
+                continue
+            places = gradient_places(call)
+            for value in self.evaluator.values(module, call.args[0]):
+                for target in targets_of(self.evaluator, value):
+                    found.setdefault(target.function.node, set()).update(
+                        p + target.skip for p in places
+                    )
+        return found
+
+
+def gradient_places(call: ast.Call) -> list[int]:
+    """The `argnums` of `jax.grad(f, argnums=...)`; the first argument where they are not literal."""
+    option = call.args[1] if len(call.args) > 1 else None
+    for keyword in call.keywords:
+        if keyword.arg == "argnums":
+            option = keyword.value
+    if option is None:
+        return [0]
+    try:
+        given = ast.literal_eval(option)
+    except ValueError:
+        return [0]
+    return [given] if isinstance(given, int) else list(given)
+
+
+def _is_config(name: str) -> bool:
+    return name.lower().endswith(("_config", "_cfg", "_args", "_flags", "_options", "config"))

@@ -1,0 +1,447 @@
+"""Which arguments of a checkpointed function must be static, and whether they can be."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .apis import Api
+from .bind import Arguments, bind_call, default_of, positional_parameters
+from .callable import Target, is_pytree, targets_of
+from .kinds import Kind, annotation_kind, default_kind, join
+from .module import Module
+from .needs import Need
+from .scopes import parameters
+from .sites import Site
+from .uses import Call, Escape, Uses
+from .values import (
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .project import Project
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Required:
+    """A parameter that Python must know.
+
+    Attributes:
+        name: the parameter, or `*args`' name.
+        index: the position in `*args`, or the key in `**kwargs`.
+        position: the index among the wrapped function's positional parameters, `self` counted;
+            None where it can only be passed by keyword.
+        needs: the places where it is needed; empty when what is passed is no value of JAX.
+        reason: what for, in words.
+    """
+
+    name: str
+    index: int | str | None
+    position: int | None
+    needs: tuple[Need, ...]
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Obstacle:
+    """Why the arguments cannot be made static: a reason and the place that shows it."""
+
+    reason: str
+    module: Module
+    node: ast.expr | ast.stmt | ast.arg
+    label: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Statics:
+    """What must be static at one application.
+
+    Attributes:
+        target: the wrapped function; None when it cannot be seen.
+        required: the parameters that Python must know, in order.
+        indices: their `static_argnums`, counted as the Api does; None when some of them cannot
+            be passed by position.
+        uses: the calls of the wrapped function and where it goes out of sight.
+        bound: each call's arguments by parameter.
+        obstacle: why no rewriting keeps the meaning.
+    """
+
+    target: Target | None
+    required: tuple[Required, ...] = ()
+    indices: tuple[int, ...] | None = ()
+    uses: Uses = field(default_factory=Uses)
+    bound: tuple[tuple[Call, Arguments], ...] = ()
+    obstacle: Obstacle | None = None
+
+    @property
+    def escapes(self) -> list[Escape]:
+        """Where the wrapped function goes out of sight."""
+        return self.uses.escapes
+
+
+def applied_values(project: Project, site: Site) -> list[Value]:
+    """What a site wraps."""
+    if site.subject is None:
+        return []
+    module, node = site.subject
+    if isinstance(node, ast.expr):
+        return list(project.values(module, node))
+    if isinstance(node, ast.ClassDef):
+        return [Class(module, node)]
+    assert site.application is not None
+    holder: Value = Function(module, node)
+    for value in project.evaluator.definition(module, node):
+        # Decorators below this one are part of what is wrapped.
+        inner = _under(value, site)
+        if inner is not None:
+            holder = inner
+    return [holder]
+
+
+def _under(value: Value | None, site: Site) -> Value | None:
+    while value is not None:
+        if isinstance(value, Applied):
+            if value.node is site.application:
+                return value.target
+            value = value.target
+        else:
+            value = getattr(value, "func", None)
+    return None
+
+
+def find_statics(project: Project, site: Site) -> Statics:
+    """Decide what must be static where `site` is applied."""
+    values = applied_values(project, site)
+    targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
+    uses = project.uses(site)
+    if not targets:
+        return _unseen(project, site, uses, values)
+    found = [_for_target(project, site, target, uses) for target in targets.values()]
+    if len(found) == 1:
+        return found[0]
+    first = found[0]
+    for other in found[1:]:
+        if other.obstacle is not None:
+            return other
+        if other.indices != first.indices or [r.name for r in other.required] != [
+            r.name for r in first.required
+        ]:
+            assert site.application is not None
+            return Statics(
+                first.target,
+                first.required,
+                first.indices,
+                uses,
+                first.bound,
+                Obstacle(
+                    "it wraps different functions whose static arguments stand at different"
+                    " places: give each its own checkpoint with its own `static_argnums`",
+                    site.module,
+                    site.application,
+                    "wraps one of several functions",
+                ),
+            )
+    return first
+
+
+def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
+    """A target that cannot be seen: what is passed tells what is static."""
+    place = site.application or site.reference
+    what = f"`{site.target}`" if site.target else "what it wraps"
+    obstacle = Obstacle(
+        f"{what} cannot be seen, so it is not known which of its arguments Python needs: name them"
+        " in `static_argnums`, or tell remat-migrate where its package is installed"
+        " (`search-path`)",
+        site.module,
+        place,
+        "wraps code that cannot be seen",
+    )
+    calls = uses.calls
+    if not calls or uses.escapes or site.definition.counting != "function":
+        return Statics(None, uses=uses, obstacle=obstacle)
+    positions: set[int] = set()
+    for call in calls:
+        args, keywords = call.arguments
+        if any(isinstance(a, ast.Starred) for a in args) or not call.own:
+            return Statics(None, uses=uses, obstacle=obstacle)
+        for keyword in keywords:
+            if keyword.arg is None or project.kinds.of(call.module, keyword.value) == "python":
+                return Statics(None, uses=uses, obstacle=obstacle)
+        for index, arg in enumerate(args):
+            if _is_flag(project, call.module, arg):
+                positions.add(index)
+    for call in calls:
+        args, _ = call.arguments
+        for index in positions:
+            if index >= len(args) or project.kinds.of(call.module, args[index]) != "python":
+                return Statics(None, uses=uses, obstacle=obstacle)
+    required = tuple(
+        Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
+        for i in sorted(positions)
+    )
+    return Statics(None, required, tuple(sorted(positions)), uses)
+
+
+def _is_flag(project: Project, module: Module, node: ast.expr) -> bool:
+    """A value of Python other than a number with a fraction, which may as well be traced."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, float | None.__class__):
+        return False
+    return project.kinds.of(module, node) == "python"
+
+
+def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:
+    function = target.function
+    bound = tuple((call, _bind(site, target, call)) for call in uses.calls)
+    needs: dict[tuple[str, int | str | None], list[Need]] = {}
+    for need in project.needs.of(function):
+        needs.setdefault((need.parameter, need.index), []).append(need)
+    required: list[Required] = []
+    positional = positional_parameters(function.node)
+    closed = {p.arg for p in positional[: target.skip]} | target.given
+    obstacle: Obstacle | None = None
+    for parameter in parameters(function.node):
+        for (name, index), own in sorted(needs.items(), key=lambda item: str(item[0][1])):
+            if name != parameter.arg:
+                continue
+            if name in closed or _is_self(target, positional, parameter):
+                continue
+            certain = tuple(n for n in own if n.certain)
+            kind, shown = _passed_kind(project, target, parameter, index, bound)
+            if not certain and not _flag_like(project, target, parameter, index, bound):
+                continue
+            problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
+            if problem is not None:
+                obstacle = obstacle or problem
+                continue
+            reason = (certain or tuple(own))[0].reason
+            required.append(
+                Required(name, index, _position(target, name, index), certain or tuple(own), reason)
+            )
+        if (parameter.arg, None) not in needs and parameter.arg not in closed:
+            if _no_jax_value(project, parameter, bound):
+                required.append(
+                    Required(
+                        parameter.arg,
+                        None,
+                        _position(target, parameter.arg, None),
+                        (),
+                        "what is passed for it is not a value of JAX",
+                    )
+                )
+    own_self = _static_self(project, site, target)
+    if own_self is not None and obstacle is None:
+        required.insert(0, own_self)
+    indices = _indices(site.definition, target, required)
+    return Statics(target, tuple(required), indices, uses, bound, obstacle)
+
+
+def _bind(site: Site, target: Target, call: Call) -> Arguments:
+    args, keywords = call.arguments
+    skip = max(target.skip, call.skip if target.owner is not None else 0)
+    return bind_call(target.function.node, args, keywords, skip)
+
+
+def _is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> bool:
+    """`self` of a method, and the module that a lifted function takes first."""
+    if target.owner is None or not positional or positional[0] is not parameter:
+        return False
+    node = target.function.node
+    return not (
+        isinstance(node, ast.FunctionDef)
+        and any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+    )
+
+
+def _passed(
+    parameter: ast.arg, index: int | str | None, bound: tuple[tuple[Call, Arguments], ...]
+) -> list[tuple[Module, ast.expr]]:
+    found: list[tuple[Module, ast.expr]] = []
+    for call, arguments in bound:
+        if isinstance(index, int):
+            if 0 <= index < len(arguments.star):
+                found.append((call.module, arguments.star[index]))
+        elif isinstance(index, str):
+            found += [
+                (call.module, k.value) for k in arguments.double_star if k.arg == index
+            ]
+        elif parameter.arg in arguments.by_name:
+            found.append((call.module, arguments.by_name[parameter.arg]))
+    return found
+
+
+def _passed_kind(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: tuple[tuple[Call, Arguments], ...],
+) -> tuple[Kind, tuple[Module, ast.expr] | None]:
+    """The kind of what the calls pass, and the first array among it."""
+    kinds: list[Kind] = []
+    for module, expr in _passed(parameter, index, bound):
+        kind = project.kinds.of(module, expr)
+        if kind == "array":
+            return "array", (module, expr)
+        kinds.append(kind)
+    return join(kinds), None
+
+
+def _flag_like(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: tuple[tuple[Call, Arguments], ...],
+) -> bool:
+    """Whether a parameter that only *may* be needed is a bool, a string, an integer, a function."""
+    if default_kind(default_of(target.function.node, parameter)) == "python":
+        return True
+    if annotation_kind(parameter.annotation) == "python":
+        return True
+    passed = _passed(parameter, index, bound)
+    return bool(passed) and all(_is_flag(project, module, expr) for module, expr in passed)
+
+
+def _no_jax_value(
+    project: Project, parameter: ast.arg, bound: tuple[tuple[Call, Arguments], ...]
+) -> bool:
+    """Whether some call passes a string, a function or a class: JAX rejects those as arguments."""
+    for module, expr in _passed(parameter, None, bound):
+        if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
+            return True
+        if isinstance(expr, ast.Lambda):
+            return True
+        values = project.values(module, expr)
+        if values and all(_not_an_array(project, v) for v in values):
+            return True
+    return False
+
+
+def _not_an_array(project: Project, value: Value) -> bool:
+    match value:
+        case Function() | Class() | Bound() | Partial() | Wrapped():
+            return True
+        case External(name):
+            # A function or dtype of a library, named but not called.
+            return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
+        case Constant(value=str() | bytes()):
+            return True
+        case Instance(cls=Class() as cls):
+            return not is_pytree(project.evaluator, cls)
+    return False
+
+
+def _obstacle(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    kind: Kind,
+    shown: tuple[Module, ast.expr] | None,
+    needs: tuple[Need, ...],
+    uses: Uses,
+) -> Obstacle | None:
+    """Why a needed parameter cannot be made static: it is an array, or a gradient is taken of it."""
+    place = needs[0] if needs else None
+    instead = (
+        "write the branch with `jax.lax.cond` or `jnp.where`"
+        if place is not None and "branch" in place.reason
+        else "use operations that work on traced values (`jax.lax.cond`, `jnp.where`)"
+    )
+    position = _position(target, parameter.arg, index)
+    for argument, (module, node) in uses.differentiated.items():
+        if position == argument + target.skip:
+            return Obstacle(
+                f"Python needs the value of `{parameter.arg}`, of which a gradient is taken, so it"
+                f" cannot be static: {instead}",
+                module,
+                node,
+                f"a gradient with respect to `{parameter.arg}` is taken here",
+            )
+    if shown is not None:
+        return Obstacle(
+            f"Python needs the value of `{parameter.arg}`, but an array is passed for it, which"
+            f" may be traced: {instead}",
+            *shown,
+            f"an array is passed for `{parameter.arg}`",
+        )
+    if kind == "python":
+        return None
+    declared = annotation_kind(parameter.annotation)
+    if declared == "unknown":
+        declared = default_kind(default_of(target.function.node, parameter))
+    if declared == "array":
+        return Obstacle(
+            f"Python needs the value of `{parameter.arg}`, which is declared to be an array, so it"
+            f" may be traced: {instead}",
+            target.function.module,
+            parameter,
+            "declared to be an array",
+        )
+    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter):
+        return Obstacle(
+            f"Python needs the value of `{parameter.arg}`, which the function also computes with"
+            f" and returns, so it may be differentiated: {instead}; if it is a Python value, name"
+            " it in `static_argnums`",
+            target.function.module,
+            parameter,
+            "may be an array that is differentiated",
+        )
+    return None
+
+
+def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
+    """Whether a parameter is the function's first and its result is computed from it."""
+    positional = positional_parameters(target.function.node)
+    first = positional[1:2] if _is_self(target, positional, positional[0]) else positional[:1]
+    if parameter not in first:
+        return False
+    return any(d.parameter == parameter.arg for d in project.needs.result(target.function))
+
+
+def _position(target: Target, name: str, index: int | str | None) -> int | None:
+    node = target.function.node
+    names = [p.arg for p in positional_parameters(node)]
+    if node.args.vararg is not None and name == node.args.vararg.arg:
+        return len(names) + index if isinstance(index, int) else None
+    return names.index(name) if name in names else None
+
+
+def _indices(api: Api, target: Target, required: list[Required]) -> tuple[int, ...] | None:
+    """`static_argnums` of the required parameters, counted as the Api counts."""
+    found: list[int] = []
+    for item in required:
+        if item.position is None:
+            return None
+        match api.counting:
+            case "function":
+                found.append(item.position - target.skip)
+            case "method":
+                found.append(item.position)
+            case "method-without-self":
+                found.append(item.position - 1)
+    return tuple(sorted(set(found)))
+
+
+def _static_self(project: Project, site: Site, target: Target) -> Required | None:
+    """`self` of a decorated method, where JAX cannot take it for an argument."""
+    if site.definition.counting != "function" or target.owner is None or target.skip:
+        return None
+    positional = positional_parameters(target.function.node)
+    if not positional or not _is_self(target, positional, positional[0]):
+        return None
+    if is_pytree(project.evaluator, target.owner):
+        return None
+    return Required(
+        positional[0].arg, None, 0, (), f"`{target.owner.node.name}` is not a value of JAX"
+    )
