@@ -1,0 +1,84 @@
+"""Changes of a Python tree, before they become edits of text; and which expressions may go.
+
+A Change says what one finding wants: these nodes go, this test is known, this expression becomes
+that text. What follows from it (an emptied block, an unused import) is for `removal` to find.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+_PURE_FUNCTIONS = frozenset(
+    {
+        "LooseVersion", "StrictVersion", "Version", "abs", "all", "any", "bool", "callable",
+        "dict", "enumerate", "filter", "find_spec", "float", "frozenset", "getattr", "getenv",
+        "hasattr", "int", "isinstance", "issubclass", "len", "list", "map", "max", "min",
+        "parse_version", "range", "repr", "reversed", "set", "sorted", "str", "strtobool", "sum",
+        "tuple", "type", "zip",
+    }
+)  # fmt: skip
+# Methods by name alone: of strings, mappings, paths and versions, none of which change anything.
+_PURE_METHODS = frozenset(
+    {
+        "LooseVersion", "StrictVersion", "Version", "casefold", "endswith", "exists",
+        "find_spec", "format", "get", "getenv", "isdigit", "isdir", "isfile", "items", "join",
+        "keys", "lower", "lstrip", "parse", "partition", "removeprefix", "removesuffix",
+        "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip",
+        "strtobool", "upper", "values",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one reason for a change asks of a tree.
+
+    Attributes:
+        remove: nodes that go: a statement, an argument, an element of a list, tuple or set, a key
+            of a dict with its value, a name of an import, a decorator, an item of a `with`, an `if`
+            of a comprehension.
+        replace: expressions and the text that takes their place.
+        keep: expressions that come down to one of their parts: (whole, part).
+        suites: statements that come down to one of their suites, `[]` for none: (statement, suite).
+        dead: statements that are never reached; their comments go with them.
+    """
+
+    remove: tuple[ast.AST, ...] = ()
+    replace: tuple[tuple[ast.expr, str], ...] = ()
+    keep: tuple[tuple[ast.expr, ast.expr], ...] = ()
+    suites: tuple[tuple[ast.stmt, list[ast.stmt]], ...] = ()
+    dead: tuple[ast.stmt, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.remove or self.replace or self.keep or self.suites or self.dead)
+
+    def __or__(self, other: Change) -> Change:
+        return Change(
+            self.remove + other.remove,
+            self.replace + other.replace,
+            self.keep + other.keep,
+            self.suites + other.suites,
+            self.dead + other.dead,
+        )
+
+
+def is_pure(node: ast.expr) -> bool:
+    """Whether evaluating an expression does nothing that is missed when it goes.
+
+    Names, attributes, subscripts, operators and literals do nothing; of calls only those of a few
+    well-known functions and methods.
+    """
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
+                return False
+            case ast.Call(func=ast.Name(id=name)) if name not in _PURE_FUNCTIONS:
+                return False
+            case ast.Call(func=ast.Attribute(attr=name)) if name not in _PURE_METHODS:
+                return False
+            case ast.Call(func=ast.Name() | ast.Attribute()):
+                pass
+            case ast.Call():
+                return False
+    return True

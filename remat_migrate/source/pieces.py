@@ -1,0 +1,78 @@
+"""Pieces of text that go or are replaced, each with its reasons, and how they become edits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .edits import Edit
+
+Causes = frozenset[int]
+# Where it starts and ends, what takes its place, and the numbers of the changes that want it.
+Piece = tuple[int, int, str, Causes]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Edits of one file that must be made together.
+
+    Attributes:
+        members: indices of the changes that they come from.
+        edits: none of them overlapping another, nor an edit of another Removal of the same plan.
+    """
+
+    members: frozenset[int]
+    edits: tuple[Edit, ...]
+
+
+def join_pieces(path: Path, text: str, pieces: Sequence[Piece]) -> list[Removal]:
+    """The edits that make all `pieces` of a text, grouped by the changes that they share.
+
+    Pieces may overlap and lie within one another; what is put inside a piece that goes as a whole
+    is not written. A group is what must be applied together: the two statements that empty a block.
+    """
+    merged = _merged(pieces)
+    group: dict[int, int] = {}
+
+    def root(member: int) -> int:
+        while group.setdefault(member, member) != member:
+            member = group[member]
+        return member
+
+    for *_, causes in merged:
+        first, *others = sorted(causes)
+        root(first)
+        for other in others:
+            group[root(other)] = root(first)
+    members: dict[int, set[int]] = {}
+    for member in sorted(group):
+        members.setdefault(root(member), set()).add(member)
+    edits: dict[int, list[Edit]] = {owner: [] for owner in members}
+    for start, end, put, causes in merged:
+        if text[start:end] != put:
+            edits[root(min(causes))].append(Edit(path, start, end, put))
+    return [Removal(frozenset(members[owner]), tuple(own)) for owner, own in edits.items()]
+
+
+def _merged(pieces: Sequence[Piece]) -> list[Piece]:
+    merged: list[Piece] = []
+    for start, end, put, causes in _outermost(pieces):
+        if merged and (start < merged[-1][1] or start == merged[-1][0]):
+            low, high, before, why = merged[-1]
+            merged[-1] = (low, max(high, end), before + put, why | causes)
+        else:
+            merged.append((start, end, put, causes))
+    return merged
+
+
+def _outermost(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces in order, without the text that is put inside what goes as a whole."""
+    found: list[Piece] = []
+    low = reach = -1
+    for start, end, put, causes in sorted(pieces, key=lambda p: (p[0], -p[1], bool(p[2]))):
+        inside = start < reach and end <= reach and (start > low or end > start)
+        found.append((start, end, "" if inside else put, causes))
+        if end > reach:
+            low, reach = start, end
+    return found

@@ -1,0 +1,199 @@
+"""Which statements and blocks go, once some nodes of a tree have gone.
+
+A block whose statements have all gone goes with its statement where nothing else is lost by that;
+a `with` without items and a `try` with nothing to try come down to what is left inside.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .changes import Change, is_pure
+from .pieces import Causes
+
+Reduced = tuple[list[ast.stmt], Causes]
+TryNode = ast.Try | ast.TryStar
+
+
+@dataclass(eq=False)
+class Marks:
+    """What a list of changes takes out of a tree; each with the indices of the changes."""
+
+    removed: dict[ast.AST, Causes] = field(default_factory=dict)
+    replaced: dict[ast.expr, tuple[str, Causes]] = field(default_factory=dict)
+    kept: dict[ast.expr, tuple[ast.expr, Causes]] = field(default_factory=dict)
+    suites: dict[ast.stmt, Reduced] = field(default_factory=dict)
+    dead: set[ast.AST] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> Marks:
+        """The marks of all changes."""
+        marks = cls()
+        for index, change in enumerate(changes):
+            cause = frozenset((index,))
+            for node in (*change.remove, *change.dead):
+                marks.remove(node, cause)
+            marks.dead.update(change.dead)
+            for expression, text in change.replace:
+                marks.replaced[expression] = (text, cause)
+            for whole, part in change.keep:
+                marks.kept[whole] = (part, cause)
+            for statement, suite in change.suites:
+                marks.suites[statement] = (suite, cause)
+        return marks
+
+    def remove(self, node: ast.AST, causes: Causes) -> None:
+        """Mark a node as gone."""
+        self.removed[node] = self.removed.get(node, frozenset()) | causes
+
+
+class Verdicts:
+    """What becomes of each statement under some marks.
+
+    `loads` are the names that are read in the tree, with the nodes that read them.
+    """
+
+    def __init__(self, marks: Marks, loads: Mapping[str, Sequence[ast.Name]]) -> None:
+        self.marks = marks
+        self._loads = loads
+        self._gone: dict[ast.stmt, Causes | None] = {}
+        self._reduced: dict[ast.stmt, Reduced | None] = {}
+
+    def gone(self, statement: ast.stmt) -> Causes | None:
+        """The changes that make a statement go; None if it stays."""
+        if statement not in self._gone:
+            self._gone[statement] = self._judge(statement)
+        return self._gone[statement]
+
+    def all_gone(self, suite: Sequence[ast.stmt]) -> Causes | None:
+        """The changes that leave nothing of a suite; None if something stays or it is empty."""
+        if not suite:
+            return None
+        found: Causes = frozenset()
+        for statement in suite:
+            causes = self.gone(statement)
+            if causes is None:
+                return None
+            found |= causes
+        return found
+
+    def reduced(self, statement: ast.stmt) -> Reduced | None:
+        """The suite that a statement comes down to, with the changes; None if it stays."""
+        if statement not in self._reduced:
+            self._reduced[statement] = self._reduce(statement)
+        return self._reduced[statement]
+
+    def _judge(self, statement: ast.stmt) -> Causes | None:
+        causes = self.marks.removed.get(statement)
+        if causes is not None:
+            return causes
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            return _together(self.marks, statement.names)
+        reduced = self.reduced(statement)
+        if reduced is None:
+            return None
+        suite, causes = reduced
+        inside = self.all_gone(suite)
+        if suite and inside is None:
+            return None
+        return causes | (inside or frozenset())
+
+    def _reduce(self, statement: ast.stmt) -> Reduced | None:
+        known = self.marks.suites.get(statement)
+        if known is not None:
+            return known
+        match statement:
+            case ast.If():
+                return self._reduce_if(statement)
+            case ast.With() | ast.AsyncWith():
+                items = _together(self.marks, statement.items)
+                return None if items is None else (statement.body, items)
+            case ast.Try() | ast.TryStar():
+                return self._reduce_try(statement)
+            case ast.For(target=target, iter=iterable):
+                body = self.all_gone(statement.body)
+                if body is None or not is_pure(iterable) or self._read_outside(target, statement):
+                    return None
+                return statement.orelse, body
+        return None
+
+    def _reduce_if(self, statement: ast.If) -> Reduced | None:
+        body = self.all_gone(statement.body)
+        orelse = self.all_gone(statement.orelse)
+        if body is None or not is_pure(statement.test):
+            return None
+        if statement.orelse and orelse is None:
+            return None
+        return [], body | (orelse or frozenset())
+
+    def _reduce_try(self, statement: TryNode) -> Reduced | None:
+        last = self.all_gone(statement.finalbody)
+        body = self.all_gone(statement.body)
+        if body is not None:
+            # Nothing is tried, so nothing is caught.
+            if not statement.finalbody or last is not None:
+                return statement.orelse, body | (last or frozenset())
+            orelse = self.all_gone(statement.orelse)
+            if not statement.orelse or orelse is not None:
+                return statement.finalbody, body | (orelse or frozenset())
+        elif last is not None and not statement.handlers:
+            return statement.body, last
+        return None
+
+    def _read_outside(self, target: ast.expr, loop: ast.For) -> bool:
+        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        inside = set(ast.walk(loop))
+        return any(
+            node not in inside for name in names for node in self._loads.get(name, ())
+        ) or not all(
+            isinstance(n, ast.Name | ast.Tuple | ast.expr_context) for n in ast.walk(target)
+        )
+
+
+def _together(marks: Marks, nodes: Sequence[ast.AST]) -> Causes | None:
+    """The changes that take all of `nodes` out; None if one stays."""
+    found: Causes = frozenset()
+    for node in nodes:
+        causes = marks.removed.get(node)
+        if causes is None:
+            return None
+        found |= causes
+    return found
+
+
+def lost_nodes(tree: ast.AST, verdicts: Verdicts) -> Iterator[tuple[ast.AST, Causes]]:
+    """Every node that is no longer in the tree, with the changes that take it out."""
+    marks = verdicts.marks
+    stack: list[tuple[ast.AST, Causes | None]] = [(tree, None)]
+    while stack:
+        node, causes = stack.pop()
+        if causes is None:
+            causes = marks.removed.get(node)
+        if causes is None and isinstance(node, ast.stmt):
+            causes = verdicts.gone(node)
+        if causes is None and node in marks.replaced:
+            causes = marks.replaced[node][1]
+        if causes is not None:
+            yield node, causes
+            stack += [(child, causes) for child in ast.iter_child_nodes(node)]
+            continue
+        stay: Sequence[ast.AST] | None = None
+        why: Causes | None = None
+        if isinstance(node, ast.stmt) and (reduced := verdicts.reduced(node)):
+            stay, why = reduced
+        elif isinstance(node, ast.expr) and node in marks.kept:
+            part, why = marks.kept[node]
+            stay = [part]
+        elif isinstance(node, ast.Dict):
+            # A key goes with its value.
+            pairs = zip(node.keys, node.values, strict=True)
+            for key, value in pairs:
+                entry = marks.removed.get(key if key is not None else value)
+                stack.append((value, entry))
+                if key is not None:
+                    stack.append((key, entry))
+            continue
+        for child in ast.iter_child_nodes(node):
+            stack.append((child, None if stay is None or child in stay else why))

@@ -1,0 +1,201 @@
+"""Imports and constants that nothing uses any more, once some nodes of a tree have gone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .layout import Layout
+from .pieces import Causes
+from .suites import Marks, TryNode, Verdicts, lost_nodes
+
+_KEEP = re.compile(r"#\s*noqa\s*(?:$|[^:\s]|:[^#]*\bF401\b)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d]\w*")
+
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True, slots=True)
+class _Spare:
+    """A binding that may go: an imported name, or the assignment of a constant."""
+
+    name: str
+    node: ast.alias | ast.stmt
+    statement: ast.stmt
+    scope: Scope
+
+
+class Unused:
+    """Finds bindings whose every use has gone.
+
+    Args:
+        layout: the file.
+        tree: its tree.
+        parents: the node that holds each node.
+        is_used_elsewhere: whether another file may use a module-level name of this one.
+        literals: strings; a name that is assigned nothing but one of them may go like an import.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        tree: ast.Module,
+        parents: Mapping[ast.AST, ast.AST],
+        is_used_elsewhere: Callable[[str], bool],
+        literals: frozenset[str] = frozenset(),
+    ) -> None:
+        self.layout = layout
+        self.tree = tree
+        self.parents = parents
+        self.is_used_elsewhere = is_used_elsewhere
+        self.literals = literals
+        self._exported = frozenset(_exported_names(tree))
+
+    def mark(self, marks: Marks, loads: Mapping[str, Sequence[ast.Name]]) -> bool:
+        """Mark what goes now; False when there is nothing more."""
+        verdicts = Verdicts(marks, loads)
+        lost = dict(lost_nodes(self.tree, verdicts))
+        names: dict[str, Causes] = {}
+        for node, causes in lost.items():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                names[node.id] = names.get(node.id, frozenset()) | causes
+        changed = False
+        for name, causes in sorted(names.items()):
+            spares = [s for s in self._spares(name, marks) if s.node not in lost]
+            for scope in dict.fromkeys(spare.scope for spare in spares):
+                here = [spare for spare in spares if spare.scope is scope]
+                if self._is_read(name, scope, lost, here) or not self._may_go(name, here):
+                    continue
+                if self._go(here, causes, marks, loads):
+                    changed = True
+        return changed
+
+    # -- candidates
+
+    def _spares(self, name: str, marks: Marks) -> Iterator[_Spare]:
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Import() | ast.ImportFrom():
+                    for alias in node.names:
+                        bound = alias.asname or alias.name.partition(".")[0]
+                        if bound == name and (scope := self._scope(node)):
+                            yield _Spare(name, alias, node, scope)
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                    if self._is_spare_value(value, marks) and (scope := self._scope(node)):
+                        yield _Spare(name, node, node, scope)
+
+    def _is_spare_value(self, value: ast.expr, marks: Marks) -> bool:
+        if isinstance(value, ast.Constant):
+            return value.value in self.literals
+        return value in marks.replaced
+
+    def _scope(self, node: ast.AST) -> Scope | None:
+        """The function or module in which a statement binds; None for class bodies."""
+        above = self.parents.get(node)
+        while above is not None and not isinstance(above, Scope):
+            above = self.parents.get(above)
+        return None if above is None or isinstance(above, ast.ClassDef) else above
+
+    # -- uses
+
+    def _is_read(
+        self, name: str, scope: Scope, lost: Mapping[ast.AST, Causes], spares: list[_Spare]
+    ) -> bool:
+        """Whether anything left in `scope` uses or rebinds the name, or nothing ever used it."""
+        own = {spare.node for spare in spares}
+        ever = False
+        for node in ast.walk(scope):
+            match node:
+                case ast.Name(id=used) if used == name:
+                    if node in lost:
+                        ever = ever or isinstance(node.ctx, ast.Load)
+                    elif self.parents.get(node) not in own:
+                        return True
+                case ast.Global(names=names) | ast.Nonlocal(names=names):
+                    if name in names:
+                        return True
+                case ast.FunctionDef(name=bound) | ast.ClassDef(name=bound) if bound == name:
+                    return True
+                case ast.Constant(value=str(text)) if name in text and node not in lost:
+                    if self._names(name, node, text):
+                        return True
+        return not ever or any(
+            re.search(rf"#\s*type:.*\b{re.escape(name)}\b", comment.text)
+            for comment in self.layout.comments
+        )
+
+    def _names(self, name: str, node: ast.Constant, text: str) -> bool:
+        """Whether a string is an annotation that uses the name, or a path to it."""
+        if f"{self.layout.source.path.stem}.{name}" in text:
+            return True  # mock.patch("package.module.os.environ")
+        child: ast.AST = node
+        above = self.parents.get(node)
+        while isinstance(above, ast.expr | ast.Expr):
+            child, above = above, self.parents.get(above)
+        annotations = (
+            getattr(above, "annotation", None),
+            getattr(above, "returns", None),
+        )
+        return child in annotations and name in _WORD.findall(text)
+
+    def _may_go(self, name: str, spares: list[_Spare]) -> bool:
+        path = self.layout.source.path
+        for spare in spares:
+            start, end = self.layout.source.span(spare.statement)
+            comments = self.layout.comments_in(start, self.layout.line_end(end))
+            if any(_KEEP.search(comment.text) for comment in comments):
+                return False
+            if isinstance(spare.node, ast.alias) and spare.node.asname == spare.node.name:
+                return False  # `import x as x` says that x is there for others
+            if not isinstance(spare.scope, ast.Module):
+                continue
+            if name in self._exported or self.is_used_elsewhere(name):
+                return False
+            if path.name == "__init__.py" and isinstance(spare.statement, ast.ImportFrom):
+                return False
+        return bool(spares)
+
+    def _go(
+        self,
+        spares: list[_Spare],
+        causes: Causes,
+        marks: Marks,
+        loads: Mapping[str, Sequence[ast.Name]],
+    ) -> bool:
+        """Mark the bindings as gone, unless a `try` watches over one of them."""
+        for spare in spares:
+            marks.remove(spare.node, causes)
+        verdicts = Verdicts(marks, loads)
+        for spare in spares:
+            for watch in self._watches(spare.statement):
+                if not all(_is_idle(s, verdicts) for h in watch.handlers for s in h.body) or any(
+                    verdicts.gone(s) is None for s in watch.orelse
+                ):
+                    for again in spares:
+                        del marks.removed[again.node]
+                    return False
+        return True
+
+    def _watches(self, statement: ast.stmt) -> Iterator[TryNode]:
+        """The `try` statements whose handlers catch what `statement` raises."""
+        child: ast.AST = statement
+        above = self.parents.get(statement)
+        while above is not None and not isinstance(above, Scope):
+            if isinstance(above, TryNode) and child in above.body and above.handlers:
+                yield above
+            child, above = above, self.parents.get(above)
+
+
+def _is_idle(statement: ast.stmt, verdicts: Verdicts) -> bool:
+    return isinstance(statement, ast.Pass | ast.Raise) or verdicts.gone(statement) is not None
+
+
+def _exported_names(tree: ast.Module) -> Iterator[str]:
+    """The strings of every statement that mentions `__all__`."""
+    for node in tree.body:
+        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node)):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                    yield inner.value
