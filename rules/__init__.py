@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from remat_migrate.rule import Rule
 
+from .concrete_option import ConcreteOption
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 
 RULES: list[type[Rule]] = [
+    ConcreteOption,
     UnreadableFile,
     UnusedSuppression,
 ]

@@ -111,14 +111,14 @@ class Evaluator:
                         found = frozenset((ModuleValue(inner),))
                 if not found:
                     for star in module.star_imports:
-                        for value in self._import_base(star, module):
+                        for value in self.import_base(star, module):
                             found |= self.attribute(value, name)
         finally:
             self._running.discard(key)
         self._members[key] = found
         return found
 
-    def _import_base(self, node: ast.ImportFrom, module: Module) -> Values:
+    def import_base(self, node: ast.ImportFrom, module: Module) -> Values:
         if not node.level:
             return self.dotted(node.module or "", module)
         parts = module.name.split(".")
@@ -131,7 +131,7 @@ class Evaluator:
         head = (node.module or "").partition(".")[0]
         if not node.level and head in KNOWN_PACKAGES:
             return False
-        for base in self._import_base(node, module):
+        for base in self.import_base(node, module):
             for value in self.attribute(base, alias.name):
                 if api_of(self.apis, value) is not None:
                     return True
@@ -142,7 +142,7 @@ class Evaluator:
         assert isinstance(alias, ast.alias)
         if isinstance(binding.statement, ast.ImportFrom):
             found: set[Value] = set()
-            for base in self._import_base(binding.statement, module):
+            for base in self.import_base(binding.statement, module):
                 if isinstance(base, External):
                     found |= self.dotted_external(f"{base.name}.{alias.name}")
                 else:
@@ -360,7 +360,7 @@ class Evaluator:
         if bindings:
             return self._bindings(module, bindings)
         for star in module.star_imports:
-            for base in self._import_base(star, module):
+            for base in self.import_base(star, module):
                 if isinstance(base, ModuleValue):
                     found = self.member(base.module, node.id)
                     if found:

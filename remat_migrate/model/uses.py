@@ -144,6 +144,10 @@ class _Search:
     def _modules(self) -> list[Module]:
         """The modules that may hold a use: by the names under which it can be reached."""
         words = self._names()
+        if any(len(word) < 3 for word in words):
+            # Too short to look for: whoever imports it names its module or package.
+            words = {w for w in words if len(w) >= 3}
+            words |= {part for part in self.site.module.name.split(".")[-2:] if part}
         found = {self.site.module: None}
         for module in self.project.mentioning(sorted(words)):
             found[module] = None
@@ -163,7 +167,7 @@ class _Search:
                         names.add(getattr(target, "id", getattr(target, "attr", "")))
                 case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
                     names.add(name)
-        return {n for n in names if len(n) > 1 and not n.startswith("__")}
+        return {n for n in names if n and not n.startswith("__")}
 
     # -- recognising
 

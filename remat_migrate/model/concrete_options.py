@@ -1,0 +1,117 @@
+"""Every `concrete=` of a module: where it is written, what it says, which applications use it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..source import Span
+from .apis import Api
+from .module import Module
+from .sites import Option, Site
+from .values import Constant
+
+if TYPE_CHECKING:
+    from .project import Project
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConcreteUse:
+    """One `concrete=` as it is written.
+
+    Attributes:
+        option: the option.
+        definition: an Api that it is given to.
+        sites: the applications that it reaches.
+        value: True or False; None where it is computed.
+        span: the characters to report.
+        reason: why nothing can be done about it, or "".
+    """
+
+    option: Option
+    definition: Api
+    sites: tuple[Site, ...]
+    value: bool | None
+    span: Span
+    reason: str = ""
+
+    @property
+    def module(self) -> Module:
+        """Where it is written."""
+        return self.option.module
+
+
+def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
+    """The `concrete=` written in a module, each once, in order of place."""
+    found: dict[ast.expr, tuple[Option, Api]] = {}
+    for site in _sites_around(project, module):
+        option = site.arguments.get("concrete")
+        if option is not None and option.module is module and site.definition.concrete:
+            found.setdefault(option.value, (option, site.definition))
+    for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
+        yield _use(project, option, definition)
+
+
+def _sites_around(project: Project, module: Module) -> Iterator[Site]:
+    """The sites of the module, and of modules that spread a dict written in it."""
+    yield from project.sites_in(module)
+    if b"concrete" in module.source.text.encode():
+        for other in project.modules.values():
+            if other is not module:
+                yield from project.sites_in(other)
+
+
+def _span(option: Option) -> Span:
+    if option.keyword is not None:
+        return option.module.span(option.keyword)
+    if isinstance(option.call, ast.Dict):
+        for key, value in zip(option.call.keys, option.call.values, strict=True):
+            if value is option.value and key is not None:
+                return Span(option.module.span(key).start, option.module.span(value).end)
+    return option.module.span(option.value)
+
+
+def _use(project: Project, option: Option, definition: Api) -> ConcreteUse:
+    sites = tuple(_applications(project, option))
+    value, reason = _value(project, option)
+    return ConcreteUse(option, definition, sites, value, _span(option), reason)
+
+
+def _value(project: Project, option: Option) -> tuple[bool | None, str]:
+    if isinstance(option.value, ast.Constant):
+        return bool(option.value.value), ""
+    text = option.module.segment(option.value)
+    values = project.values(option.module, option.value)
+    if values and all(isinstance(v, Constant) and not v.value for v in values):
+        return False, ""
+    return None, (
+        f"whether `{text}` is true is not known here: where it is, name the arguments that Python"
+        " needs in `static_argnums`; then take the option out"
+    )
+
+
+def _applications(project: Project, option: Option) -> Iterator[Site]:
+    """The applications that an option reaches, in all files of the project."""
+    modules = dict.fromkeys(project.modules.values())
+    names = _holder_names(option)
+    if names:
+        modules.update(dict.fromkeys(project.mentioning(sorted(names))))
+    for module in modules:
+        for site in project.sites_in(module):
+            own = site.arguments.get("concrete")
+            if own is not None and own.value is option.value and site.application is not None:
+                yield site
+
+
+def _holder_names(option: Option) -> set[str]:
+    """The names that the partial or dict which holds an option is assigned to."""
+    found: set[str] = set()
+    for around in option.module.ancestors(option.call):
+        match around:
+            case ast.Assign(targets=targets):
+                found |= {getattr(t, "id", getattr(t, "attr", "")) for t in targets}
+            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+                found.add(name)
+    return {n for n in found if len(n) > 1}

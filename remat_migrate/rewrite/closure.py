@@ -1,0 +1,367 @@
+"""Closing over what Python must know: an inner checkpointed function of the other arguments.
+
+    @partial(jax.checkpoint, concrete=True)        def block(x, *, train=False):
+    def block(x, *, train=False):             ->       @jax.checkpoint
+        ...                                            def checkpointed_block(x):
+                                                           ...
+                                                       return checkpointed_block(x)
+
+The signature stays, so callers need not be known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..model import Module, Project
+from ..model.bind import default_of
+from ..model.callable import Target
+from ..model.references import reference_to
+from ..model.scopes import FunctionNode, parameters
+from ..model.sites import Site
+from ..model.static_arguments import Statics
+from ..source import Edit
+from ..source.changes import Change
+from .calls import is_literal
+from .indent import indent_unit, indentation, indented
+from .options import removal_edits
+from .refusal import Refused
+from .signature import Signature, signature
+
+
+def close_over(
+    project: Project, site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
+) -> list[Edit]:
+    """The edits that close over the required parameters at one application.
+
+    Args:
+        project: the project.
+        site: the application.
+        statics: what Python must know there.
+        checkpoint: the Api as it is to be written, such as `jax.checkpoint`.
+        options: the options that stay, as `name=value`.
+
+    Raises:
+        Refused: the form does not allow it.
+    """
+    target = statics.target
+    if target is None:
+        raise Refused("what is wrapped cannot be seen", site.module, site.reference)
+    if target.function.module.editable is False and site.form.startswith("decorator"):
+        raise Refused("it stands in a file that is not to be changed", site.module, site.reference)
+    if site.form.startswith("decorator"):
+        return _nested_body(project, site, target, statics, checkpoint, options)
+    if target.owner is not None and site.definition.wraps_classes:
+        raise Refused(
+            "a Flax class whose calls cannot all be rewritten: pass the static argument by"
+            " position and name it in `static_argnums`",
+            site.module,
+            site.reference,
+        )
+    return _inline(project, site, target, statics, checkpoint, options)
+
+
+# -- decorated functions
+
+
+def _nested_body(
+    project: Project,
+    site: Site,
+    target: Target,
+    statics: Statics,
+    checkpoint: str,
+    options: Sequence[str],
+) -> list[Edit]:
+    module, node = site.module, target.function.node
+    if not isinstance(node, ast.FunctionDef):
+        raise Refused("an asynchronous function", module, site.reference)
+    _check_body(module, node)
+    names = {r.name for r in statics.required}
+    closed = [p.arg for p in parameters(node) if p.arg in names]
+    name = _free_name(module, node, f"checkpointed_{node.name.strip('_')}")
+    rebound = [n for n in closed if _is_rebound(module, node, n)]
+    inner = signature(
+        node,
+        without=closed,
+        defaults=None,
+        annotations=lambda e: module.segment(e),
+    )
+    # A name that the body assigns is local there: hand it over as a default.
+    handed = [f"{n}={n}" for n in rebound]
+    star = "*, " if handed and not _has_star(node, closed) else ""
+    parts = [p for p in (inner.parameters, star + ", ".join(handed) if handed else "") if p]
+    if handed and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
+        raise Refused("it takes `**` and assigns to a static parameter", module, node)
+    first = _first_statement(node)
+    unit, outer = indent_unit(module), indentation(module, node.lineno)
+    newline = module.source.newline
+    decorator, imports = f"@{checkpoint}", ()
+    if options:
+        partial = reference_to(module, project, "functools.partial", first)
+        decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
+        imports = partial.edits
+    moved = _decorators_below(module, node, site, project)
+    start = _body_start(module, node, first)
+    end = module.span(node).end
+    text = module.source.text
+    if module.source.line_starts[first.lineno - 1] <= module.span(node).start and not (
+        text[module.source.line_starts[first.lineno - 1] : module.span(first).start].strip() == ""
+    ):
+        start = module.span(first).start
+        body = f"{newline}{outer}{unit}{unit}{text[start:end]}"
+        lead = newline
+    else:
+        body = indented(module, start, end, unit)
+        lead = ""
+    lines = [
+        *(f"{outer}{unit}{d}" for d in (decorator, *moved)),
+        f"{outer}{unit}def {name}({', '.join(parts)}):",
+    ]
+    head = newline.join(lines)
+    if not lead:
+        head += newline
+    tail = f"{newline}{newline}{outer}{unit}return {name}({inner.arguments})"
+    edits = [Edit(module.source.path, start, end, lead + head + body + tail)]
+    edits += [*imports, *_without_decorators(module, node, site, moved)]
+    if not options:
+        edits += _spared_imports(project, module, site)
+    return edits
+
+
+def _has_star(node: FunctionNode, closed: Sequence[str]) -> bool:
+    a = node.args
+    if a.vararg is not None and a.vararg.arg not in closed:
+        return True
+    return any(p.arg not in closed for p in a.kwonlyargs)
+
+
+def _check_body(module: Module, node: ast.FunctionDef) -> None:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Yield | ast.YieldFrom):
+            raise Refused("a generator cannot be checkpointed", module, inner)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+            if inner.func.id == "super" and not inner.args:
+                raise Refused(
+                    "its body calls `super()` without arguments, which does not work in a nested"
+                    " function: write `super(Class, self)`",
+                    module,
+                    inner,
+                )
+            if inner.func.id in ("locals", "vars", "eval", "exec"):
+                raise Refused(f"its body calls `{inner.func.id}()`", module, inner)
+
+
+def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
+    scope = module.scope_of(node)
+    module.flow(scope)
+    return len(scope.bindings.get(name, [])) > 1
+
+
+def _free_name(module: Module, node: ast.AST, wanted: str) -> str:
+    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    taken |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
+
+
+def _first_statement(node: ast.FunctionDef) -> ast.stmt:
+    """The first statement behind the docstring."""
+    first = node.body[0]
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+        and len(node.body) > 1
+    ):
+        return node.body[1]
+    return first
+
+
+def _body_start(module: Module, node: ast.FunctionDef, first: ast.stmt) -> int:
+    """The start of the line behind the docstring or the header: comments there move along."""
+    index = node.body.index(first)
+    line = first.lineno
+    if isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        line = min([line, *(d.lineno for d in first.decorator_list)])
+    if index > 0:
+        previous = node.body[index - 1].end_lineno
+        assert previous is not None
+        at = previous + 1
+    else:
+        at = line
+        while at - 1 > node.lineno and module.source.line_text(at - 1).lstrip().startswith("#"):
+            at -= 1
+    while at < line and not module.source.line_text(at).strip():
+        at += 1
+    return module.source.line_starts[at - 1]
+
+
+def _decorators_below(
+    module: Module, node: ast.FunctionDef, site: Site, project: Project
+) -> list[str]:
+    """The decorators under the checkpoint go with the inner function, but for `nn.compact`."""
+    index = node.decorator_list.index(site.application)  # type: ignore[arg-type]
+    found = []
+    for decorator in node.decorator_list[index + 1 :]:
+        names = project.qualified(module, decorator)
+        if not any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
+            found.append(f"@{module.segment(decorator)}")
+    return found
+
+
+def _without_decorators(
+    module: Module, node: ast.FunctionDef, site: Site, moved: Sequence[str]
+) -> list[Edit]:
+    edits = []
+    text = module.source.text
+    for decorator in node.decorator_list:
+        written = f"@{module.segment(decorator)}"
+        if decorator is not site.application and written not in moved:
+            continue
+        start, end = module.span(decorator)
+        start = text.rindex("@", 0, start)
+        begin = module.source.line_starts[module.source.position(start)[0] - 1]
+        line = module.source.position(end)[0]
+        starts = module.source.line_starts
+        stop = starts[line] if line < len(starts) else len(text)
+        comment = text[end:stop].strip()
+        put = ""
+        if comment:
+            put = f"{text[begin:start]}{comment}{module.source.newline}"
+        edits.append(Edit(module.source.path, begin, stop, put))
+    return edits
+
+
+def _spared_imports(project: Project, module: Module, site: Site) -> list[Edit]:
+    """The edits that take `functools.partial` away where only the old decorator used it."""
+    call = site.application
+    if not isinstance(call, ast.Call) or site.reference not in call.args:
+        return []
+    start, end = module.span(call)
+    shortened = removal_edits(project, module, Change(keep=((call, site.reference),)))
+    return [e for e in shortened if e.end < start or e.start > end]
+
+
+# -- calls
+
+
+def _inline(
+    project: Project,
+    site: Site,
+    target: Target,
+    statics: Statics,
+    checkpoint: str,
+    options: Sequence[str],
+) -> list[Edit]:
+    module, call = site.module, site.application
+    assert isinstance(call, ast.Call)
+    assert site.subject is not None
+    owner, subject = site.subject
+    if owner is not module or not isinstance(subject, ast.expr):
+        raise Refused("what is wrapped is named in another file", owner, site.reference)
+    node = target.function.node
+    for parameter in parameters(node):
+        default = default_of(node, parameter)
+        if default is not None and not is_literal(default) and owner is not target.function.module:
+            raise Refused(
+                f"the default of `{parameter.arg}` is not a literal", target.function.module, default
+            )
+    closed = [r.name for r in statics.required]
+    whole = signature(node, skip=target.skip)
+    array = signature(node, skip=target.skip, without=closed, defaults=None)
+    given = "".join(f", {o}" for o in options)
+    source = module.source
+    name = module.segment(subject)
+    if isinstance(subject, ast.Lambda):
+        body = module.segment(subject.body)
+        text = (
+            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}: {body}{given})"
+            f"({array.arguments})"
+        )
+        return [Edit(source.path, *source.span(call), _grouped(module, call, text))]
+    assigned = _assigned_name(module, call)
+    if assigned is not None:
+        statement, variable = assigned
+        return _as_definition(
+            module, statement, variable, subject, whole, array, checkpoint, given
+        )
+    if _may_change(module, subject):
+        inner = (
+            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
+            f" plain({whole.arguments}){given})({array.arguments})"
+        )
+        text = f"(lambda plain: {inner})({name})"
+    else:
+        text = _grouped(
+            module,
+            call,
+            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
+            f" {name}({whole.arguments}){given})({array.arguments})",
+        )
+    return [Edit(source.path, *source.span(call), text)]
+
+
+def _grouped(module: Module, call: ast.expr, text: str) -> str:
+    """A lambda needs parentheses unless it is a whole argument, value or element."""
+    match module.parent(call):
+        case ast.keyword() | ast.Assign() | ast.AnnAssign() | ast.Return():
+            return text
+        case ast.Call(func=func) if func is not call:
+            return text
+        case ast.List():
+            return text
+    return f"({text})"
+
+
+def _assigned_name(module: Module, call: ast.expr) -> tuple[ast.Assign, str] | None:
+    statement = module.parent(call)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name):
+            return statement, target.id
+    return None
+
+
+def _may_change(module: Module, subject: ast.expr) -> bool:
+    """Whether the wrapped expression may mean another function by the time of the call."""
+    for node in ast.walk(subject):
+        if isinstance(node, ast.Call | ast.Subscript):
+            return True
+        if isinstance(node, ast.Name):
+            bindings = module.reaching(node)
+            if any(b.kind in ("element", "with", "opaque", "augment") for b in bindings):
+                return True
+            if len(module.visible(node.id, module.scope_at(node))) > 1:
+                return True
+    return False
+
+
+def _as_definition(
+    module: Module,
+    statement: ast.Assign,
+    variable: str,
+    subject: ast.expr,
+    whole: Signature,
+    array: Signature,
+    checkpoint: str,
+    given: str,
+) -> list[Edit]:
+    source = module.source
+    outer, unit, newline = indentation(module, statement.lineno), indent_unit(module), source.newline
+    plain = module.segment(subject)
+    lines: list[str] = []
+    names = {n.id for n in ast.walk(subject) if isinstance(n, ast.Name)}
+    if variable in names or _may_change(module, subject):
+        kept = f"plain_{variable}"
+        lines += [f"{kept} = {plain}", ""]
+        plain = kept
+    lines += [
+        f"def {variable}({whole.parameters}):",
+        f"{unit}return {checkpoint}(lambda {array.parameters}: {plain}({whole.arguments}){given})"
+        f"({array.arguments})",
+    ]
+    text = newline.join(line if not line or i == 0 else outer + line for i, line in enumerate(lines))
+    return [Edit(source.path, *source.span(statement), text)]

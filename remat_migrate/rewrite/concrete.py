@@ -1,0 +1,297 @@
+"""Migrating `concrete=`: drop it, name static arguments, or close over them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model import Module, Project
+from ..model.bind import default_of
+from ..model.concrete_options import ConcreteUse
+from ..model.needs import Need
+from ..model.references import reference_to
+from ..model.scopes import FunctionNode, parameters
+from ..model.sites import Option, Site
+from ..model.static_arguments import Required, Statics, find_statics
+from ..source import Edit
+from ..source.changes import Change
+from .calls import pass_by_position
+from .closure import close_over
+from .compile_time import hoist
+from .options import drop_change, removal_edits, static_argnums_edits
+from .refusal import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A place and what it says about a migration."""
+
+    module: Module
+    node: ast.expr | ast.stmt | ast.keyword | ast.arg
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """How one `concrete=` is migrated: what was decided, its edits, the places that explain it."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def drop(project: Project, use: ConcreteUse) -> Migration:
+    """Take out a `concrete=False`."""
+    change = drop_change(project, use.option)
+    edits = removal_edits(project, use.module, change)
+    return Migration("drop `concrete=False`, which has no effect", merged(edits))
+
+
+def migrate(project: Project, use: ConcreteUse) -> Migration:
+    """Migrate a `concrete=True`.
+
+    Raises:
+        Refused: no rewriting keeps the meaning.
+    """
+    option, sites = use.option, use.sites
+    if not sites:
+        raise Refused(
+            "where it is applied cannot be seen: take `concrete` out and name the static arguments"
+            " in `static_argnums` at each application",
+            option.module,
+            option.value,
+        )
+    plans = [_plan(project, site, option) for site in sites]
+    shared = _shared_indices(plans, option)
+    edits: list[Edit] = []
+    changes: list[Change] = []
+    notes: list[Note] = []
+    titles: list[str] = []
+    in_place = False
+    for plan in plans:
+        notes += plan.notes
+        edits += plan.edits
+        if plan.title not in titles:
+            titles.append(plan.title)
+        if plan.indices:
+            own = option.call is plan.site.application
+            named = "static_argnums" in plan.site.arguments
+            if (own or shared) and not named and not isinstance(option.call, ast.Dict):
+                if not in_place and option.keyword is not None:
+                    edits += static_argnums_edits(plan.site, plan.indices, option)
+                    in_place = True
+                    continue
+                if in_place:
+                    continue
+            edits += _at_application(project, plan.site, plan.indices, named)
+    if not in_place and not any(plan.replaces for plan in plans):
+        changes.append(drop_change(project, option))
+    for change in changes:
+        edits += removal_edits(project, option.module, change)
+    return Migration("; ".join(titles), merged(edits), tuple(notes))
+
+
+def merged(edits: list[Edit]) -> tuple[Edit, ...]:
+    """Edits without repetitions, insertions at one place put together."""
+    found: dict[tuple[Path, int, int], Edit] = {}
+    for edit in dict.fromkeys(edits):
+        key = (edit.path, edit.start, edit.end)
+        if key in found and edit.start == edit.end:
+            edit = Edit(edit.path, edit.start, edit.end, found[key].text + edit.text)
+        elif key in found:
+            raise Refused("two changes of one place contradict each other")
+        found[key] = edit
+    return tuple(sorted(found.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is done at one application.
+
+    `replaces`: the edits rewrite the application itself, the option included.
+    """
+
+    site: Site
+    title: str
+    indices: tuple[int, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    notes: tuple[Note, ...] = ()
+    replaces: bool = False
+
+
+def _plan(project: Project, site: Site, option: Option) -> _Plan:
+    statics = find_statics(project, site)
+    if statics.obstacle is not None:
+        raise Refused(
+            statics.obstacle.reason, statics.obstacle.module, statics.obstacle.node
+        )
+    if not statics.required:
+        return _Plan(site, "drop `concrete`: Python needs the value of no argument")
+    needs = [n for r in statics.required for n in r.needs]
+    notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
+    try:
+        edits = _positional(project, site, statics, option)
+    except Refused as refused:
+        return _closure(project, site, statics, option, notes, refused)
+    assert statics.indices is not None
+    hoisted = hoist(project, needs)
+    moved = sum(1 for _ in {e.start for e in edits})
+    title = f"static_argnums={statics.indices!r}"
+    calls = _calls_changed(statics, edits)
+    if moved:
+        title += f", and {calls} call{'s' if calls != 1 else ''} passed by position"
+    if hoisted:
+        title += ", with `jax.ensure_compile_time_eval`"
+    called = tuple(
+        Note(
+            call.module,
+            call.node,
+            "called here; a static argument must stand by position",
+        )
+        for call, _ in statics.bound
+        if any(_within(call.module, call.node, e) for e in edits)
+    )
+    return _Plan(site, title, statics.indices, (*edits, *hoisted), (*notes, *called))
+
+
+def _calls_changed(statics: Statics, edits: list[Edit]) -> int:
+    return sum(
+        any(_within(call.module, call.node, e) for e in edits) for call, _ in statics.bound
+    )
+
+
+def _within(module: Module, node: ast.expr, edit: Edit) -> bool:
+    start, end = module.span(node)
+    return edit.path == module.source.path and start <= edit.start and edit.end <= end
+
+
+def _note(need: Need, required: Required) -> Note:
+    return Note(need.module, need.node, f"Python needs `{required.name}`: {need.reason}")
+
+
+def _positional(
+    project: Project, site: Site, statics: Statics, option: Option
+) -> list[Edit]:
+    """The edits of calls that static arguments by position ask for.
+
+    Raises:
+        Refused: some call cannot be seen or cannot be rewritten.
+    """
+    if site.definition.static_option is None:
+        raise Refused(f"`{site.api}` has no static arguments", site.module, site.reference)
+    if statics.indices is None:
+        raise Refused("a parameter that Python needs can only be passed by keyword")
+    if statics.escapes:
+        escape = statics.escapes[0]
+        raise Refused(f"not every call can be seen: {escape.reason}", escape.module, escape.node)
+    edits: list[Edit] = []
+    if statics.target is None:
+        return edits
+    function = statics.target.function.node
+    positions = [r.position for r in statics.required if r.position is not None]
+    count = len([*function.args.posonlyargs, *function.args.args])
+    last = max(min(p, count - 1) for p in positions)
+    star = max((p - count + 1 for p in positions), default=0)
+    every = site.definition.counting == "method-without-self"
+    if not statics.bound and _has_default(statics, function):
+        raise Refused("no call can be seen, and callers may leave the argument to its default")
+    for call, bound in statics.bound:
+        made = pass_by_position(
+            call, bound, function, last, every=every, star_count=max(star, 0)
+        )
+        if made and not call.own:
+            raise Refused(
+                "a call that must be rewritten may call another function, too",
+                call.module,
+                call.node,
+            )
+        if made and not call.module.editable:
+            raise Refused(
+                "a call that must be rewritten stands in a file that is not to be changed",
+                call.module,
+                call.node,
+            )
+        edits += made
+    return edits
+
+
+def _has_default(statics: Statics, function: ast.AST) -> bool:
+    assert isinstance(function, FunctionNode)
+    names = {r.name for r in statics.required}
+    return any(
+        p.arg in names and default_of(function, p) is not None for p in parameters(function)
+    )
+
+
+def _closure(
+    project: Project,
+    site: Site,
+    statics: Statics,
+    option: Option,
+    notes: tuple[Note, ...],
+    why: Refused,
+) -> _Plan:
+    checkpoint, options = _rest(site, option)
+    if site.definition.subject and not site.module.editable:
+        raise why
+    try:
+        edits = close_over(project, site, statics, checkpoint, options)
+    except Refused as refused:
+        if not refused.module:
+            raise why from refused
+        raise Refused(
+            f"{why.reason}; and it cannot be closed over: {refused.reason}"
+            if why.reason
+            else refused.reason,
+            why.module or refused.module,
+            why.node or refused.node,
+        ) from refused
+    needs = [n for r in statics.required for n in r.needs]
+    if any(n.traced for n in needs):
+        raise Refused(
+            "Python needs the result of a `jax.numpy` operation: compute it with `numpy`, or in"
+            " `with jax.ensure_compile_time_eval():`",
+            needs[0].module,
+            needs[0].node,
+        )
+    names = ", ".join(f"`{r.name}`" for r in statics.required)
+    if why.module is not None and isinstance(why.node, ast.expr):
+        notes = (*notes, Note(why.module, why.node, why.reason))
+    return _Plan(
+        site, f"close over {names}", (), tuple(edits), notes, option.call is site.application
+    )
+
+
+def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
+    """The checkpoint as it stays: what is called, and its options without `concrete`."""
+    module = site.module
+    call = site.application
+    if not isinstance(call, ast.Call):
+        assert call is not None
+        return module.segment(call), []
+    through_partial = call.args and call.args[0] is site.reference
+    head = call.args[0] if through_partial else call.func
+    options = [
+        module.segment(k)
+        for k in call.keywords
+        if k is not option.keyword and k.arg != site.definition.subject
+    ]
+    return module.segment(head), options
+
+
+def _shared_indices(plans: list[_Plan], option: Option) -> bool:
+    """Whether one `static_argnums` in the place of the option serves all applications."""
+    return len({plan.indices for plan in plans}) == 1
+
+
+def _at_application(
+    project: Project, site: Site, indices: tuple[int, ...], named: bool
+) -> list[Edit]:
+    if isinstance(site.application, ast.Call) or named:
+        return static_argnums_edits(site, indices, None)
+    assert site.application is not None
+    partial = reference_to(site.module, project, "functools.partial", site.application)
+    text = f"{partial.text}({site.module.segment(site.application)}, static_argnums={indices!r})"
+    span = site.module.span(site.application)
+    return [Edit(site.module.source.path, *span, text), *partial.edits]

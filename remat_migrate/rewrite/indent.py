@@ -1,0 +1,42 @@
+"""Moving blocks of statements to the right."""
+
+from __future__ import annotations
+
+from ..model import Module
+from ..source.layout import Layout
+
+
+def indent_unit(module: Module) -> str:
+    """One step of indentation as the file has it: of its first indented block."""
+    for statement in module.tree.body:
+        body = getattr(statement, "body", None)
+        if isinstance(body, list) and body:
+            start = module.source.line_starts[body[0].lineno - 1]
+            text = module.source.text[start : module.span(body[0]).start]
+            if text and not text.strip():
+                return text
+    return "    "
+
+
+def indented(module: Module, start: int, end: int, unit: str) -> str:
+    """The lines of `[start, end)` one step to the right; lines inside strings stay where they are.
+
+    `start` is the start of a line.
+    """
+    layout = Layout(module.source)
+    text = module.source.text
+    parts: list[str] = []
+    at = start
+    while at < end:
+        after = min(layout.next_line(at), end)
+        line = text[at:after]
+        keep = not line.strip() or (at > 0 and layout.in_string(at))
+        parts.append(line if keep else unit + line)
+        at = after
+    return "".join(parts)
+
+
+def indentation(module: Module, line: int) -> str:
+    """The white space that a line starts with."""
+    text = module.source.line_text(line)
+    return text[: len(text) - len(text.lstrip(" \t"))]

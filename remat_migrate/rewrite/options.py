@@ -1,0 +1,110 @@
+"""Options of an application: taking one out, writing `static_argnums`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..model import Module, Project
+from ..model.references import is_used_elsewhere
+from ..model.sites import Option, Site
+from ..model.values import External
+from ..source import Edit
+from ..source.changes import Change
+from ..source.removal import plan_removals
+from .refusal import Refused
+
+
+def literal_indices(option: Option) -> tuple[int, ...]:
+    """The value of a literal `static_argnums`.
+
+    Raises:
+        Refused: it is computed.
+    """
+    try:
+        value = ast.literal_eval(option.value)
+    except ValueError:
+        value = None
+    if isinstance(value, int):
+        return (value,)
+    if isinstance(value, tuple | list) and all(isinstance(i, int) for i in value):
+        return tuple(value)
+    raise Refused(
+        "the static arguments are computed, so they cannot be added to", option.module, option.value
+    )
+
+
+def indices_text(indices: Sequence[int]) -> str:
+    """A tuple of indices as Python writes it."""
+    return repr(tuple(indices))
+
+
+def drop_change(project: Project, option: Option) -> Change:
+    """The change of a tree that takes an option out.
+
+    A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
+    down to `jax.checkpoint` where it is a decorator or called at once.
+
+    Raises:
+        Refused: other arguments stand behind it by position.
+    """
+    call = option.call
+    if isinstance(call, ast.Dict):
+        key = next(k for k, v in zip(call.keys, call.values, strict=True) if v is option.value)
+        assert key is not None
+        return Change(remove=(key,))
+    if option.keyword is None:
+        assert option.position is not None
+        if option.position != len(call.args) - 1:
+            return Change(replace=((option.value, "False"),))
+        return Change(remove=(option.value,))
+    if len(call.args) == 1 and len(call.keywords) == 1:
+        if External("functools.partial") in project.values(option.module, call.func):
+            return Change(keep=((call, call.args[0]),))
+    return Change(remove=(option.keyword,))
+
+
+def removal_edits(project: Project, module: Module, change: Change) -> list[Edit]:
+    """A change of one module as edits, with imports that nothing uses any more."""
+    found = plan_removals(
+        module.source,
+        module.tree,
+        [change],
+        is_used_elsewhere=lambda name: is_used_elsewhere(project, module, name),
+    )
+    return [edit for removal in found for edit in removal.edits]
+
+
+def static_argnums_edits(site: Site, indices: Sequence[int], instead_of: Option | None) -> list[Edit]:
+    """The edits that make an application name static arguments.
+
+    Args:
+        site: the application; it is a call, or a decorator that is one.
+        indices: what to name, on top of what is named already.
+        instead_of: an option of the same call whose place the new one takes.
+
+    Raises:
+        Refused: what is named already is computed.
+    """
+    named = site.arguments.get("static_argnums")
+    if named is not None:
+        together = tuple(sorted({*literal_indices(named), *indices}))
+        span = named.module.span(named.value)
+        return [Edit(named.module.source.path, *span, indices_text(together))]
+    written = f"static_argnums={indices_text(indices)}"
+    source = site.module.source
+    if instead_of is not None and instead_of.keyword is not None:
+        return [Edit(instead_of.module.source.path, *source.span(instead_of.keyword), written)]
+    call = site.application
+    assert isinstance(call, ast.Call)
+    end = source.span(call).end - 1
+    last = max((source.span(n).end for n in [*call.args, *call.keywords]), default=None)
+    if last is None:
+        return [Edit(source.path, end, end, written)]
+    # Behind the last argument with the parentheses around it.
+    depth, at = 0, last
+    while at < end and source.text[at] in ") \t\r\n":
+        if source.text[at] == ")":
+            depth, last = depth + 1, at + 1
+        at += 1
+    return [Edit(source.path, last, last, f", {written}")]
