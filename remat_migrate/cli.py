@@ -14,8 +14,6 @@ from . import __version__
 from .errors import RematMigrateError, UsageError
 
 if TYPE_CHECKING:
-    from .engine import Analysis
-    from .report import Report
     from .run import Options, Run
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
@@ -159,15 +157,20 @@ def check(
 
     Without PATHS the current folder is meant; `-` is one file on standard input.
     """
-    from .engine import analyse
+    from .check import Result, apply_fixes, content_of, exit_code, show_difference
     from .report.output import write_report
-    from .run import Options
+    from .run import Options, look
 
     run = _prepare(paths, stdin_filename, Options(select, extend_select, ignore, jax_version, jobs))
-    analysis = analyse(run.request, run.overlay)
-    report = _report(run, analysis)
-    write_report(report, output_format, output_file, count_only=statistics)
-    return _exit_code(analysis, exit_zero)
+    _check_output(output_file)
+    if diff:
+        return show_difference(run, unsafe=unsafe_fixes)
+    result = apply_fixes(run, unsafe=unsafe_fixes) if fix else Result(look(run))
+    # With --fix what is on standard output is the text that came by standard input, mended.
+    to = sys.stderr if fix and run.overlay else sys.stdout
+    content = content_of(run, result, unsafe=unsafe_fixes)
+    write_report(content, output_format, output_file or to, count_only=statistics)
+    return exit_code(result, exit_zero=exit_zero)
 
 
 @cli.command()
@@ -194,16 +197,18 @@ def report(
     """List every checkpoint in the files below PATHS, with the risk it runs."""
     from dataclasses import replace
 
-    from .engine import analyse
+    from .check import Result, content_of, exit_code
     from .report.content import site_rows
     from .report.output import write_report
-    from .run import Options
+    from .run import Options, look
 
     run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
-    analysis = analyse(run.request, run.overlay)
-    rows = site_rows(analysis.project.sites, analysis.findings)
-    write_report(replace(_report(run, analysis), sites=rows), output_format, output_file)
-    return _exit_code(analysis, exit_zero)
+    _check_output(output_file)
+    result = Result(look(run))
+    rows = site_rows(result.analysis.project.sites, result.analysis.findings)
+    content = replace(content_of(run, result), sites=rows)
+    write_report(content, output_format, output_file or sys.stdout)
+    return exit_code(result, exit_zero=exit_zero)
 
 
 @cli.command()
@@ -237,6 +242,27 @@ def rules() -> int:
     return CLEAN
 
 
+@cli.command()
+@click.argument("path", default=".", type=click.Path(path_type=Path, exists=True))
+@click.option("--force", is_flag=True, help="Restore files that were edited since, too.")
+def undo(path: Path, force: bool) -> int:
+    """Take back what the last --fix wrote in the project that PATH belongs to.
+
+    Without PATH it is the current folder's. Files that were edited since are left alone.
+    """
+    from .discover import find_root
+    from .journal import undo as play_back
+    from .report.fixing import undone
+    from .report.output import say, screen_of
+
+    result = play_back(find_root([path]), force=force)
+    sys.stdout.writelines(line + "\n" for line in undone(result, screen_of(sys.stdout)))
+    screen = screen_of(sys.stderr)
+    for left, reason in sorted(result.left.items()):
+        say(f"error: {screen.path(left)} {reason}")
+    return FAULT if result.left else CLEAN
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; what a user can mend is said without a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -252,7 +278,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except RematMigrateError as error:
-        _say(f"error: {error}")
+        from .report.output import say
+
+        say(f"error: {error}")
         code = FAULT
     except BrokenPipeError:
         sys.stdout = None  # or the interpreter would complain when it flushes it
@@ -262,8 +290,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # which is to say here that findings are left.
         code = _NO_READER if stopped.code == 1 else stopped.code
     except Exception:
+        from .report.output import say
+
         traceback.print_exc()
-        _say("error: this is a defect of remat-migrate; please report it with the lines above")
+        say("error: this is a defect of remat-migrate; please report it with the lines above")
         code = FAULT
     sys.exit(code)
 
@@ -271,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Options) -> Run:
     """The run that the command line asks for, with what it says about the paths."""
     from .report.display import counted
-    from .report.output import screen_of
+    from .report.output import say, screen_of
     from .run import STDIN, prepare, prepare_text
 
     if Path(STDIN) in paths:
@@ -286,35 +316,11 @@ def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Option
     for folder in run.request.targets.barren:
         others = len(run.request.targets.texts)
         more = f"; looked at {counted(others, 'other file')}" if others else ""
-        _say(f"no Python files under {screen.path(folder)}{more}")
+        say(f"no Python files under {screen.path(folder)}{more}")
     return run
 
 
-def _report(run: Run, analysis: Analysis) -> Report:
-    from .report import Report
-
-    project = analysis.project
-    sources = {path: module.source for path, module in project.modules.items()}
-    return Report(
-        analysis.findings,
-        run.files,
-        analysis.suppressed,
-        sources={**sources, **project.texts},
-    )
-
-
-def _exit_code(analysis: Analysis, exit_zero: bool) -> int:
-    """The exit code of an analysis; says which rules failed."""
-    for fault in analysis.faults:
-        _say(f"error: {fault}; this is a defect of the rule, please report it")
-    if analysis.faults:
-        return FAULT
-    return FINDINGS if analysis.findings and not exit_zero else CLEAN
-
-
-def _say(message: str) -> None:
-    """Tell the user something that is not part of the report."""
-    from .report.display import neutral
-
-    for line in message.splitlines():
-        print(neutral(line), file=sys.stderr)
+def _check_output(file: Path | None) -> None:
+    """Complain about a report's file before anything is done, not after files were changed."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise UsageError(f"--output-file: there is no folder {file.parent}")

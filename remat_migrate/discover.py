@@ -80,15 +80,24 @@ def find_root(paths: Sequence[Path]) -> Path:
     return common
 
 
-def discover(paths: Sequence[Path], settings: Settings) -> Targets:
-    """The files below `paths` that a run looks at; a file that is named is always taken.
+def check_paths(paths: Sequence[Path]) -> None:
+    """Insist that each path is a file or a folder.
 
     Raises:
-        UsageError: a path does not exist or is neither a file nor a folder. All such are named.
+        UsageError: some do not exist or are something else. All such are named.
     """
     missing = [problem for path in paths if (problem := _unusable(path))]
     if missing:
         raise UsageError("\n".join(missing))
+
+
+def discover(paths: Sequence[Path], settings: Settings) -> Targets:
+    """The files below `paths` that a run looks at; a file that is named is always taken.
+
+    Raises:
+        UsageError: as `check_paths` does.
+    """
+    check_paths(paths)
     excluded = matcher(settings.exclude, settings.base)
     python: set[Path] = set()
     texts: set[Path] = set()

@@ -17,7 +17,7 @@ from .model import Project
 from .rule import Finding, Rule
 from .settings import Settings
 from .source import SourceFile
-from .suppress import Directive, SuppressionRule, read_directives, unused_directives
+from .suppress import Directive, SuppressionRule, may_be_idle, read_directives, unused_directives
 
 ENTRY_POINTS = "remat_migrate.rules"
 # A file that was not looked at must not pass for one without findings, whatever is selected.
@@ -71,6 +71,16 @@ class Analysis:
     findings: tuple[Finding, ...]
     suppressed: int = 0
     faults: tuple[Fault, ...] = ()
+
+    def source(self, path: Path) -> SourceFile:
+        """The text of a file as the rules saw it.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        if module := self.project.modules.get(path):
+            return module.source
+        return self.project.texts.get(path) or self.project.files.read(path)
 
 
 def load_rules() -> tuple[Rule, ...]:
@@ -222,6 +232,8 @@ def _heed_comments(
             kept += here
             continue
         source, python = sources[path]
+        if not (here or may_be_idle(source, known)):
+            continue
         directives = read_directives(source, python=python)
         shown, hidden = _split(here, directives)
         unused = list(
@@ -229,7 +241,9 @@ def _heed_comments(
         )
         for rule in watchers if unused else ():
             about = _guarded(rule, path, rule.check_suppressions(source, unused), faults)
-            shown_about, hidden_about = _split(list(about), directives)
+            # An idle `ignore-file` must not hide that it is idle.
+            effective = directives if hidden else [d for d in directives if not d.whole_file]
+            shown_about, hidden_about = _split(list(about), effective)
             shown += shown_about
             hidden += hidden_about
         kept += shown

@@ -6,14 +6,18 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .discover import Targets, context_files, discover, find_root, is_python
-from .engine import Request, load_rules
+from .discover import Targets, check_paths, context_files, discover, find_root, is_python
+from .engine import Analysis, Request, analyse, load_rules
 from .errors import UsageError
 from .globs import matcher
-from .rule import Rule
+from .rule import Rule, Safety
 from .settings import Settings, check_codes, load_settings, with_options
 from .source import SourceFile, read_source
+
+if TYPE_CHECKING:
+    from .apply import Outcome
 
 STDIN = "-"
 
@@ -37,9 +41,14 @@ class Run:
     overlay: dict[Path, SourceFile] = field(default_factory=dict)
 
     @property
+    def targets(self) -> frozenset[Path]:
+        """The files to look at, and to fix."""
+        return frozenset((*self.request.targets.python, *self.request.targets.texts))
+
+    @property
     def files(self) -> int:
         """How many files are looked at."""
-        return len(self.request.targets.python) + len(self.request.targets.texts)
+        return len(self.targets)
 
 
 def prepare(paths: Sequence[Path], options: Options) -> Run:
@@ -51,6 +60,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Run:
         PluginError: the rules cannot be loaded.
     """
     paths = paths or [Path.cwd()]
+    check_paths(paths)
     settings, rules = _settings(paths, options)
     targets = discover(paths, settings)
     context = context_files(settings.root, targets) if targets.python else ()
@@ -80,6 +90,24 @@ def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
     context = context_files(settings.root, targets) if targets.python else ()
     source = read_source(path, data, python=python)
     return Run(Request(settings, targets, context, rules), {path: source})
+
+
+def look(run: Run) -> Analysis:
+    """What the rules find."""
+    return analyse(run.request, run.overlay)
+
+
+def mend(run: Run, *, unsafe: bool) -> Outcome[Analysis]:
+    """What the fixes make of the targets, in memory; `unsafe` allows those that are not safe."""
+    # Only fixes need what follows.
+    from .apply import fix_to_fixed_point
+    from .atomic import write_obstacle
+
+    return fix_to_fixed_point(
+        lambda texts: analyse(run.request, {**run.overlay, **texts}),
+        frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
+        lambda path: path in run.overlay or (path in run.targets and not write_obstacle(path)),
+    )
 
 
 def _settings(paths: Sequence[Path], options: Options) -> tuple[Settings, tuple[Rule, ...]]:

@@ -93,6 +93,16 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
     )
 
 
+def may_be_idle(source: SourceFile, known: frozenset[str]) -> bool:
+    """Whether a file without findings is worth reading for suppressions: it names one of `known`.
+
+    Cheap and generous: other linters' `# noqa` is in many files, and tokenizing takes its time.
+    """
+    letters = "|".join(sorted({_letters(code) for code in known}))
+    named = re.compile(rf"noqa\b.*\b(?:{letters})[0-9]", re.IGNORECASE)
+    return bool(named.search(source.text) or _IGNORE_FILE.search(source.text))
+
+
 def unused_directives(
     directives: Iterable[Directive],
     suppressed: Sequence[tuple[int, str]],
@@ -132,8 +142,11 @@ def unused_directives(
 
 def _is_ours(code: str, known: frozenset[str]) -> bool:
     """Whether a code is in the range of some rule; those of other tools are left alone."""
-    letters = code.upper().rstrip("0123456789")
-    return any(rule.rstrip("0123456789") == letters for rule in known)
+    return any(_letters(rule) == _letters(code) for rule in known)
+
+
+def _letters(code: str) -> str:
+    return code.upper().rstrip("0123456789")
 
 
 def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive]:

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from remat_migrate.cli import main
 from remat_migrate.engine import Analysis, analyse
 from remat_migrate.rule import Finding
-from remat_migrate.run import Options, Run, prepare
+from remat_migrate.run import Options, Run, mend, prepare
 
 Files = str | bytes | Mapping[str, str | bytes]
 
@@ -30,11 +30,11 @@ def write_files(folder: Path, files: Files) -> None:
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    """The files below `folder`."""
+    """The files below `folder`, but for the journal and what is git's."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".git" not in path.parts
+        if path.is_file() and not {".git", ".remat_migrate"} & set(path.parts)
     }
 
 
@@ -93,6 +93,23 @@ def _written(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode()
+
+
+def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str, str]:
+    """`files` after all safe fixes, and the unsafe ones where asked.
+
+    Raises the error of a rule that fails, and fails where a fix was wrong or had no end.
+    """
+    with _folder(files) as folder:
+        outcome = mend(prepare([folder], _options(options)), unsafe=unsafe)
+        assert not outcome.analysis.faults, outcome.analysis.faults[0].trace
+        assert not outcome.dropped, outcome.dropped[0].reason
+        assert outcome.converged, outcome.unsettled
+        texts = {name: data.decode() for name, data in read_files(folder).items()}
+        for change in outcome.changes:
+            texts[change.path.relative_to(folder).as_posix()] = change.after.text
+        names = files if isinstance(files, Mapping) else {"example.py"}
+        return {name: texts[name] for name in names}
 
 
 def _analysis(run: Run) -> Analysis:

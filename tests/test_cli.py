@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Path:
         tmp_path,
         {
             "pyproject.toml": "",
-            "src/old.py": "import jax  # noqa: RMT101\n\nstep = jax.checkpoint(print)\n",
+            "src/old.py": "import jax  # noqa: RMT999\n\nstep = jax.checkpoint(print)\n",
             "src/new.py": "import jax\n\nstep = jax.checkpoint(print)\n",
         },
     )
@@ -115,7 +115,7 @@ class TestDefaultCommand:
         assert cli(project / "src").out == cli(project / "src", "check", ".").out
 
     def test_a_path_named_like_a_command(self, project: Path) -> None:
-        write_files(project, {"report/old.py": "import jax  # noqa: RMT101\n"})
+        write_files(project, {"report/old.py": "import jax  # noqa: RMT999\n"})
         assert cli(project, "./report").out.startswith("report/old.py:1:13: RMT001 ")
         assert cli(project, "report").out.startswith("place ")
 
@@ -191,7 +191,7 @@ class TestOutput:
         assert "\x1b" not in cli(project, "src").out
 
     def test_a_reader_that_stops_reading(self, project: Path) -> None:
-        write_files(project, {f"src/m{i}.py": "x = 1  # noqa: RMT101\n" * 200 for i in range(20)})
+        write_files(project, {f"src/m{i}.py": "x = 1  # noqa: RMT999\n" * 200 for i in range(20)})
         command = [sys.executable, "-m", "remat_migrate", "src"]
         with subprocess.Popen(
             command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -208,7 +208,7 @@ class TestStandardInput:
     """`-`, for editors."""
 
     def test_findings(self, project: Path) -> None:
-        text = b"x = 1  # noqa: RMT101\n"
+        text = b"x = 1  # noqa: RMT999\n"
         ran = cli(project, "-", "--output-format", "concise", stdin=text)
         assert ran.code == 1
         assert ran.out.startswith("stdin.py:1:8: RMT001 ")
@@ -223,7 +223,7 @@ class TestStandardInput:
 
     def test_settings_hold_for_it(self, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["old/"]\n')
-        ran = cli(project, "-", "--stdin-filename", "old/x.py", stdin=b"x  # noqa: RMT101\n")
+        ran = cli(project, "-", "--stdin-filename", "old/x.py", stdin=b"x  # noqa: RMT999\n")
         assert (ran.code, ran.out) == (0, "Nothing found in 0 files.\n")
 
     def test_bytes_that_are_no_text(self, project: Path) -> None:
@@ -236,7 +236,7 @@ class TestSelection:
     """Which rules run."""
 
     FILES: ClassVar = {
-        "old.py": "import jax  # noqa: RMT101\n\nstep = jax.checkpoint(print)\n",
+        "old.py": "import jax  # noqa: RMT999\n\nstep = jax.checkpoint(print)\n",
         "bad.py": UNPARSABLE,
     }
 
@@ -306,9 +306,9 @@ def test_a_rule_that_fails_does_not_end_the_run(
 def test_a_defect_of_the_tool_is_not_taken_for_findings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import remat_migrate.engine
+    import remat_migrate.run
 
-    monkeypatch.setattr(remat_migrate.engine, "analyse", lambda *_: 1 / 0)
+    monkeypatch.setattr(remat_migrate.run, "analyse", lambda *_: 1 / 0)
     ran = cli(project, "src")
     assert ran.code == 2
     assert "ZeroDivisionError" in ran.err

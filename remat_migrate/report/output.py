@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
+from ..source import SourceFile
 from . import concise, full, json, table
 from .content import Report
-from .display import Screen, wants_colour
+from .display import Screen, neutral, shown_path, wants_colour
 from .summary import statistics, summary
 
 _WIDTH = 100
@@ -19,20 +20,24 @@ _WIDEST = 140
 
 
 def write_report(
-    report: Report, output_format: str, file: Path | None, *, count_only: bool = False
+    report: Report,
+    output_format: str,
+    to: TextIO | Path,
+    *,
+    count_only: bool = False,
 ) -> None:
     """Write a report in the format `full`, `concise` or `json`.
 
     Args:
         report: what to write; with sites, the text formats show their table instead of findings.
         output_format: the format's name.
-        file: where to; None for standard output.
+        to: a stream or a file.
         count_only: in the text formats, show the number of findings by rule instead of each.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    screen = screen_of(sys.stdout) if file is None else Screen(_WIDTH, False, Path.cwd())
+    screen = Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
     if output_format == "json":
         lines: Iterable[str] = [json.render(report, screen)]
     elif report.sites is not None:
@@ -41,14 +46,40 @@ def write_report(
         lines = [*statistics(report), *summary(report, screen)]
     else:
         lines = {"full": full.render, "concise": concise.render}[output_format](report, screen)
-    if file is None:
-        sys.stdout.writelines(line + "\n" for line in lines)
-        sys.stdout.flush()
+    if not isinstance(to, Path):
+        to.writelines(line + "\n" for line in lines)
+        to.flush()
         return
     try:
-        file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        to.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
+        raise UsageError(f"--output-file: {to}: {error.strerror or error}") from error
+
+
+def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
+    """Write how a file changes, so that `git apply` takes it; coloured on a terminal.
+
+    The lines are in the file's own encoding: a patch is bytes.
+    """
+    from ..source.diff import unified_diff
+
+    screen = screen_of(stream)
+    lines = unified_diff(before, after, shown_path(before.path, screen.folder)).split("\n")[:-1]
+    if stream.isatty():
+        stream.writelines(screen.paint(neutral(line), *_diff_style(line)) + "\n" for line in lines)
+        return
+    stream.flush()
+    for number, line in enumerate(lines):
+        encoding = "utf-8" if number < 2 else before.encoding
+        stream.buffer.write(f"{line}\n".encode(encoding, "surrogateescape"))
+    stream.buffer.flush()
+
+
+def _diff_style(line: str) -> tuple[str, ...]:
+    for start, style in (("+++", "bold"), ("---", "bold"), ("@@", "cyan")):
+        if line.startswith(start):
+            return (style,)
+    return {"+": ("green",), "-": ("red",)}.get(line[:1], ())
 
 
 def screen_of(stream: TextIO) -> Screen:
@@ -57,3 +88,9 @@ def screen_of(stream: TextIO) -> Screen:
         return Screen(_WIDTH, False, Path.cwd())
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
     return Screen(width, wants_colour(True), Path.cwd())
+
+
+def say(message: str) -> None:
+    """Tell the user something that is not part of the report, on standard error."""
+    for line in message.splitlines():
+        print(neutral(line), file=sys.stderr)

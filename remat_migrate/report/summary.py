@@ -27,6 +27,14 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     yield f"{total} in {files}: {', '.join(_shares(report))}.{suppressed}"
 
 
+def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
+    """What a diff shows, and what would be left after it."""
+    if number:
+        yield f"{screen.paint(f'Would fix {number}', 'bold')}; {len(left.findings)} would be left."
+    else:
+        yield f"Nothing to fix; {len(left.findings)} found." if left.findings else "Nothing to fix."
+
+
 def statistics(report: Report) -> Iterator[str]:
     """How many findings there are of each code, most first."""
     names = {finding.code: finding.name for finding in report.findings}

@@ -1,0 +1,73 @@
+"""The examples of every rule: wrong ones are found and fixed as written, right ones left."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from support import findings, fixed
+
+from remat_migrate.engine import load_rules
+from remat_migrate.rule import Example, Rule
+
+RULES = load_rules()
+WRONG = [(rule, example) for rule in RULES for example in rule.wrong]
+RIGHT = [
+    (rule, example if isinstance(example, Example) else Example(example))
+    for rule in RULES
+    for example in rule.right
+]
+
+
+def name_of(value: Rule | Example) -> str:
+    """How pytest names a case."""
+    if isinstance(value, Rule):
+        return value.code
+    return value.before.strip().splitlines()[-1][:60] if value.before.strip() else "empty"
+
+
+def before(example: Example) -> dict[str, str]:
+    return {example.filename: example.before} | {path: old for path, old, _ in example.others}
+
+
+def after(example: Example) -> dict[str, str]:
+    if example.after is None:
+        return before(example)
+    return {example.filename: example.after} | {path: new for path, _, new in example.others}
+
+
+def only(rule: Rule) -> tuple[str, ...]:
+    # A comment that suppresses another rule's finding is idle only if that rule runs, too.
+    return () if rule.code == "RMT001" else (rule.code,)
+
+
+@pytest.mark.parametrize(("rule", "example"), WRONG, ids=name_of)
+def test_a_wrong_example_is_found(rule: Rule, example: Example) -> None:
+    codes = {finding.code for finding in findings(before(example), select=only(rule))}
+    assert codes == {rule.code}
+
+
+@pytest.mark.parametrize(("rule", "example"), WRONG, ids=name_of)
+def test_a_wrong_example_is_fixed_as_written(rule: Rule, example: Example) -> None:
+    once = fixed(before(example), select=only(rule))
+    assert once == after(example)
+    assert fixed(once, select=only(rule)) == once
+
+
+@pytest.mark.parametrize(("rule", "example"), WRONG, ids=name_of)
+def test_nothing_is_left_where_it_is_fixed(rule: Rule, example: Example) -> None:
+    left = findings(after(example), select=only(rule))
+    assert bool(left) == (example.after is None)
+
+
+@pytest.mark.parametrize(("rule", "example"), RIGHT, ids=name_of)
+def test_a_right_example_is_left_alone(rule: Rule, example: Example) -> None:
+    codes = {finding.code for finding in findings(before(example), select=only(rule))}
+    assert rule.code not in codes
+
+
+def test_every_rule_has_examples() -> None:
+    for rule, example in chain(WRONG, RIGHT):
+        assert example.before.strip(), rule.code
+    assert {rule.code for rule, _ in WRONG} == {rule.code for rule in RULES}
+    assert {rule.code for rule, _ in RIGHT} == {rule.code for rule in RULES}

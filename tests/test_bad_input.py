@@ -1,0 +1,217 @@
+"""Input that no tool likes: each a clear message and the right exit code, the other files done."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import cli, read_files, write_files
+
+GOOD = "import jax  # noqa: RMT999\n"
+MENDED = "import jax\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, {"pyproject.toml": "", "a_first.py": GOOD, "z_last.py": GOOD})
+    return tmp_path
+
+
+def errors(folder: Path) -> list[dict[str, Any]]:
+    """The findings RMT000 of the whole folder."""
+    ran = cli(folder, "--output-format", "json")
+    assert ran.code == 1
+    assert ran.err == ""
+    found = json.loads(ran.out)["findings"]
+    # The two good files are looked at, whatever lies between them.
+    assert {"a_first.py", "z_last.py"} <= {f["path"] for f in found if f["code"] == "RMT001"}
+    return [f for f in found if f["code"] == "RMT000"]
+
+
+def fix_and_compare(folder: Path, *untouched: str) -> None:
+    """Fixing mends the two good files and leaves the others as they are, byte for byte."""
+    before = read_files(folder)
+    ran = cli(folder, "--fix")
+    assert ran.code == 1
+    assert "Fixed 2: 2 RMT001." in ran.out
+    mended = {name: MENDED.encode() for name in ("a_first.py", "z_last.py")}
+    assert set(untouched) <= set(before)
+    assert read_files(folder) == before | mended
+
+
+BROKEN = {
+    "binary": (b"\x7fELF\x02\x01\x00\x00checkpoint\x00", (1, 1), "is binary"),
+    "binary without a word of ours": (bytes(range(256)), (1, 1), "is binary"),
+    "not UTF-8": (
+        b"import jax\n# caf\xe9\njax.checkpoint\n",
+        (2, 1),
+        "is not valid utf-8: byte 0xe9",
+    ),
+    "not UTF-8 without a word of ours": (b"x = 1\n# caf\xe9\n", (2, 1), "is not valid utf-8"),
+    "UTF-16": ("import jax\njax.checkpoint\n".encode("utf-16"), (1, 1), "is UTF-16"),
+    "UTF-16 big-endian": (b"\xfe\xff" + "x = 1\n".encode("utf-16-be"), (1, 1), "is UTF-16"),
+    "an unknown encoding": (b"# coding: klingon\njax.checkpoint\n", (1, 1), "'klingon'"),
+    "two encodings": (
+        b"\xef\xbb\xbf# coding: latin-1\njax.checkpoint\n",
+        (1, 1),
+        "byte-order mark but declares 'latin-1'",
+    ),
+    "newer Python": (
+        b"import jax\n\ntry jax.checkpoint(f) otherwise None\n",
+        (3, 5),
+        "for newer syntax, run remat-migrate under that newer Python",
+    ),
+    "Python 2": (b"import jax\nprint jax.checkpoint\n", (2, 1), "not Python that Python 3."),
+    "an unclosed bracket": (b"import jax\njax.checkpoint(\n", (2, 15), "was never closed"),
+    "bad indentation": (b"if x:\n    jax.checkpoint\n  y\n", (3, 0), "unindent"),
+    "too deep": (b"jax.checkpoint(" + b"-" * 100_000 + b"1)\n", (1, 0), "cannot be parsed|too "),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_file_that_cannot_be_read_is_a_finding(project: Path, case: str) -> None:
+    data, place, words = BROKEN[case]
+    (project / "m_bad.py").write_bytes(data)
+    (error,) = errors(project)
+    assert error["path"] == "m_bad.py"
+    line, column = place
+    assert error["line"] == line
+    if column:  # else Python versions differ
+        assert error["column"] == column
+    assert any(word in error["message"] for word in words.split("|"))
+    full = cli(project)
+    assert full.code == 1
+    assert "m_bad.py:" in full.out
+    assert all(letter.isprintable() or letter == "\n" for letter in full.out)
+    fix_and_compare(project, "m_bad.py")
+
+
+def test_a_path_that_does_not_exist(project: Path) -> None:
+    before = read_files(project)
+    for arguments in (["--fix", "a_first.py", "nowhere.py"], ["nowhere.py", "a_first.py", "--fix"]):
+        ran = cli(project, *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == "error: nowhere.py: no such file or folder\n"
+    assert read_files(project) == before
+
+
+def test_a_directory_without_python(tmp_path: Path) -> None:
+    write_files(tmp_path, {"empty/notes.txt": "checkpoint\n", "deploy/run.sh": "true\n"})
+    ran = cli(tmp_path, "empty")
+    assert (ran.code, ran.out) == (0, "Nothing found in 0 files.\n")
+    assert ran.err == "no Python files under empty\n"
+    ran = cli(tmp_path, "deploy", "--fix")
+    assert ran.code == 0
+    assert ran.err == "no Python files under deploy; looked at 1 other file\n"
+
+
+TEXT = "import jax\n\n\nf = jax.checkpoint(print)  # noqa: RMT999\nx = 'é'\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (TEXT.encode(), None),
+        (TEXT.replace("\n", "\r\n").encode(), None),
+        (TEXT.replace("\n", "\r").encode(), None),
+        (TEXT.replace("\n\n\n", "\n\x0c\n").encode(), None),
+        (TEXT.replace("\n\n\n", "\r\n\n\r").encode(), None),
+        (TEXT.rstrip("\n").encode(), None),
+        (b"import jax  # noqa: RMT999", b"import jax"),
+        (b"# jax.checkpoint noqa\n# noqa: RMT999", b"# jax.checkpoint noqa\n"),
+        (b"\xef\xbb\xbf" + TEXT.encode(), None),
+        (b"# coding: latin-1\n" + TEXT.encode("latin-1"), None),
+        (b"# coding: cp1252\r\n" + TEXT.encode("cp1252"), None),
+    ],
+)
+def test_line_ends_encodings_and_form_feeds_are_kept(
+    project: Path, before: bytes, after: bytes | None
+) -> None:
+    (project / "m_odd.py").write_bytes(before)
+    assert errors(project) == []
+    ran = cli(project, "--fix")
+    assert ran.code == 0, ran.out
+    mended = (project / "m_odd.py").read_bytes()
+    assert mended == (before.replace(b"  # noqa: RMT999", b"") if after is None else after)
+
+
+def test_a_loop_of_links(project: Path) -> None:
+    (project / "self.py").symlink_to("self.py")
+    (project / "up").symlink_to(project)
+    (project / "one").symlink_to("two")
+    (project / "two").symlink_to("one")
+    assert errors(project) == []
+    assert cli(project, "--fix").code == 0
+    ran = cli(project, "self.py")
+    assert ran.code == 2
+    assert ran.err.startswith("error: self.py: ")
+
+
+def test_a_link_stays_a_link(project: Path) -> None:
+    write_files(project, {"real/m.py": GOOD})
+    (project / "link.py").symlink_to("real/m.py")
+    assert cli(project, "--fix", "link.py").code == 0
+    assert (project / "link.py").is_symlink()
+    assert (project / "real/m.py").read_text() == MENDED
+
+
+def test_a_file_that_may_not_be_written(project: Path) -> None:
+    locked = project / "m_locked.py"
+    locked.write_text(GOOD)
+    locked.chmod(0o444)
+    ran = cli(project, "--fix")
+    assert ran.code == 1
+    assert locked.read_text() == GOOD
+    assert stat.S_IMODE(locked.stat().st_mode) == 0o444
+    assert (project / "a_first.py").read_text() == (project / "z_last.py").read_text() == MENDED
+    assert "m_locked.py" in ran.err
+    assert "read-only" in ran.err
+    assert "Fixed 2: 2 RMT001." in ran.out
+    assert "m_locked.py:1:13: RMT001" in ran.out
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_that_may_not_be_read(project: Path) -> None:
+    secret = project / "m_secret.py"
+    secret.write_text("import jax\njax.checkpoint\n")
+    secret.chmod(0)
+    (error,) = errors(project)
+    assert error["message"] == "cannot be read: Permission denied"
+
+
+def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
+    lines = [f"f{i} = jax.checkpoint(g{i}, policy=None)" for i in range(49_990)]
+    for i in range(0, 49_990, 5_000):
+        lines[i] += "  # noqa: RMT999"
+    (project / "m_long.py").write_text("\n".join(["import jax", *lines, ""]))
+    start = time.process_time()
+    ran = cli(project, "--fix")
+    assert ran.code == 0, ran.out[-500:]
+    assert "Fixed 12: 12 RMT001." in ran.out
+    expected = [line.removesuffix("  # noqa: RMT999") for line in lines]
+    assert (project / "m_long.py").read_text() == "\n".join(["import jax", *expected, ""])
+    assert time.process_time() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("[tool.remat-migrate]\nselct = []\n", "unknown key tool.remat-migrate.selct"),
+        ("[tool.remat-migrate]\njobs = 'two'\n", "expected a whole number from 0, got a string"),
+        ("[tool.remat-migrate]\nignore = ['RMT9']\n", "no rule has the code RMT9"),
+        ("[tool.remat-migrate\n", "is not valid TOML"),
+    ],
+)
+def test_wrong_settings(project: Path, settings: str, message: str) -> None:
+    (project / "pyproject.toml").write_text(settings)
+    before = read_files(project)
+    ran = cli(project, "--fix")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert read_files(project) == before
