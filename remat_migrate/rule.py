@@ -72,6 +72,7 @@ class Finding:
         fix: what mends it, if anything is known.
         related: other places that explain it.
         reason: why there is no automatic fix and what to write instead, or more about the problem.
+        url: what the library itself says about it.
     """
 
     code: str
@@ -84,16 +85,12 @@ class Finding:
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     reason: str = ""
+    url: str = ""
 
     @property
     def path(self) -> Path:
         """The file's absolute path."""
         return self.source.path
-
-    @property
-    def url(self) -> str:
-        """Where the rule is documented."""
-        return f"https://remat-migrate.readthedocs.io/rules/{self.code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +114,7 @@ class Rule:
         code: unique, letters then three digits.
         name: words joined by hyphens; the file that holds the rule has the same words.
         since: the JAX release from which the found code fails, or "".
+        url: the library's own page about it: a release note, a JEP.
         enabled: whether the rule runs unless it is named in `select`.
         wrong: examples that the rule finds, with the fixed text where it fixes them.
         right: examples that the rule must leave alone.
@@ -128,9 +126,14 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     since: ClassVar[str] = ""
+    url: ClassVar[str] = ""
     enabled: ClassVar[bool] = True
     wrong: ClassVar[list[Example]] = []
     right: ClassVar[list[Example | str]] = []
+
+    def check_project(self, project: Project) -> Iterator[Finding]:
+        """Findings about the run as a whole. Yields nothing unless overridden."""
+        return iter(())
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Findings in one Python module. Yields nothing unless overridden."""
@@ -154,5 +157,15 @@ class Rule:
     ) -> Finding:
         """A finding of this rule."""
         return Finding(
-            self.code, self.name, message, source, span, severity, confidence, fix, related, reason
+            code=self.code,
+            name=self.name,
+            message=message,
+            source=source,
+            span=span,
+            severity=severity,
+            confidence=confidence,
+            fix=fix,
+            related=related,
+            reason=reason,
+            url=self.url,
         )
