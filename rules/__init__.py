@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from remat_migrate.rule import Rule
 
+from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 
 RULES: list[type[Rule]] = [
+    AdCheckpointAlias,
     ConcreteOption,
     UnreadableFile,
     UnusedSuppression,

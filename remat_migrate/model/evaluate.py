@@ -471,6 +471,11 @@ class Evaluator:
                 )
             case External("builtins.getattr"):
                 return self._getattr(module, node)
+            case External("importlib.import_module"):
+                match node.args:
+                    case [ast.Constant(value=str(name))] if not name.startswith("."):
+                        return self.dotted(name, module)
+                return NOTHING
             case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
                 return self.values(module, node.args[0]) if node.args else NOTHING
             case External("builtins.dict"):

@@ -63,13 +63,19 @@ def reference_to(
 
 
 def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
-    """The one import statement that the name at the start of `a.b.c` comes from."""
+    """The one import statement that the name at the start of `a.b.c` comes from.
+
+    A name that is None where the import fails counts as imported.
+    """
     while isinstance(node, ast.Attribute):
         node = node.value
     if not isinstance(node, ast.Name):
         return None
-    found = {binding.statement for binding in module.reaching(node)}
-    return found.pop() if len(found) == 1 else None
+    bindings = module.reaching(node)
+    found = {binding.statement for binding in bindings if binding.statement is not None}
+    others = [b for b in bindings if b.statement is None]
+    absent = all(isinstance(b.value, ast.Constant) and b.value.value is None for b in others)
+    return found.pop() if len(found) == 1 and absent else None
 
 
 def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:

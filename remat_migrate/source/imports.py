@@ -1,0 +1,318 @@
+"""Adding an import where it belongs, and importing some names of a statement from elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import sys
+from collections.abc import Sequence
+
+from .edits import Edit
+from .items import drop_items, list_of
+from .layout import Layout
+from .text import Span
+
+ImportNode = ast.Import | ast.ImportFrom
+Key = tuple[int, bool, str]
+
+# Comments to tools that hold for every import of the line: an unused one, one without types.
+_PRAGMA = re.compile(r"#\s*(noqa|type:|pylint:|isort:|pyright:|mypy:|ruff:|flake8)")
+
+
+def insert_import(
+    layout: Layout, tree: ast.Module, statement: str, *, before: ast.stmt | None = None
+) -> Edit:
+    """The edit that adds an import at the top of a module, sorted in among those of its kind.
+
+    It comes after the docstring and `from __future__`, never into an `if` or `try`.
+
+    Args:
+        layout: the file.
+        tree: its tree.
+        statement: the import, without a line ending.
+        before: the top-level statement that needs it.
+    """
+    limit = len(tree.body) if before is None else tree.body.index(before)
+    key = _key(ast.parse(statement).body[0])
+    blocks = _blocks(layout, tree.body[:limit])
+    newline = layout.source.newline
+    block = _block_for(blocks, key)
+    if block is not None:
+        at = _place_in(layout, tree, block, key)
+        return _line(layout, at, statement + newline)
+    groups = [_key(found[0])[0] for found in blocks]
+    if any(group < key[0] for group in groups):
+        last = next(b for b, g in reversed(list(zip(blocks, groups, strict=True))) if g < key[0])
+        return _line(layout, _line_behind(layout, tree, last[-1]), newline + statement + newline)
+    if blocks:
+        at = layout.line_start(layout.source.span(blocks[0][0]).start)
+        return _line(layout, at, statement + newline + newline)
+    return _first_import(layout, tree, statement)
+
+
+def insert_beside(layout: Layout, neighbour: ast.stmt, statement: str) -> Edit:
+    """The edit that puts a statement in front of another, in the same block."""
+    at, text = _in_front(layout, neighbour, [statement])
+    return Edit(layout.source.path, at, at, text)
+
+
+def add_name(layout: Layout, statement: ast.ImportFrom, name: str) -> Edit | None:
+    """The edit that adds a name to a `from` import that stands on one line; None for others."""
+    names = statement.names
+    span = layout.source.span(statement)
+    if names[0].name == "*" or layout.line_end(span.start) < span.end:
+        return None
+    later = next((alias for alias in names if alias.name.lower() > name.lower()), None)
+    ordered = all(a.name.lower() <= b.name.lower() for a, b in itertools.pairwise(names))
+    if later is not None and ordered:
+        at, text = layout.source.span(later).start, f"{name}, "
+    else:
+        at, text = layout.source.span(names[-1]).end, f", {name}"
+    return Edit(layout.source.path, at, at, text)
+
+
+def move_names(
+    layout: Layout, statement: ast.ImportFrom, moved: Sequence[ast.alias], module: str
+) -> list[Edit]:
+    """The edits that import some names of a `from` import from `module` instead.
+
+    What a name is bound to locally stays, and so do comments: those of a moved name go with it.
+    """
+    path = layout.source.path
+    if len(moved) == len(statement.names):
+        return [Edit(path, *_module_span(layout, statement), module)]
+    found = list_of(moved[0], layout, lambda node: statement)
+    assert found is not None
+    _, spans, inside, bracketed = found
+    dropped = [alias in moved for alias in statement.names]
+    owned = _own_lines(layout, spans, dropped, inside) if bracketed else None
+    if owned is not None:
+        lines = [*_move_lines(layout, statement, moved, module, owned)]
+        cuts = [(low, high, "") for low, high in owned]
+    else:
+        names = ", ".join(layout.source.segment(alias) for alias in moved)
+        lines = [f"from {module} import {names}{_pragma(layout, statement)}"]
+        runs = drop_items(layout, spans, dropped, inside, bracketed=bracketed)
+        cuts = [cut for run, _ in runs for cut in run]
+    at, text = _in_front(layout, statement, lines)
+    return [Edit(path, at, at, text), *(Edit(path, *cut) for cut in cuts)]
+
+
+# -- where an import goes
+
+
+def _key(node: ast.stmt) -> Key:
+    """What imports are sorted by: kind of package, `from` after `import`, name."""
+    if isinstance(node, ast.Import):
+        name = node.names[0].name
+        relative = False
+    else:
+        assert isinstance(node, ast.ImportFrom)
+        name, relative = node.module or "", node.level > 0
+    top = name.partition(".")[0]
+    group = 2 if relative else 0 if top in sys.stdlib_module_names else 1
+    return group, isinstance(node, ast.ImportFrom), name.lower()
+
+
+def _blocks(layout: Layout, body: Sequence[ast.stmt]) -> list[list[ImportNode]]:
+    """Runs of imports without a blank line or another statement between them, in order.
+
+    Those below the first function or class are left out, unless there are no others.
+    """
+    found: list[list[ImportNode]] = []
+    above = 0
+    previous: ast.stmt | None = None
+    for node in body:
+        if isinstance(node, ImportNode) and not _is_future(node):
+            if found and previous is found[-1][-1] and not _apart(layout, previous, node):
+                found[-1].append(node)
+            else:
+                found.append([node])
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            above = above or len(found)
+        previous = node
+    return found[: above or len(found)]
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
+
+
+def _apart(layout: Layout, first: ast.stmt, second: ast.stmt) -> bool:
+    between = layout.source.text[
+        layout.source.span(first).end : layout.source.span(second).start
+    ].splitlines()
+    return any(not line.strip() for line in between[1:-1])
+
+
+def _top(node: ast.stmt) -> str:
+    return _key(node)[2].partition(".")[0]
+
+
+def _block_for(blocks: Sequence[list[ImportNode]], key: Key) -> list[ImportNode] | None:
+    """The block that an import belongs to: with its package, else of its kind."""
+    package = key[2].partition(".")[0]
+    for block in blocks:
+        if any(_top(node) == package and _key(node)[0] == key[0] for node in block):
+            return block
+    for block in blocks:
+        if sum(_key(node)[0] == key[0] for node in block) * 2 >= len(block):
+            return block
+    return None
+
+
+def _place_in(layout: Layout, tree: ast.Module, block: list[ImportNode], key: Key) -> int:
+    """Where in a block the import goes: sorted in, beside its package if the block is unsorted."""
+    for styled in (_as_is, _names_first):
+        keys = [styled(_key(node)) for node in block]
+        if keys == sorted(keys):
+            index = sum(known < styled(key) for known in keys)
+            break
+    else:
+        package = key[2].partition(".")[0]
+        near = [i for i, node in enumerate(block) if _top(node) == package]
+        index = near[0] if near else len(block)
+    if index == 0:
+        return layout.line_start(layout.source.span(block[0]).start)
+    behind = _line_behind(layout, tree, block[index - 1])
+    if index < len(block):
+        # Two imports on one line.
+        behind = min(behind, layout.line_start(layout.source.span(block[index]).start))
+    return behind
+
+
+def _as_is(key: Key) -> tuple[object, ...]:
+    return key
+
+
+def _names_first(key: Key) -> tuple[object, ...]:
+    """Imports of both forms in one order by name, as Google's style has them."""
+    return key[0], key[2], key[1]
+
+
+def _line_behind(layout: Layout, tree: ast.Module, node: ast.stmt) -> int:
+    """The start of the line below a top-level statement and all that share lines with it."""
+    end = layout.source.span(node).end
+    for other in tree.body[tree.body.index(node) + 1 :]:
+        start, below = layout.source.span(other)
+        if start >= layout.line_end(end):
+            break
+        end = below
+    return layout.next_line(end)
+
+
+def _line(layout: Layout, at: int, text: str) -> Edit:
+    if at == len(layout.source.text) and at > layout.line_start(at):
+        # The last line of the file has no ending.
+        newline = layout.source.newline
+        text = newline + text.removesuffix(newline)
+    return Edit(layout.source.path, at, at, text)
+
+
+def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
+    """The edit for a module that has none at its top."""
+    newline, text = layout.source.newline, layout.source.text
+    start = 0
+    for node in tree.body:
+        if not (_is_future(node) or (node is tree.body[0] and _is_docstring(node))):
+            break
+        start = _line_behind(layout, tree, node)
+    if start:
+        line = text[start : layout.line_end(start)]
+        blank = "" if not line.strip() else newline
+        return _line(layout, start, newline + statement + newline + blank)
+    if not tree.body:
+        return _line(layout, len(text), statement + newline)
+    first = tree.body[0]
+    decorators: list[ast.expr] = getattr(first, "decorator_list", [])
+    at = layout.line_start(layout.source.span(decorators[0] if decorators else first).start)
+    above = at
+    while above > 0 and text[layout.line_start(above - 1) :].lstrip(" \t").startswith("#"):
+        above = layout.line_start(above - 1)
+    # Comments at the very top are the file's (a licence, `#!`), those further down the statement's.
+    definition = isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return _line(layout, above or at, statement + newline * (3 if definition else 2))
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+# -- names that move
+
+
+def _in_front(layout: Layout, statement: ast.stmt, lines: Sequence[str]) -> tuple[int, str]:
+    """Where to put statements that shall stand in front of another, and their text."""
+    start = layout.source.span(statement).start
+    line = layout.line_start(start)
+    indent = layout.source.text[line:start]
+    if indent.strip():
+        # `if new: from jax.ad_checkpoint import ...`
+        return start, "".join(f"{text.partition('  #')[0]}; " for text in lines)
+    newline = layout.source.newline
+    return line, "".join(f"{indent}{text}{newline}" for text in lines)
+
+
+def _module_span(layout: Layout, statement: ast.ImportFrom) -> Span:
+    span = layout.source.span(statement)
+    tokens = []
+    for token in itertools.islice(layout.between(*span), 1, None):
+        if token.text == "import":
+            break
+        tokens.append(token)
+    return Span(tokens[0].start, tokens[-1].end)
+
+
+def _pragma(layout: Layout, statement: ast.stmt) -> str:
+    """The comment to tools that stands behind a statement, to be repeated behind another."""
+    end = layout.source.span(statement).end
+    comments = layout.comments_in(end, layout.line_end(end))
+    return f"  {comments[0].text}" if comments and _PRAGMA.match(comments[0].text) else ""
+
+
+def _own_lines(
+    layout: Layout, spans: Sequence[Span], dropped: Sequence[bool], inside: Span
+) -> list[Span] | None:
+    """The lines of each dropped name, with the comments above it; None if it shares its line."""
+    text = layout.source.text
+    found: list[Span] = []
+    for span, goes in zip(spans, dropped, strict=True):
+        if not goes:
+            continue
+        comma = layout.after(span.end)
+        end = comma.end if comma is not None and comma.text == "," else span.end
+        start = layout.line_start(span.start)
+        rest = text[end : layout.line_end(end)].strip()
+        alone = not text[start : span.start].strip() and (not rest or rest.startswith("#"))
+        if not alone or start < inside.start or layout.next_line(end) > inside.end:
+            return None
+        while text[layout.line_start(start - 1) : start].lstrip(" \t").startswith("#"):
+            start = layout.line_start(start - 1)
+        found.append(Span(start, layout.next_line(end)))
+    return found
+
+
+def _move_lines(
+    layout: Layout,
+    statement: ast.ImportFrom,
+    moved: Sequence[ast.alias],
+    module: str,
+    owned: Sequence[Span],
+) -> list[str]:
+    """The new statements: one for all names, or, where they have comments, one for each."""
+    comments = [layout.comments_in(*span) for span in owned]
+    names = [layout.source.segment(alias) for alias in moved]
+    if not any(comments):
+        return [f"from {module} import {', '.join(names)}{_pragma(layout, statement)}"]
+    lines: list[str] = []
+    for alias, name, own in zip(moved, names, comments, strict=True):
+        start = layout.source.span(alias).start
+        lines += [comment.text for comment in own if comment.start < start]
+        behind = [comment.text for comment in own if comment.start > start]
+        lines.append("  ".join([f"from {module} import {name}", *behind]))
+    return lines

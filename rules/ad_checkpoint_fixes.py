@@ -1,0 +1,279 @@
+"""How the uses of `jax.ad_checkpoint.checkpoint` and `.remat` are mended; see ad_checkpoint_alias.
+
+An import takes the name from `jax` instead, and what it is called here stays. A read of the
+attribute becomes `jax.checkpoint`; when the last one in a file goes, so does the import of
+`jax.ad_checkpoint`, and then those fixes are one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from remat_migrate.model import Module, Project
+from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
+from remat_migrate.rule import Fix, Safety
+from remat_migrate.source import Edit
+from remat_migrate.source.changes import Change, is_pure
+from remat_migrate.source.imports import insert_beside, move_names
+from remat_migrate.source.layout import Layout
+from remat_migrate.source.pieces import Removal
+from remat_migrate.source.removal import plan_removals
+
+from .ad_checkpoint_uses import GONE, JAX, PACKAGE, Use
+
+_OWN_IMPORT = re.compile(
+    r"^\s*(import\s+jax\.ad_checkpoint\b(?!\s+as)|from\s+jax(\.ad_checkpoint)?\s+import\b)", re.M
+)
+_KEEP = re.compile(r"#\s*noqa\b", re.IGNORECASE)
+
+
+class Fixer:
+    """Fixes for the uses of one module.
+
+    Args:
+        module: the module.
+        project: the project.
+        uses: all uses of the module.
+        fixable: those of them that may be changed.
+    """
+
+    def __init__(
+        self, module: Module, project: Project, uses: Sequence[Use], fixable: Sequence[Use]
+    ) -> None:
+        self.module = module
+        self.project = project
+        self.layout = Layout(module.source)
+        self.uses = uses
+        self.fixable = [use for use in fixable if not use.reason]
+
+    def fixes(self) -> Mapping[Use, Fix]:
+        """The fix of each use that has one."""
+        found = dict(self._choices())
+        statements: dict[ast.ImportFrom, list[Use]] = {}
+        reads: list[Use] = []
+        for use in self.fixable:
+            if use not in found:
+                if isinstance(use.node, ast.ImportFrom):
+                    statements.setdefault(use.node, []).append(use)
+                else:
+                    reads.append(use)
+        for statement, names in statements.items():
+            fix = self._moved(statement, names)
+            found |= dict.fromkeys(names, fix)
+        found |= dict(self._reads(reads))
+        return found
+
+    # -- imports of the names
+
+    def _moved(self, statement: ast.ImportFrom, uses: Sequence[Use]) -> Fix:
+        names = " and ".join(f"`{use.name}`" for use in uses)
+        moved = [use.alias for use in uses if use.alias is not None]
+        if statement.names[0].name == "*":
+            listed = ", ".join(use.name for use in uses)
+            edits = [insert_beside(self.layout, statement, f"from jax import {listed}")]
+        else:
+            edits = move_names(self.layout, statement, moved, JAX.name)
+        return Fix(f"import {names} from jax", Safety.SAFE, tuple(edits))
+
+    # -- `try` and `if` that choose between the old place and the new
+
+    def _choices(self) -> Iterator[tuple[Use, Fix]]:
+        for holder in dict.fromkeys(self._holder(use) for use in self.fixable):
+            arms = _arms(holder)
+            if arms is None or not isinstance(holder, ast.stmt):
+                continue
+            one, other = arms
+            if [self._meaning(s) for s in one] != [self._meaning(s) for s in other]:
+                continue
+            inside = [use for use in self.uses if holder in self.module.ancestors(use.node)]
+            new = [arm for arm in arms if not any(self._in(use, arm) for use in inside)]
+            if not new or any(use not in self.fixable for use in inside):
+                continue
+            removals = self._plan([Change(suites=((holder, new[0]),))])
+            fix = Fix("import from jax alone", Safety.SAFE, _together(removals))
+            yield from ((use, fix) for use in inside)
+
+    def _holder(self, use: Use) -> ast.AST | None:
+        holder = self.module.parent(self.module.statement(use.node))
+        return self.module.parent(holder) if isinstance(holder, ast.ExceptHandler) else holder
+
+    def _in(self, use: Use, arm: Sequence[ast.stmt]) -> bool:
+        return self.module.statement(use.node) in arm
+
+    def _meaning(self, node: object) -> object:
+        """A value that is equal for two statements that do the same once the fix is made."""
+        if isinstance(node, ast.expr):
+            names = self.project.qualified(self.module, node)
+            if len(names) == 1:
+                [name] = names
+                return name.replace(f"{PACKAGE.name}.", "jax.")
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            gone = node.module == PACKAGE.name and all(a.name in GONE for a in node.names)
+            names_as = frozenset((alias.name, alias.asname or alias.name) for alias in node.names)
+            return "jax" if gone else node.module, names_as
+        if isinstance(node, ast.AST):
+            fields = tuple(self._meaning(value) for _, value in ast.iter_fields(node))
+            return type(node), fields
+        if isinstance(node, list):
+            return tuple(self._meaning(part) for part in node)
+        return node
+
+    # -- reads of the attribute
+
+    def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
+        changes: list[Change] = []
+        imports: list[tuple[Edit, ...]] = []
+        for use in uses:
+            change, new = self._rewritten(use)
+            changes.append(change)
+            imports.append(new)
+        spare, plain = self._spare_imports(uses)
+        removals = self._plan([*changes, *(Change(remove=(alias,)) for alias in spare)])
+        # Nothing else needs `import jax.ad_checkpoint`: its fate is that of all who used it.
+        shared = {*range(len(uses), len(changes) + len(spare))}
+        if spare or plain:
+            shared |= {i for i, use in enumerate(uses) if self._by_submodule(use)}
+        for index, use in enumerate(uses):
+            members = shared if index in shared else {index}
+            joined = [removal for removal in removals if removal.members & members]
+            members = members.union(*(removal.members for removal in joined))
+            edits = [edit for removal in joined for edit in removal.edits]
+            added = [edit for i in members if i < len(uses) for edit in imports[i]]
+            edits = [*self._making_room(edits, added), *added]
+            if index in shared:
+                edits += plain
+            yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, _merged(edits))
+
+    def _making_room(self, edits: Sequence[Edit], added: Sequence[Edit]) -> Iterator[Edit]:
+        """`edits`; where a new import takes an old one's place the blank lines around it stay."""
+        replaced = any(
+            edit.start <= new.start < edit.end and not edit.text for edit in edits for new in added
+        )
+        for edit in edits:
+            blank = not edit.text and not self.module.source.text[edit.start : edit.end].strip()
+            if not (replaced and blank):
+                yield edit
+
+    def _rewritten(self, use: Use) -> tuple[Change, tuple[Edit, ...]]:
+        """The change of one read, and the import that it needs."""
+        package, node = use.package, use.node
+        assert package is not None
+        assert isinstance(node, ast.expr)
+        if isinstance(package, ast.Attribute) and self._by_submodule(use):
+            # As `jax` is spelled there: its import stays in use.
+            if isinstance(node, ast.Attribute):
+                return Change(keep=((package, package.value),)), ()
+            text = f"{self.module.segment(package.value)}.{use.name}"
+            return Change(replace=((node, text),)), ()
+        beside = import_of(self.module, package)
+        if beside is not None and not isinstance(beside, ast.Import | ast.ImportFrom):
+            beside = None
+        written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
+        return Change(replace=((node, written.text),)), written.edits
+
+    def _by_submodule(self, use: Use) -> bool:
+        """Whether the package is written as an attribute of `jax`."""
+        package = use.package
+        return isinstance(package, ast.Attribute) and self.project.values(
+            self.module, package.value
+        ) == {JAX}
+
+    def _spare_imports(self, uses: Sequence[Use]) -> tuple[list[ast.alias], list[Edit]]:
+        """`import jax.ad_checkpoint` that nothing needs: the names to remove, or else the edits."""
+        packages = {use.package for use in uses}
+        source = self.module.source
+        for node in self.module.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "ad_checkpoint":
+                if node not in packages and PACKAGE in self.project.values(self.module, node):
+                    return [], []
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                # An annotation, or what a test patches.
+                if re.fullmatch(r"[\w.\[\], ]*\bjax\.ad_checkpoint\b[\w.\[\], ]*", node.value):
+                    return [], []
+        if not any(self._by_submodule(use) for use in uses) or self._needed_elsewhere():
+            return [], []
+        spare: list[ast.alias] = []
+        plain: list[Edit] = []
+        for node in self.module.nodes:
+            if not isinstance(node, ast.Import) or self._is_guarded(node):
+                continue
+            for alias in node.names:
+                if alias.name == PACKAGE.name and alias.asname is None:
+                    if self._binds_jax_too(node, alias):
+                        spare.append(alias)
+                    else:
+                        plain.append(Edit(source.path, *source.span(alias), JAX.name))
+        return spare, plain
+
+    def _needed_elsewhere(self) -> bool:
+        """Whether another module reads `jax.ad_checkpoint` and leaves importing it to this one."""
+        for path in self.project.files.mentioning(("jax.ad_checkpoint.",)):
+            if path != self.module.source.path:
+                text = self.project.files.read(path).text
+                if not _OWN_IMPORT.search(text):
+                    return True
+        return False
+
+    def _is_guarded(self, node: ast.Import) -> bool:
+        """Whether an import stands in a `try`, or says that it is there for its own sake."""
+        if any(isinstance(around, ast.Try) for around in self.module.ancestors(node)):
+            return True
+        end = self.module.span(node).end
+        comments = self.layout.comments_in(end, self.layout.line_end(end))
+        return any(_KEEP.search(comment.text) for comment in comments)
+
+    def _binds_jax_too(self, node: ast.Import, alias: ast.alias) -> bool:
+        """Whether a neighbour imports `jax` before anything uses the name."""
+        suite = next(
+            value
+            for _, value in ast.iter_fields(self.module.parent(node) or self.module.tree)
+            if isinstance(value, list) and node in value
+        )
+        for other in suite:
+            if not isinstance(other, ast.Import):
+                continue
+            for found in other.names:
+                bound = found.asname or found.name.partition(".")[0]
+                if bound != "jax" or found.name == PACKAGE.name or found is alias:
+                    continue
+                low, high = node.lineno, other.lineno
+                if not any(
+                    isinstance(n, ast.Name) and n.id == "jax" and low < n.lineno < high
+                    for n in self.module.nodes
+                ):
+                    return True
+        return False
+
+    def _plan(self, changes: Sequence[Change]) -> list[Removal]:
+        return plan_removals(
+            self.module.source,
+            self.module.tree,
+            changes,
+            is_used_elsewhere=lambda name: is_used_elsewhere(self.project, self.module, name),
+        )
+
+
+def _arms(node: ast.AST | None) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
+    """The two ways that a `try` or an `if` offers."""
+    match node:
+        case ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]):
+            return body, handler.body
+        case ast.If(body=body, orelse=[first, *rest]) if is_pure(node.test):
+            return None if isinstance(first, ast.If) else (body, [first, *rest])
+    return None
+
+
+def _together(removals: Iterable[Removal]) -> tuple[Edit, ...]:
+    return _merged([edit for removal in removals for edit in removal.edits])
+
+
+def _merged(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """`edits` in order, an insertion joined with the edit of the text behind it."""
+    found: list[Edit] = []
+    for edit in sorted(set(edits)):
+        if found and found[-1].start == found[-1].end == edit.start:
+            edit = Edit(edit.path, edit.start, edit.end, found.pop().text + edit.text)
+        found.append(edit)
+    return tuple(found)
