@@ -252,6 +252,23 @@ CALL_WITH: Mapping[str, int] = {
     "jax.closure_convert": 1,
 }
 
+# Functions that call the functions given at these positions with traced arguments.
+TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
+    "jax.lax.scan": (0,),
+    "jax.lax.map": (0,),
+    "jax.lax.fori_loop": (2,),
+    "jax.lax.while_loop": (0, 1),
+    "jax.lax.cond": (1, 2),
+    "jax.lax.associative_scan": (0,),
+    "flax.linen.while_loop": (0, 1),
+    "flax.linen.cond": (1, 2),
+    "haiku.scan": (0,),
+    "haiku.fori_loop": (2,),
+    "haiku.while_loop": (0, 1),
+    "haiku.cond": (1, 2),
+    "equinox.internal.scan": (0,),
+}
+
 # Decorators that leave a function what it is.
 TRANSPARENT: frozenset[str] = frozenset(
     {

@@ -96,6 +96,22 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
     return False
 
 
+def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether instances of a class cannot change: frozen dataclasses, named tuples, enums."""
+    for owner in evaluator.class_chain(cls):
+        if isinstance(owner, External):
+            if owner.name.startswith("enum.") or owner.name == "typing.NamedTuple":
+                return True
+        elif isinstance(owner, Class):
+            for decorator in owner.node.decorator_list:
+                if isinstance(decorator, ast.Call) and any(
+                    k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value
+                    for k in decorator.keywords
+                ):
+                    return True
+    return False
+
+
 _PYTREE_BASES = frozenset(
     {
         "typing.NamedTuple",

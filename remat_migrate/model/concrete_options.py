@@ -48,7 +48,10 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
     found: dict[ast.expr, tuple[Option, Api]] = {}
     for site in _sites_around(project, module):
         option = site.arguments.get("concrete")
-        if option is not None and option.module is module and site.definition.concrete:
+        if option is None or option.module is not module or not site.definition.concrete:
+            continue
+        # By position in the order of old releases: RMT104 turns it into a keyword first.
+        if option.position is None or not site.definition.old_positional:
             found.setdefault(option.value, (option, site.definition))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
         yield _use(project, option, definition)

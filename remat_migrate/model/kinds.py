@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from .apis import DIFFERENTIATE
+from .apis import DIFFERENTIATE, TRACED_BODIES
 from .bind import bind_call, default_of, positional_parameters
 from .callable import targets_of
 from .evaluate import class_annotations, returned_expressions, self_assignments
@@ -345,7 +346,7 @@ class Kinds:
         return found
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
-        """The functions that a module takes gradients of, with the positions."""
+        """The functions whose arguments at some positions are traced: gradients, loop bodies."""
         known = self._differentiated.get(module)
         if known is not None:
             return known
@@ -354,16 +355,47 @@ class Kinds:
         for call in module.nodes:
             if not isinstance(call, ast.Call) or not call.args:
                 continue
-            callees = self.evaluator.values(module, call.func)
-            if not any(isinstance(v, External) and v.name in DIFFERENTIATE for v in callees):
-                continue
-            places = gradient_places(call)
-            for value in self.evaluator.values(module, call.args[0]):
-                for target in targets_of(self.evaluator, value):
-                    found.setdefault(target.function.node, set()).update(
-                        p + target.skip for p in places
-                    )
+            for callee in self.evaluator.values(module, call.func):
+                if not isinstance(callee, External):
+                    continue
+                if callee.name in DIFFERENTIATE:
+                    self._mark(module, call.args[0], gradient_places(call), found)
+                for position in TRACED_BODIES.get(callee.name, ()):
+                    if position < len(call.args):
+                        self._mark(module, call.args[position], range(8), found)
+        for function in module.functions():
+            for decorator in getattr(function, "decorator_list", ()):
+                self._decorated(module, function, decorator, found)
         return found
+
+    def _mark(
+        self,
+        module: Module,
+        node: ast.expr,
+        places: Iterable[int],
+        found: dict[FunctionNode, set[int]],
+    ) -> None:
+        for value in self.evaluator.values(module, node):
+            for target in targets_of(self.evaluator, value):
+                found.setdefault(target.function.node, set()).update(
+                    p + target.skip for p in places
+                )
+
+    def _decorated(
+        self,
+        module: Module,
+        function: FunctionNode,
+        decorator: ast.expr,
+        found: dict[FunctionNode, set[int]],
+    ) -> None:
+        """`@jax.grad` and `@partial(jax.value_and_grad, argnums=1)`."""
+        for value in self.evaluator.values(module, decorator):
+            match value:
+                case External(name) if name in DIFFERENTIATE:
+                    found.setdefault(function, set()).add(0)
+                case Partial(func=External(name), call=call) if name in DIFFERENTIATE:
+                    places = gradient_places(ast.Call(call.func, call.args[1:2], call.keywords))
+                    found.setdefault(function, set()).update(places)
 
 
 def gradient_places(call: ast.Call) -> list[int]:

@@ -402,7 +402,7 @@ class _Analysis:
             yield from self._need(node.slice, "an index of a Python container")
         elif any(isinstance(v, Constant) for v in values):
             yield from self._need(node.slice, "an index of a Python value")
-        elif not self.depends(node.value):
+        else:
             yield from self._need(node.slice, "an index, perhaps of a Python container", False)
 
     def _call_needs(self, node: ast.Call) -> Iterator[Need]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
-from .callable import Target, is_pytree, targets_of
+from .callable import Target, is_frozen, is_pytree, targets_of
 from .kinds import Kind, annotation_kind, default_kind, join
+from .library import STATIC_ATTRIBUTES
 from .module import Module
 from .needs import Need
 from .scopes import parameters
@@ -20,10 +21,12 @@ from .values import (
     Bound,
     Class,
     Constant,
+    Container,
     External,
     Function,
     Instance,
     Partial,
+    Result,
     Value,
     Wrapped,
 )
@@ -43,6 +46,9 @@ class Required:
             None where it can only be passed by keyword.
         needs: the places where it is needed; empty when what is passed is no value of JAX.
         reason: what for, in words.
+        by_value: whether it may be a static argument. JAX traces a checkpointed function once for
+            equal static arguments; an object that can change is equal to itself, so a change of it
+            would not be seen.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Required:
     position: int | None
     needs: tuple[Need, ...]
     reason: str
+    by_value: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -209,6 +216,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
     positional = positional_parameters(function.node)
     closed = {p.arg for p in positional[: target.skip]} | target.given
     obstacle: Obstacle | None = None
+    if site.definition.counting != "function" and target.skip == 0 and positional:
+        closed.add(positional[0].arg)  # the module or scope of a lifted function
     for parameter in parameters(function.node):
         for (name, index), own in sorted(needs.items(), key=lambda item: str(item[0][1])):
             if name != parameter.arg:
@@ -224,8 +233,10 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 obstacle = obstacle or problem
                 continue
             reason = (certain or tuple(own))[0].reason
+            position = _position(target, name, index)
+            by_value = _by_value(project, target, parameter, index, bound)
             required.append(
-                Required(name, index, _position(target, name, index), certain or tuple(own), reason)
+                Required(name, index, position, certain or tuple(own), reason, by_value)
             )
         if (parameter.arg, None) not in needs and parameter.arg not in closed:
             if _no_jax_value(project, parameter, bound):
@@ -236,6 +247,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                         _position(target, parameter.arg, None),
                         (),
                         "what is passed for it is not a value of JAX",
+                        _by_value(project, target, parameter, None, bound),
                     )
                 )
     own_self = _static_self(project, site, target)
@@ -443,5 +455,58 @@ def _static_self(project: Project, site: Site, target: Target) -> Required | Non
     if is_pytree(project.evaluator, target.owner):
         return None
     return Required(
-        positional[0].arg, None, 0, (), f"`{target.owner.node.name}` is not a value of JAX"
+        positional[0].arg,
+        None,
+        0,
+        (),
+        f"`{target.owner.node.name}` is not a value of JAX",
+        is_frozen(project.evaluator, target.owner),
     )
+
+
+def _by_value(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: tuple[tuple[Call, Arguments], ...],
+) -> bool:
+    """Whether what is passed for a parameter cannot change: no list, no object with attributes."""
+    for module, expr in _passed(parameter, index, bound):
+        if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+            return False
+        for value in project.values(module, expr):
+            match value:
+                case Instance(cls=Class() as cls):
+                    if not is_frozen(project.evaluator, cls):
+                        return False
+                case Instance() | Result():
+                    return False
+                case Container(node=node) if not isinstance(node, ast.Tuple):
+                    return False
+    annotated = [
+        v
+        for v in (
+            project.evaluator.annotated(target.function.module, parameter.annotation)
+            if parameter.annotation is not None
+            else ()
+        )
+        if isinstance(v, Instance) and isinstance(v.cls, Class)
+    ]
+    if annotated:
+        return all(
+            is_frozen(project.evaluator, v.cls) for v in annotated if isinstance(v.cls, Class)
+        )
+    return not _has_attributes(target, parameter)
+
+
+def _has_attributes(target: Target, parameter: ast.arg) -> bool:
+    """Whether the function reads attributes of a parameter that no array and no string has."""
+    module, node = target.function.module, target.function.node
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            if inner.value.id == parameter.arg and inner.attr not in STATIC_ATTRIBUTES:
+                if any(b.node is parameter for b in module.reaching(inner.value)):
+                    if not hasattr(str, inner.attr) and inner.attr not in ("real", "imag", "value"):
+                        return True
+    return False

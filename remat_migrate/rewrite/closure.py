@@ -353,15 +353,20 @@ def _as_definition(
     outer, unit, newline = indentation(module, statement.lineno), indent_unit(module), source.newline
     plain = module.segment(subject)
     lines: list[str] = []
+    gap = [""] * (1 if outer else 2)
     names = {n.id for n in ast.walk(subject) if isinstance(n, ast.Name)}
     if variable in names or _may_change(module, subject):
         kept = f"plain_{variable}"
-        lines += [f"{kept} = {plain}", ""]
+        lines += [f"{kept} = {plain}", *gap]
         plain = kept
     lines += [
         f"def {variable}({whole.parameters}):",
         f"{unit}return {checkpoint}(lambda {array.parameters}: {plain}({whole.arguments}){given})"
         f"({array.arguments})",
     ]
+    start, end = source.span(statement)
+    rest = source.text[end:].partition("\n")[2]
+    if rest.strip() and rest.partition("\n")[0].strip():
+        lines += gap
     text = newline.join(line if not line or i == 0 else outer + line for i, line in enumerate(lines))
-    return [Edit(source.path, *source.span(statement), text)]
+    return [Edit(source.path, start, end, text)]

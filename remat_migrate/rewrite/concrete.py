@@ -86,7 +86,9 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
                     continue
             edits += _at_application(project, plan.site, plan.indices, named)
     if not in_place and not any(plan.replaces for plan in plans):
-        changes.append(drop_change(project, option))
+        # `functools.partial` is still needed where a plan writes it anew.
+        needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
+        changes.append(drop_change(project, option, shorten=not needed))
     for change in changes:
         edits += removal_edits(project, option.module, change)
     return Migration("; ".join(titles), merged(edits), tuple(notes))
@@ -182,6 +184,12 @@ def _positional(
         raise Refused(f"`{site.api}` has no static arguments", site.module, site.reference)
     if statics.indices is None:
         raise Refused("a parameter that Python needs can only be passed by keyword")
+    for item in statics.required:
+        if not item.by_value:
+            raise Refused(
+                f"what is passed for `{item.name}` can change, and JAX would not see the change"
+                " of a static argument"
+            )
     if statics.escapes:
         escape = statics.escapes[0]
         raise Refused(f"not every call can be seen: {escape.reason}", escape.module, escape.node)

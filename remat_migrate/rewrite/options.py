@@ -39,11 +39,11 @@ def indices_text(indices: Sequence[int]) -> str:
     return repr(tuple(indices))
 
 
-def drop_change(project: Project, option: Option) -> Change:
+def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Change:
     """The change of a tree that takes an option out.
 
     A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
-    down to `jax.checkpoint` where it is a decorator or called at once.
+    down to `jax.checkpoint`, if `shorten`.
 
     Raises:
         Refused: other arguments stand behind it by position.
@@ -58,7 +58,7 @@ def drop_change(project: Project, option: Option) -> Change:
         if option.position != len(call.args) - 1:
             return Change(replace=((option.value, "False"),))
         return Change(remove=(option.value,))
-    if len(call.args) == 1 and len(call.keywords) == 1:
+    if shorten and len(call.args) == 1 and len(call.keywords) == 1:
         if External("functools.partial") in project.values(option.module, call.func):
             return Change(keep=((call, call.args[0]),))
     return Change(remove=(option.keyword,))
