@@ -159,7 +159,7 @@ def slope(x):
         reason = use.reason
         if not reason:
             try:
-                migration = migrate(project, use) if use.value else drop(project, use)
+                migration = drop(project, use) if use.value is False else migrate(project, use)
                 fix = Fix(migration.title, Safety.SAFE, migration.edits)
                 related = tuple(
                     Related(n.module.source, n.module.span(n.node), n.message)
@@ -169,7 +169,7 @@ def slope(x):
                 reason = refused.reason
                 if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):
                     span = refused.module.source.span(refused.node)
-                    related = (Related(refused.module.source, span, "because of this"),)
+                    related = (Related(refused.module.source, span, refused.label),)
         if reason:
             fix = Fix(reason, Safety.MANUAL)
         return self.finding(

@@ -1,4 +1,4 @@
-"""The checkpoint family as data: one entry per Api, and functions that JAX code passes functions to.
+"""The checkpoint family as data: one entry per Api, and functions that take functions.
 
 Read from the signatures of jax 0.3.0 to 0.12.0, flax 0.4 to 0.12.12, dm-haiku 0.0.9 to 0.0.17 and
 equinox 0.11 to 0.13; `tests/model/test_apis.py` compares the table with what is installed.
@@ -58,6 +58,8 @@ _JAX = Api(
     old_positional=("fun", "concrete", "prevent_cse", "policy"),
     concrete_false_fails=(0, 10, 0),
 )
+# The new implementation under its first name; it never took `concrete` by position.
+_AD_CHECKPOINT = replace(_JAX, old_positional=("fun", "prevent_cse", "policy"), gone_in=(0, 10, 0))
 _LINEN = Api(
     "flax.linen.remat",
     subject="target",
@@ -102,13 +104,8 @@ _REMAT_SCAN = Api(
 _ENTRIES = (
     _JAX,
     replace(_JAX, name="jax.remat"),
-    replace(
-        _JAX,
-        name="jax.ad_checkpoint.checkpoint",
-        gone_in=(0, 10, 0),
-        successor="jax.checkpoint",
-    ),
-    replace(_JAX, name="jax.ad_checkpoint.remat", gone_in=(0, 10, 0), successor="jax.remat"),
+    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.checkpoint", successor="jax.checkpoint"),
+    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.remat", successor="jax.remat"),
     _LINEN,
     replace(_LINEN, name="flax.linen.checkpoint"),
     replace(_LINEN, name="flax.linen.partitioning.remat", counting="method-without-self"),
@@ -172,9 +169,12 @@ class ApiTable:
         for name, like in (wrappers or {}).items():
             base = self._apis[_SPELLINGS.get(like, like)]
             self._apis[name] = replace(base, name=name, gone_in=None, successor=None)
-        self.last_names = frozenset(
-            name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS)
-        )
+        self.last_names = frozenset(name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS))
+
+    def add(self, api: Api) -> None:
+        """Add a wrapper that was found in the project's own code."""
+        self._apis[api.name] = api
+        self.last_names |= {api.name.rpartition(".")[2]}
 
     def find(self, qualified: str) -> Api | None:
         """The Api of a qualified name."""
@@ -244,7 +244,7 @@ DIFFERENTIATE: frozenset[str] = frozenset(
     }
 )
 
-# Functions that call the function given first at once, with array arguments from the given position.
+# Functions that call the one given first at once, with array arguments from the given position.
 CALL_WITH: Mapping[str, int] = {
     "jax.vjp": 1,
     "jax.linearize": 1,

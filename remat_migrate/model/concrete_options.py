@@ -12,6 +12,7 @@ from .apis import Api
 from .module import Module
 from .sites import Option, Site
 from .values import Constant
+from .wrappers import forwarded
 
 if TYPE_CHECKING:
     from .project import Project
@@ -25,7 +26,8 @@ class ConcreteUse:
         option: the option.
         definition: an Api that it is given to.
         sites: the applications that it reaches.
-        value: True or False; None where it is computed.
+        value: True or False; None where it is computed. Without a `reason`, it is then what a
+            caller passes for a parameter.
         span: the characters to report.
         reason: why nothing can be done about it, or "".
     """
@@ -85,6 +87,8 @@ def _use(project: Project, option: Option, definition: Api) -> ConcreteUse:
 def _value(project: Project, option: Option) -> tuple[bool | None, str]:
     if isinstance(option.value, ast.Constant):
         return bool(option.value.value), ""
+    if forwarded(option.module, option.value) is not None:
+        return None, ""
     text = option.module.segment(option.value)
     values = project.values(option.module, option.value)
     if values and all(isinstance(v, Constant) and not v.value for v in values):

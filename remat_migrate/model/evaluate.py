@@ -61,6 +61,20 @@ class Evaluator:
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
         self._running: set[object] = set()
+        # The Apis that are passed for parameters of the project's functions.
+        self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
+
+    def forget(self) -> None:
+        """Drop what is known, because more Apis are."""
+        for known in (self._known, self._members, self._returned):
+            known.clear()
+
+    def pass_on(self, function: FunctionNode, name: str, value: Value) -> None:
+        """Note that an Api is passed for a parameter of a function."""
+        found = self.passed.setdefault((function, name), set())
+        if value not in found:
+            found.add(value)
+            self.forget()
 
     # -- names
 
@@ -218,6 +232,7 @@ class Evaluator:
 
     def _parameter(self, module: Module, function: FunctionNode, node: ast.arg) -> Values:
         found: set[Value] = {Parameter(module, function, node.arg)}
+        found |= self.passed.get((function, node.arg), set())
         cls = module.enclosing_class(function)
         a = function.args
         first = next(iter((*a.posonlyargs, *a.args)), None)

@@ -350,31 +350,61 @@ class _Analysis:
             for node in ast.walk(body):
                 yield from self._needs_at(node)
 
-    def _need(self, node: ast.expr | None, reason: str, certain: bool = True) -> Iterator[Need]:
+    def _truth_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
+        yield from self._need(node, reason, found=self._truth(node))
+
+    def _truth(self, node: ast.expr) -> Dependences:
+        """The parameters that the truth of an expression depends on: not those in a container."""
+        match node:
+            case ast.Dict() | ast.List() | ast.Tuple() | ast.Set():
+                return NONE
+            case ast.BoolOp():
+                return frozenset().union(*(self._truth(v) for v in node.values))
+            case ast.UnaryOp(op=ast.Not()):
+                return self._truth(node.operand)
+            case ast.IfExp():
+                return self._truth(node.body) | self._truth(node.orelse)
+            case ast.Name():
+                bindings = self.module.reaching(node)
+                values = [b.value for b in bindings if b.kind == "assign" and not b.path]
+                if bindings and len(values) == len(bindings):
+                    containers = (ast.Dict, ast.List, ast.Tuple, ast.BoolOp, ast.IfExp)
+                    if all(isinstance(v, containers) for v in values):
+                        return frozenset().union(*(self._truth(v) for v in values if v))
+        return self.depends(node)
+
+    def _need(
+        self,
+        node: ast.expr | None,
+        reason: str,
+        certain: bool = True,
+        found: Dependences | None = None,
+    ) -> Iterator[Need]:
         if node is None:
             return
-        for d in sorted(self.depends(node), key=lambda d: (d.parameter, str(d.index))):
+        depends = self.depends(node) if found is None else found
+        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index))):
             traced = frozenset((self.module, op) for op in d.traced)
             yield Need(d.parameter, d.index, self.module, node, reason, certain, traced)
 
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
         match node:
             case ast.If() | ast.IfExp():
-                yield from self._need(node.test, "a branch on it")
+                yield from self._truth_need(node.test, "a branch on it")
             case ast.While():
-                yield from self._need(node.test, "a loop that ends by it")
+                yield from self._truth_need(node.test, "a loop that ends by it")
             case ast.Assert():
-                yield from self._need(node.test, "an assertion on it")
+                yield from self._truth_need(node.test, "an assertion on it")
             case ast.Match():
                 yield from self._need(node.subject, "a match on it")
             case ast.BoolOp():
                 for value in node.values[:-1]:
-                    yield from self._need(value, "`and`/`or` on it")
+                    yield from self._truth_need(value, "`and`/`or` on it")
             case ast.UnaryOp(op=ast.Not()):
-                yield from self._need(node.operand, "`not` on it")
+                yield from self._truth_need(node.operand, "`not` on it")
             case ast.comprehension():
                 for test in node.ifs:
-                    yield from self._need(test, "a branch on it")
+                    yield from self._truth_need(test, "a branch on it")
             case ast.Slice():
                 for bound in (node.lower, node.upper, node.step):
                     yield from self._need(bound, "a slice bound")

@@ -20,6 +20,7 @@ from .needs import Needs
 from .sites import Site, find_sites, interesting_names
 from .uses import Uses, find_uses
 from .values import Class, External, Function, ModuleValue, Values
+from .wrappers import find_wrappers, note_passed_apis
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
@@ -57,8 +58,10 @@ class Project:
         self._uses: dict[Site, Uses] = {}
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
+        self._wrappers: set[str] = set()
         self._read_targets()
         self._read_texts(texts)
+        self._note_passed()
 
     @classmethod
     def open(
@@ -88,7 +91,8 @@ class Project:
                     rest.append((path, data))
             except SourceError as error:
                 self.errors.append(error)
-        # Files that only use an alias of an Api that another file exports.
+        self._find_wrappers()
+        # Files that only use an alias of an Api, or a wrapper, that another file exports.
         aliases = [a.encode() for a in self._exported_aliases()]
         for path, data in rest:
             if any(alias in data for alias in aliases):
@@ -96,6 +100,34 @@ class Project:
                     self._take(path)
                 except SourceError as error:
                     self.errors.append(error)
+
+    def _find_wrappers(self) -> None:
+        """Take the project's own wrappers, which hand `concrete` on, for Apis of the project."""
+        targets = [m for m in self.modules.values() if "concrete" in m.source.text]
+        if not targets:
+            return
+        around = [m for m in self.mentioning(["concrete"]) if m not in targets]
+        found = [w for m in (*targets, *around) for w in find_wrappers(m, self.evaluator)]
+        for wrapper in found:
+            self.apis.add(wrapper)
+            self._wrappers.add(wrapper.name.rpartition(".")[2])
+        if found:
+            self.evaluator.forget()
+
+    def _note_passed(self) -> None:
+        """Follow Apis that are passed to functions of the project."""
+        noted = False
+        for module in list(self.modules.values()):
+            for site in self.sites_in(module):
+                if site.form in ("reference", "partial"):
+                    reference = site.reference
+                    if site.form == "partial":
+                        holder = module.parent(reference)
+                        assert isinstance(holder, ast.expr)
+                        reference = holder
+                    noted = note_passed_apis(module, reference, self.evaluator) or noted
+        if noted:
+            self._sites.clear()
 
     def _take(self, path: Path) -> None:
         module = self.module(path)
@@ -112,7 +144,9 @@ class Project:
 
     def _exported_aliases(self) -> set[str]:
         """Module-level names that are Apis or partials of them, and have none of the words."""
-        found: set[str] = set()
+        found: set[str] = {
+            name for name in self._wrappers if not any(w in name.encode() for w in WORDS)
+        }
         for module in list(self.modules.values()):
             names = interesting_names(module, self.evaluator) - self.apis.last_names
             scope = module.scope_of(module.tree)

@@ -82,7 +82,7 @@ class Site:
 
 def interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
     """Identifiers that may name an Api in a module: its own names, and aliases of them."""
-    names = set(evaluator.apis.last_names)
+    names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
     aliases: list[tuple[str, ast.expr]] = []
     for node in module.nodes:
         match node:

@@ -10,7 +10,7 @@ from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, targets_of
 from .kinds import Kind, annotation_kind, default_kind, join
-from .library import STATIC_ATTRIBUTES
+from .library import FUNCTIONS, INSTANCES, STATIC_ATTRIBUTES, TRACED_MODULES
 from .module import Module
 from .needs import Need
 from .scopes import parameters
@@ -163,6 +163,8 @@ def find_statics(project: Project, site: Site) -> Statics:
 
 def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
     """A target that cannot be seen: what is passed tells what is static."""
+    if values and all(_library_layer(v) for v in values):
+        return Statics(None, uses=uses)
     place = site.application or site.reference
     what = f"`{site.target}`" if site.target else "what it wraps"
     obstacle = Obstacle(
@@ -197,6 +199,25 @@ def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> St
         for i in sorted(positions)
     )
     return Statics(None, required, tuple(sorted(positions)), uses)
+
+
+def _library_layer(value: Value) -> bool:
+    """A layer of a neural network library none of whose arguments Python needs: `nn.Dense`."""
+    match value:
+        case External(name) | Instance(cls=External(name)):
+            if name in INSTANCES:
+                return not INSTANCES[name]
+            layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
+            return layer and name.rpartition(".")[2][:1].isupper()
+    return _library_function(value)
+
+
+def _library_function(value: Value) -> bool:
+    """A function of one array, such as `jnp.sin` and `jax.nn.relu`."""
+    match value:
+        case External(name) | Bound(func=External(name)):
+            return name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in FUNCTIONS
+    return False
 
 
 def _is_flag(project: Project, module: Module, node: ast.expr) -> bool:

@@ -87,7 +87,7 @@ def _notes(finding: Finding, gutter: str, screen: Screen) -> Iterator[str]:
     if finding.fix is not None:
         by_hand = fix_tag(finding) == "by hand"
         notes.append(("by hand" if by_hand else "fix", finding.fix.title))
-    if finding.reason:
+    if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
         notes.append(("note", finding.reason))
     notes.append(("why", f"remat-migrate explain {finding.code}"))
     sign = screen.paint("=", "blue", "bold")

@@ -19,6 +19,7 @@ from ..source.changes import Change
 from .calls import pass_by_position
 from .closure import close_over
 from .compile_time import hoist
+from .forwarding import drop_parameter
 from .options import drop_change, removal_edits, static_argnums_edits
 from .refusal import Refused
 
@@ -49,12 +50,15 @@ def drop(project: Project, use: ConcreteUse) -> Migration:
 
 
 def migrate(project: Project, use: ConcreteUse) -> Migration:
-    """Migrate a `concrete=True`.
+    """Migrate a `concrete=True`, or a parameter that is handed on as `concrete`.
 
     Raises:
         Refused: no rewriting keeps the meaning.
     """
     option, sites = use.option, use.sites
+    if use.value is None:
+        title, dropped = drop_parameter(project, option)
+        return Migration(title, merged(dropped))
     if not sites:
         raise Refused(
             "where it is applied cannot be seen: take `concrete` out and name the static arguments"
@@ -125,9 +129,8 @@ class _Plan:
 def _plan(project: Project, site: Site, option: Option) -> _Plan:
     statics = find_statics(project, site)
     if statics.obstacle is not None:
-        raise Refused(
-            statics.obstacle.reason, statics.obstacle.module, statics.obstacle.node
-        )
+        obstacle = statics.obstacle
+        raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
     if not statics.required:
         return _Plan(site, "drop `concrete`: Python needs the value of no argument")
     needs = [n for r in statics.required for n in r.needs]

@@ -16,8 +16,10 @@ class Refused(Exception):
         reason: what stands in the way and what to write instead.
         module: where; None for nowhere in particular.
         node: the place that shows it.
+        label: what that place shows, in a few words.
     """
 
     reason: str
     module: Module | None = None
     node: ast.AST | None = None
+    label: str = "this stands in the way"

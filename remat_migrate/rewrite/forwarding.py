@@ -1,0 +1,148 @@
+"""Taking a `concrete` parameter out of a wrapper, with what its callers pass for it."""
+
+from __future__ import annotations
+
+import ast
+
+from ..model import Module, Project
+from ..model.sites import Option
+from ..model.wrappers import Forwarded, forwarded, passed_for
+from ..source import Edit, Span
+from ..source.changes import Change
+from ..source.layout import Layout
+from .options import removal_edits
+from .refusal import Refused
+
+
+def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit]]:
+    """The title and edits that take an option handed on from a parameter out, and the parameter.
+
+    Raises:
+        Refused: some caller passes something else than False, or the parameter is used otherwise.
+    """
+    handed = forwarded(option.module, option.value)
+    assert handed is not None
+    search = _Drop(project)
+    search.drop(handed)
+    edits = search.edits()
+    names = ", ".join(f"`{f.function.name}`" for f in search.done)
+    return f"drop `concrete`, which no caller sets, and the parameter of {names}", edits
+
+
+class _Drop:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.done: list[Forwarded] = []
+        self.removed: dict[Module, list[ast.AST]] = {}
+
+    def drop(self, handed: Forwarded) -> None:
+        if any(f.parameter is handed.parameter for f in self.done):
+            return
+        self.done.append(handed)
+        name, function = handed.parameter.arg, handed.function
+        if not handed.module.editable:
+            raise Refused(
+                "the wrapper stands in a file that is not to be changed", handed.module, function
+            )
+        default = handed.default
+        if not isinstance(default, ast.Constant) or default.value:
+            raise Refused(
+                f"`{name}` of `{function.name}` is not False by default: take it out where"
+                " `static_argnums` names what Python needs",
+                handed.module,
+                handed.parameter,
+            )
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id == name:
+                self._read(handed, node)
+        modules = dict.fromkeys(
+            [handed.module, *self.project.mentioning([function.name])]
+        )
+        for passed in passed_for(modules, self.project.evaluator, handed):
+            self._passed(handed, passed.module, passed.value, passed.keyword, passed.call)
+
+    def _read(self, handed: Forwarded, node: ast.Name) -> None:
+        module = handed.module
+        holder = module.parent(node)
+        if not isinstance(holder, ast.keyword) or holder.arg is None:
+            raise Refused(
+                f"`{node.id}` of `{handed.function.name}` is used for more than the option",
+                module,
+                node,
+            )
+        self.removed.setdefault(module, []).append(holder)
+
+    def _passed(
+        self,
+        handed: Forwarded,
+        module: Module,
+        value: ast.expr,
+        keyword: ast.keyword | None,
+        call: ast.Call,
+    ) -> None:
+        onward = forwarded(module, value)
+        if isinstance(value, ast.Constant) and not value.value:
+            self.removed.setdefault(module, []).append(keyword or value)
+        elif onward is not None:
+            self.removed.setdefault(module, []).append(keyword or value)
+            self.drop(onward)
+        else:
+            raise Refused(
+                f"a caller passes `{handed.parameter.arg}={module.segment(value)}`: it is to be"
+                " migrated first",
+                module,
+                value,
+            )
+        if not module.editable:
+            raise Refused(
+                "a caller stands in a file that is not to be changed", module, call
+            )
+
+    def edits(self) -> list[Edit]:
+        """All edits: keywords and arguments, then parameters."""
+        found: list[Edit] = []
+        for module, nodes in self.removed.items():
+            found += removal_edits(
+                self.project, module, Change(remove=tuple(dict.fromkeys(nodes)))
+            )
+        for handed in self.done:
+            found.append(_without_parameter(handed))
+        return found
+
+
+def _without_parameter(handed: Forwarded) -> Edit:
+    """The edit that takes a parameter out of a signature, with its comma and its line."""
+    module, function = handed.module, handed.function
+    layout, text = Layout(module.source), module.source.text
+    start = module.span(handed.parameter).start
+    default = handed.default
+    assert default is not None
+    end = module.span(default).end
+    before, after = layout.before(start), layout.after(end)
+    assert before is not None
+    assert after is not None
+    a = function.args
+    if before.text == "*" or (
+        before.text == "," and _only_keyword(function, handed.parameter) and a.vararg is None
+    ):
+        star = layout.before(before.start)
+        assert star is not None
+        start = star.start
+        before = layout.before(start)
+        assert before is not None
+    if after.text == ",":
+        end = after.end
+        # Alone on its line: the line goes.
+        line, stop = layout.line_start(start), layout.next_line(end)
+        if not text[line:start].strip() and not text[end:stop].strip():
+            return Edit(module.source.path, line, stop, "")
+        while text[end : end + 1] == " ":
+            end += 1
+        return Edit(module.source.path, start, end, "")
+    if before.text == ",":
+        start = before.start
+    return Edit(module.source.path, *Span(start, end), "")
+
+
+def _only_keyword(function: ast.FunctionDef, parameter: ast.arg) -> bool:
+    return function.args.kwonlyargs == [parameter]
