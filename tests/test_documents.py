@@ -28,8 +28,12 @@ def section(text: str, title: str) -> str:
 
 def blocks(text: str, language: str = "") -> list[str]:
     """The fenced blocks of a language in a document, without common indentation."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, body in found]
+    found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [
+        re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
+        for indent, written_in, body in found
+        if written_in == language
+    ]
 
 
 def remat_migrate(*arguments: str, cwd: Path = ROOT, path: Path | None = None) -> str:
@@ -67,10 +71,19 @@ def test_ci_calls_the_second_command():
     assert called == blocks(section(README, "Start"))[-1].strip()
 
 
-def test_output_of_the_first_command():
+def test_output_of_the_first_command(tmp_path):
     first, shown, *_ = blocks(section(README, "Start"))
-    arguments = first.strip().rpartition(".venv/bin/remat-migrate ")[2].split()
+    *_, copy, migrate = first.strip().split(" && ")
+    subprocess.run(copy.replace("/tmp", str(tmp_path)).split(), cwd=ROOT, check=True)
+    arguments = migrate.replace("/tmp", str(tmp_path)).split()
+    assert arguments.pop(0) == ".venv/bin/remat-migrate"
     assert remat_migrate(*arguments) == shown
+
+
+def test_shown_part_of_the_difference():
+    (shown,) = blocks(section(README, "Start"), "diff")
+    assert "`.venv/bin/remat-migrate --diff fixtures/old_trainer`" in README
+    assert shown in remat_migrate("--diff", "fixtures/old_trainer")
 
 
 def test_table_of_rules():

@@ -20,18 +20,22 @@ PACKAGE = ROOT / "remat_migrate"
 # it. A module or package at the top of remat_migrate/ is a room.
 ROOMS = (
     "errors",
+    "atomic",
     "source",
     "globs",
     "settings",
     "model",
     "rule",
+    "rewrite",
     "suppress",
     "discover",
     "engine",
     "integrity",
     "apply",
+    "journal",
     "report",
     "run",
+    "check",
     "cli",
     "__main__",
 )
