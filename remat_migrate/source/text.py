@@ -21,7 +21,9 @@ from typing import NamedTuple
 from ..errors import SourceError
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_BLANK = re.compile(rb"^[ \t\f]*(?:[#\r\n]|$)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_KNOWN_NAME = re.compile(r"^(utf-8|latin-1|iso-8859-1|iso-latin-1)-.*$")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -167,13 +169,15 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
 
 
 def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:
-    lines = data.split(b"\n", 2)[:2]
-    for number, line in enumerate(lines):
+    for number, line in enumerate(_LINE_END.split(data, 2)[:2]):
         if found := _COOKIE.match(line):
             name = found.group(1).decode("ascii")
             try:
-                encoding = codecs.lookup(name).name
-            except LookupError:
+                # As the tokenizer has it, with Emacs' line endings: `utf-8-unix`, `latin-1-dos`.
+                encoding = _KNOWN_NAME.sub(r"\1", name.lower().replace("_", "-"))
+                encoding = codecs.lookup(encoding).name
+                "".encode(encoding)  # `hex` and its like do not encode text
+            except (LookupError, UnicodeError):
                 raise SourceError(
                     path, f"declares the unknown encoding {name!r}", number + 1
                 ) from None

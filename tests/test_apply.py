@@ -1,0 +1,413 @@
+"""Fixes to new text: conflicts, rounds, what is dropped, refused or unsettled."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remat_migrate.apply import Outcome, fix_to_fixed_point
+from remat_migrate.errors import SourceError
+from remat_migrate.rule import Finding, Fix, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.source.diff import unified_diff
+
+A, B, C = Path("/project/a.py"), Path("/project/b.py"), Path("/project/c.py")
+SAFE = frozenset({Safety.SAFE})
+
+Files = Mapping[Path, SourceFile]
+Rule = Callable[[Files], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """An analysis of some files by some rules."""
+
+    files: Files
+    findings: list[Finding]
+
+    def source(self, path: Path) -> SourceFile:
+        if path not in self.files:
+            raise SourceError(path, "cannot be read: it is not there")
+        return self.files[path]
+
+
+def finding(
+    source: SourceFile,
+    at: int,
+    edits: Iterable[Edit],
+    *,
+    code: str = "RMT101",
+    safety: Safety = Safety.SAFE,
+) -> Finding:
+    fix = Fix("mend it", safety, tuple(edits))
+    return Finding(code, "name", "message", source, Span(at, at + 1), fix=fix)
+
+
+def replaces(pattern: str, text: str, **how: object) -> Rule:
+    """A rule that finds a pattern in every file and replaces it, each place by a fix of its own."""
+
+    def rule(files: Files) -> Iterator[Finding]:
+        for path, source in files.items():
+            for found in re.finditer(pattern, source.text):
+                edit = Edit(path, *found.span(), found.expand(text))
+                yield finding(source, found.start(), [edit], **how)  # type: ignore[arg-type]
+
+    return rule
+
+
+def looker(
+    texts: Mapping[Path, str], *rules: Rule, shuffle: random.Random | None = None
+) -> Callable[[Files], Look]:
+    def analyse(overlay: Files) -> Look:
+        files = {path: SourceFile(path, text) for path, text in texts.items()} | dict(overlay)
+        findings = [finding for rule in rules for finding in rule(files)]
+        if shuffle:
+            shuffle.shuffle(findings)
+        return Look(files, findings)
+
+    return analyse
+
+
+def fix(texts: Mapping[Path, str], *rules: Rule, **how: object) -> Outcome[Look]:
+    return fix_to_fixed_point(looker(texts, *rules), SAFE, **how)  # type: ignore[arg-type]
+
+
+def changed(outcome: Outcome[Look]) -> dict[Path, str]:
+    return {change.path: change.after.text for change in outcome.changes}
+
+
+def test_nothing_to_fix() -> None:
+    outcome = fix({A: "x = 1\n"}, replaces("y", "z"))
+    assert (outcome.changes, outcome.applied, outcome.dropped, outcome.refused) == ((), (), (), ())
+    assert outcome.converged
+    assert list(outcome.remaining) == []
+
+
+def test_fixes_apart_go_in_one_round() -> None:
+    outcome = fix({A: "f(a)\ng(a)\n", B: "a\n"}, replaces(r"\ba\b", "b"))
+    assert changed(outcome) == {A: "f(b)\ng(b)\n", B: "b\n"}
+    assert [(done.finding.path, done.round) for done in outcome.applied] == [(A, 1), (A, 1), (B, 1)]
+    assert outcome.changes[0].before.text == "f(a)\ng(a)\n"
+    assert list(outcome.remaining) == []
+
+
+def test_a_conflicting_fix_goes_in_the_next_round() -> None:
+    outer = replaces(r"f\(([a-z]*\(.*\)|x)\)", r"h(\1)", code="RMT101")
+    inner = replaces(r"g\(x\)", "k(x)", code="RMT102")
+    outcome = fix({A: "y = f(g(x))\n"}, inner, outer)
+    assert changed(outcome) == {A: "y = h(k(x))\n"}
+    assert [(d.finding.code, d.round) for d in outcome.applied] == [("RMT101", 1), ("RMT102", 2)]
+
+
+def test_insertions_at_one_place_conflict_unless_they_are_the_same() -> None:
+    def imports(files: Files) -> Iterator[Finding]:
+        source = files[A]
+        for number, name in enumerate(("f", "g", "h")):
+            module = "os" if name == "h" else "sys"
+            if f"{name}.old" in source.text:
+                at = source.text.index(f"{name}.old")
+                edits = [Edit(A, at, at + 5, f"{module}.{name}")]
+                if f"import {module}\n" not in source.text:
+                    edits.append(Edit(A, 0, 0, f"import {module}\n"))
+                yield finding(source, at, edits, code=f"RMT10{number}")
+
+    outcome = fix({A: "f.old\ng.old\nh.old\n"}, imports)
+    assert changed(outcome) == {A: "import os\nimport sys\nsys.f\nsys.g\nos.h\n"}
+    assert [done.round for done in outcome.applied] == [1, 1, 2]
+
+
+def test_a_fix_over_several_files_is_whole_or_not_at_all() -> None:
+    def rename(files: Files) -> Iterator[Finding]:
+        a = files[A]
+        if "old" in a.text:
+            yield finding(
+                a,
+                a.text.index("old"),
+                [Edit(p, (i := s.text.index("old")), i + 3, "new") for p, s in files.items()],
+            )
+
+    texts = {A: "def old(): pass\n", B: "old()\n"}
+    outcome = fix(texts, rename)
+    assert changed(outcome) == {A: "def new(): pass\n", B: "new()\n"}
+    assert [change.together for change in outcome.changes] == [frozenset({A, B})] * 2
+
+    refused = fix(texts, rename, editable=lambda path: path != B)
+    assert refused.changes == ()
+    assert [(r.finding.path, r.paths) for r in refused.refused] == [(A, (B,))]
+    assert [f.path for f in refused.remaining] == [A]
+
+
+def test_a_conflict_in_one_file_keeps_the_whole_fix_back() -> None:
+    def rules(files: Files) -> Iterator[Finding]:
+        a, b = files[A], files[B]
+        if "p" in a.text:
+            yield finding(a, 0, [Edit(A, 0, 1, "q")])
+        if "p" in b.text:
+            yield finding(b, 0, [Edit(B, 0, 1, "r"), Edit(A, 0, 1, "r")], code="RMT102")
+
+    outcome = fix({A: "p\n", B: "p\n"}, rules)
+    assert [(done.finding.path, done.round) for done in outcome.applied] == [(A, 1), (B, 2)]
+    assert changed(outcome) == {A: "r\n", B: "r\n"}
+
+
+def test_only_what_is_allowed_is_fixed() -> None:
+    rules = [
+        replaces("a", "x", safety=Safety.SAFE),
+        replaces("b", "y", safety=Safety.UNSAFE),
+        replaces("c", "z", safety=Safety.MANUAL),
+    ]
+    assert changed(fix({A: "a, b, c\n"}, *rules)) == {A: "x, b, c\n"}
+    outcome = fix_to_fixed_point(looker({A: "a, b, c\n"}, *rules), frozenset(Safety))
+    assert changed(outcome) == {A: "x, y, c\n"}
+    assert [f.fix.safety for f in outcome.remaining if f.fix] == [Safety.MANUAL]
+
+
+def test_rounds_go_on_while_fixes_uncover_others() -> None:
+    outcome = fix({A: "if1 = if2 = a\n"}, replaces("a", "b"), replaces("b", "c"))
+    assert changed(outcome) == {A: "if1 = if2 = c\n"}
+    assert [done.round for done in outcome.applied] == [1, 2]
+
+
+def test_more_rounds_than_the_limit_where_each_leaves_fewer() -> None:
+    """Thirty fixes that insert at one place: one a round."""
+
+    def rule(files: Files) -> Iterator[Finding]:
+        source = files[A]
+        for found in re.finditer(r"u(\d+)\n", source.text):
+            edits = [Edit(A, *found.span(), ""), Edit(A, 0, 0, f"import m{found[1]}\n")]
+            yield finding(source, found.start(), edits)
+
+    outcome = fix({A: "".join(f"u{n}\n" for n in range(30))}, rule, max_rounds=2)
+    assert outcome.converged
+    assert changed(outcome) == {A: "".join(f"import m{n}\n" for n in reversed(range(30)))}
+
+
+# -- wrong fixes
+
+
+def test_a_fix_that_breaks_the_file_is_dropped_alone() -> None:
+    outcome = fix(
+        {A: "x = a * d\ny = bad\nz = a\n"},
+        replaces(r"\bbad\b", "(", code="RMT102"),
+        replaces(r"\ba\b", "b"),
+    )
+    assert changed(outcome) == {A: "x = b * d\ny = bad\nz = b\n"}
+    (dropped,) = outcome.dropped
+    assert dropped.finding.code == "RMT102"
+    assert dropped.finding in outcome.remaining
+    assert "does not parse" in dropped.reason
+    assert [done.finding.code for done in outcome.applied] == ["RMT101", "RMT101"]
+
+
+def test_a_dropped_fix_is_not_tried_again_wherever_its_finding_moves() -> None:
+    tries: list[int] = []
+
+    def bad(files: Files) -> Iterator[Finding]:
+        source = files[A]
+        at = source.text.index("bad")
+        tries.append(at)
+        yield finding(source, at, [Edit(A, at, at + 3, f"(  # try {len(tries)}\n")], code="RMT102")
+
+    outcome = fix({A: "a\nbad\n"}, bad, replaces("a\n", "longer\n"), replaces("longer", "c"))
+    assert changed(outcome) == {A: "c\nbad\n"}
+    assert len(tries) == 3
+    (dropped,) = outcome.dropped
+    assert dropped.finding.span.start == 2
+    assert "try 1" not in str(outcome.changes)
+
+
+def test_a_fix_wrong_only_beside_another_waits() -> None:
+    """Each deletes one of two statements; the block must not be left without any."""
+
+    def rule(files: Files) -> Iterator[Finding]:
+        source = files[A]
+        for found in re.finditer(r"    gone\d\n", source.text):
+            text = "    pass\n" if source.text.count("    ") == 1 else ""
+            yield finding(source, found.start(), [Edit(A, *found.span(), text)])
+
+    outcome = fix({A: "if a:\n    gone1\n    gone2\n"}, rule)
+    assert changed(outcome) == {A: "if a:\n    pass\n"}
+    assert outcome.dropped == ()
+    assert [done.round for done in outcome.applied] == [1, 2]
+
+
+def test_a_wrong_fix_over_several_files_says_in_which() -> None:
+    def rule(files: Files) -> Iterator[Finding]:
+        yield finding(files[A], 0, [Edit(A, 0, 1, "b"), Edit(B, 0, 1, "(")])
+
+    outcome = fix({A: "a\n", B: "a\n"}, rule)
+    assert outcome.changes == ()
+    (dropped,) = outcome.dropped
+    assert dropped.reason.startswith("/project/b.py: ")
+
+
+@pytest.mark.parametrize(
+    ("edits", "reason"),
+    [
+        ([Edit(A, 0, 2, "x"), Edit(A, 1, 3, "y")], "overlap"),
+        ([Edit(A, 0, 0, "x"), Edit(A, 0, 0, "y")], "overlap"),
+        ([Edit(A, 2, 99, "x")], "outside the text"),
+        ([Edit(A, 0, 1, "a")], "changes nothing"),
+        ([Edit(C, 0, 1, "a")], "cannot be read"),
+    ],
+)
+def test_a_fix_that_is_none_is_dropped(edits: list[Edit], reason: str) -> None:
+    outcome = fix({A: "a = 1\n"}, lambda files: [finding(files[A], 0, edits)])
+    assert outcome.changes == ()
+    assert outcome.converged
+    assert [reason in dropped.reason for dropped in outcome.dropped] == [True]
+
+
+def test_a_letter_that_the_encoding_lacks_drops_the_fix() -> None:
+    source = SourceFile(A, "# coding: latin-1\nx = 1\n", "iso8859-1")
+
+    def analyse(overlay: Files) -> Look:
+        files = {A: source} | dict(overlay)
+        at = files[A].text.index("1\n", 12)
+        return Look(files, [finding(files[A], at, [Edit(A, at, at + 1, "'π'")])])
+
+    outcome = fix_to_fixed_point(analyse, SAFE)
+    assert outcome.changes == ()
+    assert "cannot be written in the file's encoding" in outcome.dropped[0].reason
+
+
+# -- fixes without an end
+
+
+def test_fixes_that_undo_each_other_leave_their_file_alone() -> None:
+    rules = [replaces(r"\ba\b", "b", code="RMT101"), replaces(r"\bb\b", "a", code="RMT102")]
+    outcome = fix({A: "a\n", B: "c\n"}, *rules, replaces(r"\bc\b", "d", code="RMT103"))
+    assert not outcome.converged
+    assert outcome.unsettled == (A,)
+    assert changed(outcome) == {B: "d\n"}
+    assert [done.finding.path for done in outcome.applied] == [B]
+    assert [f.path for f in outcome.remaining] == [A]
+    assert outcome.refused == ()
+
+
+def test_a_fix_that_grows_for_ever_leaves_its_file_alone() -> None:
+    looks = 0
+
+    def grow(files: Files) -> Iterator[Finding]:
+        nonlocal looks
+        looks += 1
+        yield finding(files[A], 0, [Edit(A, 0, 0, "x\n")])
+
+    outcome = fix({A: "a\n", B: "b\n"}, grow, replaces("b", "c", code="RMT102"), max_rounds=4)
+    assert outcome.unsettled == (A,)
+    assert changed(outcome) == {B: "c\n"}
+    assert looks < 12
+
+
+def test_a_file_that_shares_a_fix_with_an_unsettled_one_is_not_half_fixed() -> None:
+    def both(files: Files) -> Iterator[Finding]:
+        if "p" in files[B].text:
+            yield finding(files[B], 0, [Edit(B, 0, 1, "q"), Edit(A, 0, 1, "b")], code="RMT100")
+
+    rules = [both, replaces(r"\bb\b", "e", code="RMT101"), replaces(r"\be\b", "b", code="RMT102")]
+    outcome = fix({A: "a\n", B: "p\nz\n"}, *rules, replaces("z", "y", code="RMT103"))
+    assert outcome.unsettled == (A,)
+    assert changed(outcome) == {B: "p\ny\n"}
+
+
+# -- order
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "abc", "x"])
+
+
+@given(
+    st.lists(NAMES, min_size=1, max_size=8),
+    st.lists(st.tuples(NAMES, st.sampled_from(["x", "(y)", "", "y + 1", "x\n", "("])), max_size=6),
+    st.integers(),
+)
+def test_the_order_of_findings_does_not_matter(
+    words: list[str], pairs: list[tuple[str, str]], seed: int
+) -> None:
+    texts = {A: " * ".join(words) + "\n", B: "\n".join(words) + "\n"}
+    rules = [replaces(rf"\b{old}\b", new, code=f"RMT10{n}") for n, (old, new) in enumerate(pairs)]
+    one = fix_to_fixed_point(looker(texts, *rules), SAFE, max_rounds=3)
+    shuffled = looker(texts, *rules, shuffle=random.Random(seed))
+    other = fix_to_fixed_point(shuffled, SAFE, max_rounds=3)
+    assert changed(one) == changed(other)
+    assert one.unsettled == other.unsettled
+    assert [d.reason for d in one.dropped] == [d.reason for d in other.dropped]
+    assert [d.round for d in one.applied] == [d.round for d in other.applied]
+
+
+@given(
+    st.lists(NAMES, min_size=1, max_size=8),
+    st.lists(st.tuples(NAMES, st.sampled_from(["x", "(y)", "y + 1", "x, y", "("])), max_size=5),
+)
+def test_a_second_run_changes_nothing(words: list[str], pairs: list[tuple[str, str]]) -> None:
+    texts = {A: " * ".join(words) + "\n"}
+    rules = [replaces(rf"\b{old}\b", new, code=f"RMT10{n}") for n, (old, new) in enumerate(pairs)]
+    first = fix_to_fixed_point(looker(texts, *rules), SAFE)
+    if first.converged:
+        again = fix_to_fixed_point(looker(texts | changed(first), *rules), SAFE)
+        assert changed(again) == {}
+
+
+# -- diffs
+
+
+def diff(before: str, after: str, path: str = "src/a.py", *, bom: bool = False) -> str:
+    source = SourceFile(A, before, bom=bom)
+    return unified_diff(source, source.replaced(after), path)
+
+
+def test_a_diff() -> None:
+    assert diff("a\nb\nc\n", "a\nB\nc\n") == (
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+    )
+    assert diff("a\n", "a\n") == ""
+    assert diff("a\n", "b\n", "/project/a.py").startswith("--- /project/a.py\n+++ /project/a.py\n")
+
+
+def test_a_diff_without_a_final_newline() -> None:
+    end = "\\ No newline at end of file\n"
+    head = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n"
+    assert diff("a", "b\n") == f"{head}-a\n{end}+b\n"
+    assert diff("a\n", "b") == f"{head}-a\n+b\n{end}"
+    assert diff("a", "b") == f"{head}-a\n{end}+b\n{end}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n"),
+        ("a\r\nb", "a\r\nB"),
+        ("a\n\x0cb\x1c\u2028c\nd\n", "a\n\x0cB\x1c\u2028c\nd\n"),
+        ("a\rb\rc\r", "a\rB\rc\r"),
+        ("é\n" * 20, "é\n" * 9 + "π\n" + "é\n" * 11),
+        ("", "a\n"),
+        ("a\n", ""),
+        ("a\n\n\n", "a\n"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.py", "a b.py"])
+@pytest.mark.parametrize("bom", [False, True])
+def test_git_applies_the_diff(
+    before: str, after: str, name: str, bom: bool, tmp_path: Path
+) -> None:
+    source = SourceFile(tmp_path / name, before, bom=bom)
+    target = source.replaced(after)
+    source.path.write_bytes(source.encode(before))
+    text = unified_diff(source, target, name)
+    subprocess.run(
+        ["git", "apply", "--unidiff-zero", "-"],
+        input=text.encode(),
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        env={"GIT_CEILING_DIRECTORIES": str(tmp_path.parent), "PATH": "/usr/bin:/bin"},
+    )
+    assert source.path.read_bytes() == target.encode(after)

@@ -1,0 +1,563 @@
+"""Writing and undo, on real files: modes, links, refusals, and runs that are killed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from remat_migrate import atomic, journal
+from remat_migrate.apply import Change
+from remat_migrate.atomic import write_obstacle
+from remat_migrate.errors import ApplyError
+from remat_migrate.journal import KEPT_ENTRIES, JournalEntry, WriteError, undo, write_changes
+from remat_migrate.source import read_source
+
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
+)
+not_root = pytest.mark.skipif(
+    hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may do anything"
+)
+
+
+def change(path: Path, old: str, new: str, *together: Path) -> Change:
+    """A change of a file, which is there with the new text in place of the old."""
+    before = read_source(path)
+    return Change(
+        before, before.replaced(before.text.replace(old, new)), frozenset((path, *together))
+    )
+
+
+def files(root: Path, count: int) -> list[Path]:
+    paths = [root / f"f{number}.py" for number in range(count)]
+    for number, path in enumerate(paths):
+        path.write_text(f"x = {number}  # old\n")
+    return paths
+
+
+def write(paths: Sequence[Path], root: Path, old: str = "old", new: str = "new") -> JournalEntry:
+    return write_changes([change(path, old, new) for path in paths], root)
+
+
+def strays(root: Path) -> list[Path]:
+    return list(root.rglob("*.tmp"))
+
+
+def entries(root: Path) -> list[Path]:
+    return sorted((root / ".remat_migrate/journal").glob("*.json"))
+
+
+def test_files_are_written_and_undone(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    paths = [*files(tmp_path, 2), *files(tmp_path / "a", 1)]
+    old = [path.read_bytes() for path in paths]
+    entry = write(paths, tmp_path)
+    assert [path.read_text() for path in paths] == [
+        "x = 0  # new\n",
+        "x = 1  # new\n",
+        "x = 0  # new\n",
+    ]
+    assert [saved.old for saved in entry.files] == old
+    assert strays(tmp_path) == []
+
+    result = undo(tmp_path)
+    assert [path.read_bytes() for path in paths] == old
+    assert result.restored == tuple(paths)
+    assert (result.already, result.left) == ((), {})
+    assert entries(tmp_path) == []
+    with pytest.raises(ApplyError, match="nothing to undo"):
+        undo(tmp_path)
+
+
+def test_no_changes_write_nothing(tmp_path: Path) -> None:
+    entry = write_changes([], tmp_path)
+    assert (entry.id, entry.files) == ("", ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    write(files(tmp_path, 1), tmp_path)
+    status = subprocess.run(
+        ["git", "-C", tmp_path, "status", "--porcelain", "--untracked-files=all"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert status.stdout == "?? f0.py\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x = 'old'\r\ny = 1\r\n",
+        b"x = 'old'\ry = 1\n\x0c\nz = 2",
+        b"\xef\xbb\xbfx = 'old'\n",
+        "# coding: latin-1\nx = 'é old'\n".encode("latin-1"),
+        "# coding: cp932\nx = '日本 old'\n".encode("cp932"),
+    ],
+    ids=["windows lines", "mixed lines", "mark", "latin-1", "cp932"],
+)
+def test_bytes_beside_the_edit_stay(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(data)
+    write([path], tmp_path)
+    assert path.read_bytes() == data.replace(b"old", b"new")
+    undo(tmp_path)
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o664, 0o200, 0o4755])
+def test_the_mode_stays(tmp_path: Path, mode: int) -> None:
+    (path,) = files(tmp_path, 1)
+    planned = change(path, "old", "new")
+    path.chmod(mode)
+    if not os.access(path, os.R_OK):
+        pytest.skip("only root reads such a file")
+    write_changes([planned], tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    undo(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_text() == "x = 0  # old\n"
+
+
+@needs_root
+def test_the_owner_stays(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    os.chown(path, 12345, 23456)
+    write([path], tmp_path)
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+    assert path.read_text() == "x = 0  # new\n"
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (target,) = files(tmp_path / "real", 1)
+    link = tmp_path / "link.py"
+    link.symlink_to("real/f0.py")
+    write([link], tmp_path)
+    assert link.is_symlink()
+    assert target.read_text() == "x = 0  # new\n"
+    assert strays(tmp_path) == []
+    undo(tmp_path)
+    assert link.is_symlink()
+    assert target.read_text() == "x = 0  # old\n"
+
+
+def test_one_file_under_two_names(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    link = tmp_path / "link.py"
+    link.symlink_to("f0.py")
+    write([path, link], tmp_path)
+    assert path.read_text() == "x = 0  # new\n"
+    with pytest.raises(WriteError, match="is one file under two names") as caught:
+        write_changes([change(path, "new", "a"), change(link, "new", "b")], tmp_path)
+    assert set(caught.value.failures) == {path, link}
+    assert path.read_text() == "x = 0  # new\n"
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 126 + ".py")
+    path.write_text("old\n")
+    write([path], tmp_path)
+    assert path.read_text() == "new\n"
+
+
+# -- refusals
+
+
+def test_a_read_only_file_is_not_written_the_others_are(tmp_path: Path) -> None:
+    paths = files(tmp_path, 3)
+    paths[1].chmod(0o444)
+    with pytest.raises(WriteError, match="read-only") as caught:
+        write(paths, tmp_path)
+    assert list(caught.value.failures) == [paths[1]]
+    assert str(paths[1]) in str(caught.value)
+    assert str(paths[0]) not in str(caught.value)
+    assert [saved.path for saved in caught.value.entry.files] == [paths[0], paths[2]]
+    assert [path.read_text()[-4:-1] for path in paths] == ["new", "old", "new"]
+    assert undo(tmp_path).restored == (paths[0], paths[2])
+
+
+def test_files_that_share_a_fix_are_all_written_or_none(tmp_path: Path) -> None:
+    a, b, c, d = files(tmp_path, 4)
+    b.chmod(0o444)
+    changes = [change(a, "old", "new", b), change(b, "old", "new", a), change(c, "old", "new", d)]
+    with pytest.raises(WriteError) as caught:
+        write_changes([*changes, change(d, "old", "new", c)], tmp_path)
+    assert caught.value.failures[a] == f"shares a fix with {b}, which is not written"
+    assert set(caught.value.failures) == {a, b}
+    assert [path.read_text()[-4:-1] for path in (a, b, c, d)] == ["old", "old", "new", "new"]
+
+
+def test_a_file_changed_since_it_was_read_is_not_overwritten(tmp_path: Path) -> None:
+    paths = files(tmp_path, 2)
+    changes = [change(path, "old", "new") for path in paths]
+    paths[0].write_text("mine\n")
+    with pytest.raises(WriteError, match="changed on disk since it was read") as caught:
+        write_changes(changes, tmp_path)
+    assert list(caught.value.failures) == [paths[0]]
+    assert [path.read_text() for path in paths] == ["mine\n", "x = 1  # new\n"]
+
+
+def test_a_file_changed_while_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = files(tmp_path, 2)
+    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
+    real = atomic.move_over
+
+    def move_and_meddle(new: Path, path: Path) -> None:
+        real(new, path)
+        if path == a and "new" in path.read_text():
+            b.write_text("mine\n")
+
+    monkeypatch.setattr(journal, "move_over", move_and_meddle)
+    with pytest.raises(WriteError, match="changed on disk") as caught:
+        write_changes(changes, tmp_path)
+    assert set(caught.value.failures) == {a, b}
+    assert (a.read_text(), b.read_text()) == ("x = 0  # old\n", "mine\n")
+    assert entries(tmp_path) == []
+    assert strays(tmp_path) == []
+
+
+def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = files(tmp_path, 3)
+    changes = [
+        change(a, "old", "new", b),
+        change(b, "old", "new", a),
+        change(c, "old", "new"),
+    ]
+    real = atomic.move_over
+
+    def fail_for_b(new: Path, path: Path) -> None:
+        if path == b:
+            raise OSError(28, "No space left on device")
+        real(new, path)
+
+    monkeypatch.setattr(journal, "move_over", fail_for_b)
+    with pytest.raises(WriteError, match="No space left on device") as caught:
+        write_changes(changes, tmp_path)
+    assert [path.read_text()[-4:-1] for path in (a, b, c)] == ["old", "old", "new"]
+    assert [saved.path for saved in caught.value.entry.files] == [c]
+    assert strays(tmp_path) == []
+    monkeypatch.undo()
+    assert undo(tmp_path).restored == (c,)
+
+
+def test_a_failure_that_cannot_be_taken_back_is_left_to_undo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = files(tmp_path, 2)
+    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
+    real, moves = atomic.move_over, 0
+
+    def fail_from_second_file_on(new: Path, path: Path) -> None:
+        nonlocal moves
+        moves += path.parent == tmp_path
+        if moves > 1 and path.parent == tmp_path:
+            raise OSError(5, "Input/output error")
+        real(new, path)
+
+    monkeypatch.setattr(journal, "move_over", fail_from_second_file_on)
+    with pytest.raises(WriteError, match="remat-migrate undo does it"):
+        write_changes(changes, tmp_path)
+    monkeypatch.undo()
+    assert a.read_text() == "x = 0  # new\n"
+    assert undo(tmp_path).restored == (a,)
+    assert (a.read_text(), b.read_text()) == ("x = 0  # old\n", "x = 1  # old\n")
+
+
+def test_a_letter_that_the_encoding_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes("# coding: latin-1\nx = 'é old'\n".encode("latin-1"))
+    with pytest.raises(WriteError, match="cannot hold 'π': its encoding is iso8859-1"):
+        write([path], tmp_path, "old", "π")
+    assert "old" in path.read_text("latin-1")
+
+
+def test_bytes_that_the_encoding_would_write_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    data = b"# coding: cp932\nx = '\x87\x90 old'\n"  # one of two spellings of this sign
+    path.write_bytes(data)
+    with pytest.raises(WriteError, match="has characters that cp932 would write as other bytes"):
+        write([path], tmp_path)
+    assert path.read_bytes() == data
+
+
+def test_no_file_is_written_without_a_journal(tmp_path: Path) -> None:
+    paths = files(tmp_path, 1)
+    (tmp_path / ".remat_migrate").write_text("in the way")
+    with pytest.raises(ApplyError, match="no file was changed"):
+        write(paths, tmp_path)
+    assert paths[0].read_text() == "x = 0  # old\n"
+
+
+def test_what_stands_in_the_way_of_writing(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    assert write_obstacle(path) is None
+    path.chmod(0o555)
+    assert "read-only" in (write_obstacle(path) or "")
+    assert "not a regular file" in (write_obstacle(tmp_path) or "")
+    assert "No such file" in (write_obstacle(tmp_path / "gone.py") or "")
+    loop = tmp_path / "loop.py"
+    loop.symlink_to("loop.py")
+    assert "cannot be reached" in (write_obstacle(loop) or "")
+    link = tmp_path / "link.py"
+    link.symlink_to("f0.py")
+    assert "read-only" in (write_obstacle(link) or "")
+
+
+@not_root
+def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (path,) = files(tmp_path / "a", 1)
+    (tmp_path / "a").chmod(0o555)
+    try:
+        assert "folder" in (write_obstacle(path) or "")
+    finally:
+        (tmp_path / "a").chmod(0o755)
+
+
+# -- undo
+
+
+def test_a_file_edited_since_is_left_alone_unless_forced(tmp_path: Path) -> None:
+    paths = files(tmp_path, 3)
+    write(paths, tmp_path)
+    paths[1].write_text("mine\n")
+    result = undo(tmp_path)
+    assert result.restored == (paths[0], paths[2])
+    assert list(result.left) == [paths[1]]
+    assert "was edited since" in result.left[paths[1]]
+    assert paths[1].read_text() == "mine\n"
+
+    again = undo(tmp_path)
+    assert (again.restored, list(again.left)) == ((), [paths[1]])
+    forced = undo(tmp_path, force=True)
+    assert (forced.restored, forced.left) == ((paths[1],), {})
+    assert paths[1].read_text() == "x = 1  # old\n"
+    assert entries(tmp_path) == []
+
+
+def test_a_file_that_has_its_old_text_again(tmp_path: Path) -> None:
+    paths = files(tmp_path, 2)
+    write(paths, tmp_path)
+    paths[0].write_text("x = 0  # old\n")
+    result = undo(tmp_path)
+    assert (result.already, result.restored) == ((paths[0],), (paths[1],))
+
+
+def test_a_file_that_is_gone_comes_back_only_when_forced(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    path.chmod(0o755)
+    write([path], tmp_path)
+    path.unlink()
+    assert "is gone" in undo(tmp_path).left[path]
+    assert undo(tmp_path, force=True).restored == (path,)
+    assert path.read_text() == "x = 0  # old\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (path,) = files(tmp_path / "a", 1)
+    write([path], tmp_path)
+    shutil.rmtree(tmp_path / "a")
+    result = undo(tmp_path, force=True)
+    assert "cannot be restored" in result.left[path]
+
+
+def test_a_read_only_file_is_not_restored(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    write([path], tmp_path)
+    path.chmod(0o444)
+    result = undo(tmp_path, force=True)
+    assert "read-only" in result.left[path]
+    path.chmod(0o644)
+    assert undo(tmp_path).restored == (path,)
+
+
+def test_runs_are_undone_one_after_the_other(tmp_path: Path) -> None:
+    paths = files(tmp_path, 2)
+    write(paths, tmp_path)
+    write(paths[:1], tmp_path, "new", "newer")
+    assert undo(tmp_path).restored == (paths[0],)
+    assert [path.read_text()[-4:-1] for path in paths] == ["new", "new"]
+    assert undo(tmp_path).restored == tuple(paths)
+    assert [path.read_text()[-4:-1] for path in paths] == ["old", "old"]
+
+
+def test_the_last_runs_are_kept(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    for number in range(KEPT_ENTRIES + 3):
+        path.write_text(f"{number}\n")
+        write([path], tmp_path, str(number), str(number + 1))
+    assert len(entries(tmp_path)) == KEPT_ENTRIES
+    for _ in range(KEPT_ENTRIES):
+        undo(tmp_path)
+    assert path.read_text() == "3\n"
+    with pytest.raises(ApplyError, match="nothing to undo"):
+        undo(tmp_path)
+
+
+def test_a_project_that_was_moved(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (path,) = files(tmp_path / "one", 1)
+    write([path], tmp_path / "one")
+    (tmp_path / "one").rename(tmp_path / "two")
+    assert undo(tmp_path / "two").restored == (tmp_path / "two/f0.py",)
+    assert (tmp_path / "two/f0.py").read_text() == "x = 0  # old\n"
+
+
+def test_a_file_outside_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (path,) = files(tmp_path, 1)
+    write([path], root)
+    assert undo(root).restored == (path,)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": [{"path": "a"}]}'])
+def test_a_damaged_journal_is_said_to_be_damaged(tmp_path: Path, content: str) -> None:
+    write(files(tmp_path, 1), tmp_path)
+    (entry,) = entries(tmp_path)
+    entry.write_text(content)
+    with pytest.raises(ApplyError, match="damaged") as caught:
+        undo(tmp_path)
+    assert str(entry) in str(caught.value)
+    assert (tmp_path / "f0.py").read_text() == "x = 0  # new\n"
+
+
+def test_a_journal_with_other_bytes_in_it(tmp_path: Path) -> None:
+    write(files(tmp_path, 1), tmp_path)
+    (entry,) = entries(tmp_path)
+    content = json.loads(entry.read_text())
+    content["files"][0]["old"] = base64.b64encode(zlib.compress(b"x")[:-1]).decode()
+    entry.write_text(json.dumps(content))
+    with pytest.raises(ApplyError, match="damaged"):
+        undo(tmp_path)
+
+
+def test_a_journal_of_another_version(tmp_path: Path) -> None:
+    write(files(tmp_path, 1), tmp_path)
+    (entry,) = entries(tmp_path)
+    entry.write_text(entry.read_text().replace('"version": 1', '"version": 2'))
+    with pytest.raises(ApplyError, match="another version"):
+        undo(tmp_path)
+
+
+# -- killed runs
+
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from remat_migrate import atomic, journal
+from remat_migrate.apply import Change
+from remat_migrate.source import read_source
+
+root, number, verb = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+calls = 0
+
+def deadly(function):
+    def call(*args, **kwargs):
+        global calls
+        calls += 1
+        if calls == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **kwargs)
+    return call
+
+for name in ("replace", "fsync", "open", "unlink", "chmod", "mkdir"):
+    setattr(os, name, deadly(getattr(os, name)))
+if verb == "undo":
+    journal.undo(root)
+else:
+    paths = sorted(root.glob("*.py"))
+    changes = []
+    for path in paths:
+        before = read_source(path)
+        together = frozenset(paths[:2] if path in paths[:2] else [path])
+        changes.append(Change(before, before.replaced(before.text.replace("old", "new")), together))
+    journal.write_changes(changes, root)
+print("done")
+"""
+
+
+def run_and_kill(root: Path, call: int, verb: str) -> bool:
+    """Run in a process that is killed before its n-th call of the system. Whether it was."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, root, str(call), verb], capture_output=True, text=True
+    )
+    if done.returncode == 0:
+        assert done.stdout == "done\n"
+        return False
+    assert done.returncode == -9, done.stderr
+    return True
+
+
+def test_a_killed_run_leaves_files_whole_and_can_be_undone(tmp_path: Path) -> None:
+    seen: set[str] = set()
+    call = 1
+    while True:
+        root = tmp_path / str(call)
+        root.mkdir()
+        paths = files(root, 3)
+        old = [path.read_bytes() for path in paths]
+        was_killed = run_and_kill(root, call, "write")
+        now = [path.read_bytes() for path in paths]
+        assert all(n in (o, o.replace(b"old", b"new")) for n, o in zip(now, old, strict=True))
+        seen.add("".join("n" if b"new" in n else "o" for n in now))
+        if entries(root):
+            undo(root)
+        else:
+            assert now == old
+        assert [path.read_bytes() for path in paths] == old
+        assert [path.parent for path in strays(root)] in (
+            [],
+            [root / ".remat_migrate/journal"],
+        )
+        assert [p.name for p in root.iterdir() if not p.name.startswith(".")] != []
+        if not was_killed:
+            break
+        call += 1 if call < 6 else 3
+    assert {"ooo", "noo", "nno", "nnn"} >= seen >= {"ooo", "nnn"}
+    assert len(seen) > 2
+
+
+def test_a_killed_undo_can_be_done_again(tmp_path: Path) -> None:
+    call, was_killed = 1, True
+    while was_killed:
+        root = tmp_path / str(call)
+        root.mkdir()
+        paths = files(root, 2)
+        write(paths, root)
+        was_killed = run_and_kill(root, call, "undo")
+        for path in paths:
+            assert path.read_text()[-4:] in ("old\n", "new\n")
+        if entries(root):
+            undo(root)
+        assert [path.read_text()[-4:-1] for path in paths] == ["old", "old"]
+        assert strays(root) == []
+        call += 2
+
+
+def test_a_run_that_is_killed_can_be_followed_by_another(tmp_path: Path) -> None:
+    paths = files(tmp_path, 3)
+    call = 1
+    while run_and_kill(tmp_path, call, "write"):
+        call += 7
+    assert [path.read_text()[-4:-1] for path in paths] == ["new"] * 3
+    for _ in entries(tmp_path):
+        undo(tmp_path)
+    assert [path.read_text()[-4:-1] for path in paths] == ["old"] * 3
