@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from .discover import Targets, check_paths, context_files, discover, find_root, is_python
 from .engine import Analysis, Request, analyse, load_rules
-from .errors import UsageError
+from .errors import SettingsError, UsageError
 from .globs import matcher
+from .model.apis import APIS, ApiTable
 from .rule import Rule, Safety
-from .settings import Settings, check_codes, load_settings, with_options
+from .settings import Settings, check_codes, did_you_mean, load_settings, with_options
 from .source import SourceFile, read_source
 
 if TYPE_CHECKING:
@@ -122,4 +123,15 @@ def _settings(paths: Sequence[Path], options: Options) -> tuple[Settings, tuple[
     )
     rules = load_rules()
     check_codes(settings, (rule.code for rule in rules))
+    _check_wrappers(settings)
     return settings, rules
+
+
+def _check_wrappers(settings: Settings) -> None:
+    """Insist that the settings' wrappers are like Apis that there are."""
+    for wrapper in settings.wrappers:
+        if ApiTable().find(wrapper.like) is None:
+            raise SettingsError(
+                f"{settings.config}: tool.remat-migrate.wrappers.{wrapper.name}: no checkpoint of"
+                f" a library is called {wrapper.like}{did_you_mean(wrapper.like, APIS)}"
+            )

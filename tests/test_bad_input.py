@@ -185,8 +185,10 @@ def test_a_file_that_may_not_be_read(project: Path) -> None:
 
 
 def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
-    lines = [f"f{i} = jax.checkpoint(g{i}, policy=None)" for i in range(49_990)]
-    for i in range(0, 49_990, 5_000):
+    lines = [f"v{i} = w{i}" for i in range(49_999)]
+    for i in range(0, 49_999, 100):
+        lines[i] = f"f{i} = jax.checkpoint(g{i})"
+    for i in range(0, 49_999, 5_000):
         lines[i] += "  # noqa: RMT999"
     (project / "m_long.py").write_text("\n".join(["import jax", *lines, ""]))
     start = time.process_time()
@@ -204,6 +206,11 @@ def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
         ("[tool.remat-migrate]\nselct = []\n", "unknown key tool.remat-migrate.selct"),
         ("[tool.remat-migrate]\njobs = 'two'\n", "expected a whole number from 0, got a string"),
         ("[tool.remat-migrate]\nignore = ['RMT9']\n", "no rule has the code RMT9"),
+        (
+            "[tool.remat-migrate.wrappers]\n'pkg.f' = 'jax.chekpoint'\n",
+            "tool.remat-migrate.wrappers.pkg.f: no checkpoint of a library is called"
+            " jax.chekpoint; did you mean jax.checkpoint?",
+        ),
         ("[tool.remat-migrate\n", "is not valid TOML"),
     ],
 )

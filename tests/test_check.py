@@ -1,0 +1,297 @@
+"""`check --fix`, `--diff` and `undo`: what is written, what is said, which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support import cli, read_files, write_files
+
+import remat_migrate.engine
+import remat_migrate.run
+from remat_migrate.model import Module, Project
+from remat_migrate.rule import Finding, Fix, Rule, Safety
+from remat_migrate.source import Edit, Span
+
+# An idle suppression is a finding with a safe fix that needs no other rule.
+IDLE = "import jax  # noqa: RMT999\n\nstep = jax.checkpoint(print)\n"
+MENDED = "import jax\n\nstep = jax.checkpoint(print)\n"
+CLEAN = "import jax\n\nother = jax.checkpoint(print)\n"
+UNPARSABLE = "import jax\n\nf = jax.checkpoint(g\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, {"pyproject.toml": "", "src/old.py": IDLE, "src/new.py": CLEAN})
+    return tmp_path
+
+
+class Swap(Rule):
+    """Replaces one word by another, wherever it stands first."""
+
+    code, name = "SWAP001", "swap"
+
+    def __init__(self, old: str, new: str, safety: Safety = Safety.SAFE, where: str = "") -> None:
+        self.old, self.new, self.safety, self.where = old, new, safety, where
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding per file that has the word; its fix edits the file, or `where`."""
+        at = module.source.text.find(self.old)
+        if at < 0:
+            return
+        span = Span(at, at + len(self.old))
+        path = module.source.path
+        edits = [Edit(path, *span, self.new)]
+        if self.where:
+            edits.append(Edit(path.with_name(self.where), 0, 0, "import os\n"))
+        yield self.finding(
+            module.source, span, "swap", fix=Fix("swapped", self.safety, tuple(edits))
+        )
+
+
+@pytest.fixture
+def with_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds rules to those that are installed."""
+    installed = remat_migrate.engine.load_rules()
+
+    def add(*rules: Rule) -> None:
+        monkeypatch.setattr(remat_migrate.run, "load_rules", lambda: (*installed, *rules))
+
+    return add
+
+
+class TestFix:
+    """`--fix`."""
+
+    def test_what_can_be_mended_is(self, project: Path) -> None:
+        before = read_files(project)
+        ran = cli(project, "--fix", "src")
+        assert (ran.code, ran.out, ran.err) == (0, "Fixed 1: 1 RMT001.\nNothing left.\n", "")
+        assert read_files(project) == before | {"src/old.py": MENDED.encode()}
+
+    def test_what_is_left_is_reported(self, project: Path) -> None:
+        write_files(project, {"src/bad.py": UNPARSABLE})
+        ran = cli(project, "--fix", "--output-format", "concise")
+        assert ran.code == 1
+        first, *rest = ran.out.splitlines()
+        assert first.startswith("src/bad.py:3:19: RMT000 ")
+        assert rest == ["Fixed 1: 1 RMT001.", "Left 1 in 1 file: 1 needs you."]
+        assert cli(project, "--fix", "--exit-zero").code == 0
+
+    def test_nothing_to_fix_writes_nothing(self, project: Path) -> None:
+        before = {path: path.stat().st_mtime_ns for path in project.rglob("*")}
+        ran = cli(project, "--fix", "src/new.py")
+        assert (ran.code, ran.out) == (0, "Fixed nothing.\nNothing found in 1 file.\n")
+        assert {path: path.stat().st_mtime_ns for path in project.rglob("*")} == before
+
+    def test_json_has_what_is_left_and_the_number_fixed(self, project: Path) -> None:
+        document = json.loads(cli(project, "--fix", "--output-format", "json").out)
+        assert document["findings"] == []
+        assert document["summary"]["fixed"] == 1
+
+    def test_unsafe_fixes_need_leave(self, project: Path, with_rules: Callable[..., None]) -> None:
+        with_rules(Swap("other", "second", Safety.UNSAFE))
+        ran = cli(project, "--fix", "src")
+        assert ran.code == 1
+        assert "Left 1 in 1 file: 1 fixable with --unsafe-fixes." in ran.out
+        assert read_files(project)["src/new.py"] == CLEAN.encode()
+        ran = cli(project, "--fix", "--unsafe-fixes", "src")
+        assert (ran.code, ran.out) == (0, "Fixed 1: 1 SWAP001.\nNothing left.\n")
+        assert read_files(project)["src/new.py"] == CLEAN.replace("other", "second").encode()
+
+    def test_unsafe_fixes_alone_write_nothing(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "second", Safety.UNSAFE))
+        before = read_files(project)
+        ran = cli(project, "--unsafe-fixes", "src")
+        assert ran.out.endswith("Found 2 in 2 files: 2 fixable.\n")
+        assert read_files(project) == before
+
+    def test_a_file_that_was_not_named_is_not_edited(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "second", where="old.py"))
+        before = read_files(project)
+        ran = cli(project, "--fix", "src/new.py", "--output-format", "concise")
+        assert ran.code == 1
+        assert ran.err == (
+            "warning: src/old.py was not named; name it, too, to have it fixed (1 fix not made)\n"
+        )
+        assert read_files(project) == before
+        assert cli(project, "--fix", "src").code == 0
+
+    def test_a_read_only_file_keeps_its_partner(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "second", where="old.py"))
+        (project / "src/old.py").chmod(0o444)
+        before = read_files(project)
+        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        assert ran.code == 1
+        assert "src/old.py is read-only" in ran.err
+        assert "(2 fixes not made)" in ran.err
+        assert read_files(project) == before
+
+    def test_a_file_that_changed_meanwhile(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_files(project, {"src/more.py": IDLE})
+        real = remat_migrate.run.mend
+
+        def slow(*arguments: object, **options: object) -> object:
+            outcome = real(*arguments, **options)  # type: ignore[arg-type]
+            (project / "src/old.py").write_text(IDLE + "late = 1\n")
+            return outcome
+
+        monkeypatch.setattr("remat_migrate.check.mend", slow)
+        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        assert ran.code == 1
+        assert ran.err == (
+            "warning: src/old.py was changed on disk since it was read; run again;"
+            " it is as it was\n"
+        )
+        assert ran.out.startswith("src/old.py:1:13: RMT001 ")
+        assert "Fixed 1: 1 RMT001." in ran.out
+        assert (project / "src/old.py").read_text() == IDLE + "late = 1\n"
+        assert (project / "src/more.py").read_text() == MENDED
+
+    def test_a_wrong_fix_is_dropped_and_said(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "("))
+        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        assert ran.code == 2
+        assert ran.err.startswith("error: src/new.py:3:1: the fix of SWAP001 was not made")
+        assert "please report it" in ran.err
+        assert read_files(project)["src/new.py"] == CLEAN.encode()
+        assert read_files(project)["src/old.py"] == MENDED.encode()
+
+    def test_fixes_that_undo_one_another_are_not_made(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "anob"), Swap("anob", "other"))
+        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        assert ran.code == 2
+        assert "error: src/new.py: its fixes undo one another" in ran.err
+        assert read_files(project)["src/new.py"] == CLEAN.encode()
+        assert read_files(project)["src/old.py"] == MENDED.encode()
+
+
+class TestDiff:
+    """`--diff`."""
+
+    def test_it_writes_nothing_and_git_takes_it(self, project: Path) -> None:
+        write_files(project, {"src/bad.py": UNPARSABLE})
+        before = read_files(project)
+        ran = cli(project, "--diff", "src")
+        assert ran.code == 1
+        assert ran.out.startswith("--- a/src/old.py\n+++ b/src/old.py\n@@ -1,")
+        assert ran.err == "Would fix 1; 1 would be left.\n"
+        assert read_files(project) == before
+        subprocess.run(["git", "apply"], input=ran.out.encode(), cwd=project, check=True)
+        assert read_files(project) == before | {"src/old.py": MENDED.encode()}
+
+    def test_with_fix_it_writes_nothing_either(self, project: Path) -> None:
+        before = read_files(project)
+        assert cli(project, "--diff", "--fix", "src") == cli(project, "--diff", "src")
+        assert read_files(project) == before
+
+    def test_nothing_would_change(self, project: Path) -> None:
+        write_files(project, {"src/bad.py": UNPARSABLE})
+        ran = cli(project, "--diff", "src/new.py", "src/bad.py")
+        assert (ran.code, ran.out, ran.err) == (0, "", "Nothing to fix; 1 found.\n")
+
+    def test_the_patch_is_in_the_file_s_own_encoding_and_line_ends(self, project: Path) -> None:
+        text = "# coding: latin-1\r\nname = 'é'  # noqa: RMT999\r\n"
+        write_files(
+            project,
+            {"src/old.py": text.encode("latin-1"), "src/bom.py": b"\xef\xbb\xbf" + IDLE.encode()},
+        )
+        command = ["-c", "import sys; from remat_migrate.cli import main; main(['--diff'])"]
+        import sys
+
+        ran = subprocess.run(
+            [sys.executable, *command], cwd=project, capture_output=True, check=False
+        )
+        assert ran.returncode == 1
+        subprocess.run(["git", "apply"], input=ran.stdout, cwd=project, check=True)
+        files = read_files(project)
+        assert files["src/old.py"] == b"# coding: latin-1\r\nname = '\xe9'\r\n"
+        assert files["src/bom.py"] == b"\xef\xbb\xbf" + MENDED.encode()
+
+    def test_a_rule_that_fails_is_a_fault_here_too(
+        self, project: Path, with_rules: Callable[..., None]
+    ) -> None:
+        with_rules(Swap("other", "("))
+        ran = cli(project, "--diff", "src")
+        assert ran.code == 2
+        assert "SWAP001" in ran.err
+
+
+class TestStandardInput:
+    """`-` with `--fix` and `--diff`."""
+
+    def test_the_mended_text_is_on_standard_output(self, project: Path) -> None:
+        ran = cli(project, "-", "--fix", stdin=IDLE.encode())
+        assert (ran.code, ran.out) == (0, MENDED)
+        assert ran.err == "Fixed 1: 1 RMT001.\nNothing left.\n"
+
+    def test_a_text_without_findings_comes_back(self, project: Path) -> None:
+        (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["out/"]\n')
+        for arguments in ([], ["--stdin-filename", "out/x.py"]):
+            ran = cli(project, "-", "--fix", *arguments, stdin=CLEAN.encode())
+            assert (ran.code, ran.out) == (0, CLEAN)
+
+    def test_bytes_are_kept(self, project: Path) -> None:
+        text = "\ufeff" + IDLE.replace("\n", "\r\n") + "é"
+        ran = cli(project, "-", "--fix", stdin=text.encode())
+        assert ran.out == text.replace("  # noqa: RMT999", "")
+
+    def test_the_file_itself_is_not_touched(self, project: Path) -> None:
+        before = read_files(project)
+        ran = cli(project, "-", "--fix", "--stdin-filename", "src/old.py", stdin=IDLE.encode())
+        assert ran.out == MENDED
+        assert read_files(project) == before
+
+    def test_diff(self, project: Path) -> None:
+        ran = cli(project, "-", "--diff", "--stdin-filename", "src/x.py", stdin=IDLE.encode())
+        assert ran.code == 1
+        assert ran.out.startswith("--- a/src/x.py\n+++ b/src/x.py\n")
+
+
+class TestUndo:
+    """`undo`."""
+
+    def test_it_takes_back_the_last_fix(self, project: Path) -> None:
+        before = read_files(project)
+        cli(project, "--fix", "src")
+        ran = cli(project / "src", "undo")
+        assert ran.code == 0
+        assert ran.out.startswith("restored old.py\nRestored 1 file as before the fixes of 20")
+        assert read_files(project) == before
+
+    def test_nothing_to_undo(self, project: Path) -> None:
+        ran = cli(project, "undo")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith("error: there is nothing to undo")
+
+    def test_what_was_edited_since_is_left(self, project: Path) -> None:
+        cli(project, "--fix", "src")
+        (project / "src/old.py").write_text(MENDED + "mine = 1\n")
+        ran = cli(project, "undo")
+        assert ran.code == 2
+        assert "error: src/old.py was edited since" in ran.err
+        assert (project / "src/old.py").read_text() == MENDED + "mine = 1\n"
+        assert cli(project, "undo", "--force").code == 0
+        assert (project / "src/old.py").read_text() == IDLE
+
+    def test_another_project(self, project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+        cli(project, "--fix", "src")
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        assert cli(elsewhere, "undo").code == 2
+        assert cli(elsewhere, "undo", project / "src").code == 0
+        assert (project / "src/old.py").read_text() == IDLE
