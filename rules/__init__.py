@@ -6,12 +6,14 @@ from remat_migrate.rule import Rule
 
 from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
+from .positional_option import PositionalOption
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 
 RULES: list[type[Rule]] = [
     AdCheckpointAlias,
     ConcreteOption,
+    PositionalOption,
     UnreadableFile,
     UnusedSuppression,
 ]

@@ -99,6 +99,10 @@ def interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
                     aliases.append((name, value))
             case ast.NamedExpr() if _alias_like(node.value):
                 aliases.append((node.target.id, node.value))
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                for part in ast.walk(node.target):
+                    if isinstance(part, ast.Name):
+                        aliases.append((part.id, node.iter))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 a = node.args
                 positional = [*a.posonlyargs, *a.args]
@@ -122,9 +126,7 @@ def _imported_names(
     module: Module, node: ast.ImportFrom, evaluator: Evaluator, names: set[str]
 ) -> None:
     for alias in node.names:
-        if alias.name in evaluator.apis.last_names:
-            names.add(alias.asname or alias.name)
-        elif evaluator.imports_api(module, node, alias):
+        if alias.name in evaluator.apis.last_names or evaluator.imports_api(module, node, alias):
             names.add(alias.asname or alias.name)
 
 
@@ -145,7 +147,7 @@ def _alias_like(value: ast.expr) -> bool:
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name in ("partial", "getattr")
-        case ast.Tuple(elts=parts):
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             return any(_alias_like(part) for part in parts)
     return False
 
@@ -164,15 +166,31 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
                 name in names
             ):
                 pass
+            case ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder) if (
+                _identifier(holder) in names
+            ):
+                pass
             case _:
                 continue
         assert isinstance(node, ast.expr)
-        for value in evaluator.values(module, node):
-            if api_of(evaluator.apis, value) is not None:
-                found.append(_site(module, node, value, evaluator))
-                break
+        values = evaluator.values(module, node)
+        applying = [value for value in values if api_of(evaluator.apis, value) is not None]
+        if applying:
+            value = min(applying, key=lambda v: _rank(v, evaluator))
+            found.append(_site(module, node, value, evaluator))
     found.sort(key=lambda site: site.span)
     return found
+
+
+def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int, int]]]:
+    """An order of values that is the same in every run: by Api, then by the partials' places."""
+    api = api_of(evaluator.apis, value)
+    places = []
+    while isinstance(value, Partial):
+        path = str(value.module.source.path)
+        places.append((path, value.call.lineno, value.call.col_offset))
+        value = value.func
+    return api.name if api else "", places
 
 
 def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) -> Site:
