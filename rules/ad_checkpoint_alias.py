@@ -78,7 +78,7 @@ class AdCheckpointAlias(Rule):
         version = project.settings.jax_version
         if version < DEPRECATED_IN:
             return
-        uses = list(find_uses(module, project))
+        uses = find_uses(module, project)
         fixes = Fixer(module, project, uses, self._open(module, uses)).fixes() if uses else {}
         for use in uses:
             new = f"`jax.{use.name}`"

@@ -11,6 +11,8 @@ from remat_migrate.model.references import is_used_elsewhere
 from remat_migrate.model.values import Constant, External
 from remat_migrate.source import Span
 
+from .positional_option import passed_by_position
+
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")
 GONE = ("checkpoint", "remat")
@@ -42,8 +44,27 @@ class Use:
     reason: str = ""
 
 
-def find_uses(module: Module, project: Project) -> Iterator[Use]:
+def find_uses(module: Module, project: Project) -> list[Use]:
     """The places of a module that take a gone name, in no order."""
+    uses = list(_uses(module, project))
+    if not uses:
+        return []
+    waiting = {
+        passed.definition.name
+        for site in project.sites_in(module)
+        for passed in passed_by_position(site, project)
+    }
+    # `checkpoint(f, False)` says `prevent_cse=False` here, `concrete=False` in the order of `jax`.
+    reason = "options are passed to it by position: name them first (RMT104)"
+    return [
+        replace(use, reason=use.reason or reason)
+        if f"{PACKAGE.name}.{use.name}" in waiting
+        else use
+        for use in uses
+    ]
+
+
+def _uses(module: Module, project: Project) -> Iterator[Use]:
     for node in module.nodes:
         match node:
             case ast.ImportFrom():
