@@ -14,6 +14,7 @@ from . import __version__
 from .errors import RematMigrateError, UsageError
 
 if TYPE_CHECKING:
+    from .report import Report
     from .run import Options, Run
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
@@ -157,12 +158,23 @@ def check(
 
     Without PATHS the current folder is meant; `-` is one file on standard input.
     """
-    from .check import Result, apply_fixes, content_of, exit_code, show_difference
+    from .glance import cannot_matter
     from .report.output import write_report
+
+    _check_output(output_file)
+    chosen = select or ignore or extend_select or jax_version or stdin_filename
+    if not chosen and cannot_matter(paths):
+        nothing = _nothing_found(paths, fixing=fix)
+        if diff:
+            print("Nothing to fix.", file=sys.stderr)
+        else:
+            write_report(nothing, output_format, output_file or sys.stdout, count_only=statistics)
+        return CLEAN
+
+    from .check import Result, apply_fixes, content_of, exit_code, show_difference
     from .run import Options, look
 
     run = _prepare(paths, stdin_filename, Options(select, extend_select, ignore, jax_version, jobs))
-    _check_output(output_file)
     if diff:
         return show_difference(run, unsafe=unsafe_fixes)
     result = apply_fixes(run, unsafe=unsafe_fixes) if fix else Result(look(run))
@@ -318,6 +330,13 @@ def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Option
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return run
+
+
+def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:
+    from .report import Report
+
+    files = len({path.resolve() for path in paths})
+    return Report((), files, fixed={} if fixing else None)
 
 
 def _check_output(file: Path | None) -> None:

@@ -29,6 +29,7 @@ ROOMS = (
     "rewrite",
     "suppress",
     "discover",
+    "glance",
     "engine",
     "integrity",
     "apply",

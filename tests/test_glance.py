@@ -1,0 +1,95 @@
+"""A glance must never miss what a full run would report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import cli, write_files
+
+from remat_migrate.glance import cannot_matter
+from remat_migrate.model.apis import APIS
+from remat_migrate.source.words import WORDS
+
+
+def test_every_api_s_name_has_one_of_the_words() -> None:
+    for name in APIS:
+        assert any(word in name.rpartition(".")[2].encode() for word in WORDS), name
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"x = 1\n", "name = 'é'\n".encode(), b"\xef\xbb\xbfx = 1\n", b"def f(:\n"],
+)
+def test_what_cannot_matter(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.py").write_bytes(data)
+    assert cannot_matter([tmp_path / "a.py"])
+    assert cli(tmp_path, "a.py", "--select", "RMT").out == cli(tmp_path, "a.py").out
+    for arguments in (["--output-format", "json"], ["--fix"], ["--diff"], ["--statistics"]):
+        glanced = cli(tmp_path, "a.py", *arguments)
+        assert glanced == cli(tmp_path, "a.py", *arguments, "--select", "RMT")
+        assert glanced.code == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"import jax\njax.remat\n",
+        b"x = 1  # noqa: RMT101\n",
+        b"# remat-migrate: ignore-file\n",
+        b"os.environ['JAX_NEW_CHECKPOINT']\n",
+        b"caf\xe9\n",
+        b"x\0y\n",
+        "x = 1\n".encode("utf-16"),
+        "# coding: latin-1\nx = 'é'\n".encode("latin-1"),
+        "\ufeff# coding: latin-1\nx = 'é'\n".encode(),
+    ],
+)
+def test_what_takes_a_closer_look(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.py").write_bytes(data)
+    (tmp_path / "b.py").write_bytes(b"x = 1\n")
+    assert not cannot_matter([tmp_path / "b.py", tmp_path / "a.py"])
+
+
+def test_folders_and_many_files_take_a_full_run(tmp_path: Path) -> None:
+    names = [f"m{i}.py" for i in range(60)]
+    write_files(tmp_path, dict.fromkeys(names, "x = 1\n"))
+    assert not cannot_matter([])
+    assert not cannot_matter([tmp_path])
+    assert not cannot_matter([tmp_path / "nowhere.py"])
+    assert not cannot_matter([tmp_path / name for name in names])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "select = ['RMT9']",
+        "ignore = ['RMT9']",
+        "extend-select = ['RMT9']",
+        "per-file-ignores = {'a.py' = ['RMT9']}",
+        "wrappers = {'pkg.f' = 'jax.nothing'}",
+        "jobs = 'many'",
+        "unknown = 1",
+    ],
+)
+def test_settings_are_checked_all_the_same(tmp_path: Path, settings: str) -> None:
+    write_files(
+        tmp_path, {"a.py": "x = 1\n", "pyproject.toml": f"[tool.remat-migrate]\n{settings}\n"}
+    )
+    assert cli(tmp_path, "a.py").code == 2
+
+
+def test_neither_rules_nor_model_are_imported(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "x = 1\n"})
+    script = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print(sorted(m for m in sys.modules if 'remat_migrate_rules' in m"
+        " or m in ('remat_migrate.model', 'importlib.metadata')), file=sys.stderr))\n"
+        "from remat_migrate.cli import main\n"
+        "main(['--fix', 'a.py'])\n"
+    )
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stderr == "[]\n"
