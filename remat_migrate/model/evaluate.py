@@ -11,7 +11,7 @@ from functools import lru_cache
 from .apis import SAME_CALL, TRANSPARENT, ApiTable
 from .application import api_of, subject_of
 from .bind import bind_call, default_of, positional_parameters
-from .containers import elements, items
+from .containers import Part, elements, items, keys, looked_up
 from .module import Module
 from .scopes import Binding, FunctionNode, parameters
 from .values import (
@@ -52,15 +52,15 @@ class Evaluator:
     `find_module` gives the project's module for a dotted name seen from an importing module.
     """
 
-    def __init__(
-        self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]
-    ) -> None:
+    def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
         self.apis = apis
         self._find_module = find_module
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
         self._running: set[object] = set()
+        # Kept by `sites.interesting_names`.
+        self.names: dict[object, frozenset[str]] = {}
         # The Apis that are passed for parameters of the project's functions.
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
 
@@ -133,6 +133,7 @@ class Evaluator:
         return found
 
     def import_base(self, node: ast.ImportFrom, module: Module) -> Values:
+        """The module or package that `from base import name` imports from."""
         if not node.level:
             return self.dotted(node.module or "", module)
         parts = module.name.split(".")
@@ -224,9 +225,15 @@ class Evaluator:
             if name in ("reversed", "list", "tuple", "sorted") and iterable.args:
                 if not module.reaching(iterable.func):
                     return self._iterated(module, iterable.args[0])
+        parts: Callable[[Container], Iterator[Part]] = keys
+        match iterable:
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]):
+                return frozenset((Container(module, iterable),))
+            case ast.Call(func=ast.Attribute(attr="values", value=mapping), args=[]):
+                iterable, parts = mapping, elements
         for value in self.values(module, iterable):
             if isinstance(value, Container):
-                for owner, part in elements(value):
+                for owner, part in parts(value):
                     found |= self.values(owner, part)
         return frozenset(found)
 
@@ -272,9 +279,7 @@ class Evaluator:
             values = self._decorated(module, decorator, values, keep_unknown=True)
         return values
 
-    def definition(
-        self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef
-    ) -> Values:
+    def definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
         """What a `def` binds its name to: the function with its decorators applied."""
         api = self.apis.find(module.qualified_name(node))
         if api is not None:
@@ -435,7 +440,13 @@ class Evaluator:
             for binding in bindings:
                 for value in self.binding(owner.module, binding):
                     callable_ = isinstance(value, Function | Applied | Wrapped)
-                    if receiver is not None and callable_ and not _is_static(binding.node):
+                    if callable_ and _is_decorated(binding.node, "classmethod"):
+                        found.add(Bound(value, cls))
+                    elif (
+                        receiver is not None
+                        and callable_
+                        and not _is_decorated(binding.node, "staticmethod")
+                    ):
                         found.add(Bound(value, receiver))
                     else:
                         found.add(value)
@@ -469,6 +480,8 @@ class Evaluator:
 
     def _call(self, module: Module, node: ast.Call) -> Values:
         found: set[Value] = set()
+        for expr in looked_up(node):
+            found |= self.values(module, expr)
         for callee in self.values(module, node.func):
             found |= self._called(callee, module, node)
         return frozenset(found)
@@ -493,6 +506,8 @@ class Evaluator:
                 return NOTHING
             case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
                 return self.values(module, node.args[0]) if node.args else NOTHING
+            case External("builtins.super") if not node.args:
+                return self._super(module, node)
             case External("builtins.dict"):
                 return frozenset((Container(module, node),))
             case External(name) if name in SAME_CALL:
@@ -519,6 +534,16 @@ class Evaluator:
             case Bound(func=Function() as function):
                 return self._returned_to(function, module, node, skip=1)
         return NOTHING
+
+    def _super(self, module: Module, node: ast.Call) -> Values:
+        function = module.enclosing_function(node)
+        cls = module.enclosing_class(function) if function is not None else None
+        found: set[Value] = set()
+        for base in cls.bases if cls is not None else ():
+            for value in self.values(module, base):
+                if isinstance(value, Class | External):
+                    found.add(Instance(value))
+        return frozenset(found)
 
     def _getattr(self, module: Module, node: ast.Call) -> Values:
         found: set[Value] = set()
@@ -557,8 +582,7 @@ class Evaluator:
             return returned
         bound = bind_call(function.node, node.args, node.keywords, skip)
         swap = {
-            (function.node, name): self.values(module, expr)
-            for name, expr in bound.by_name.items()
+            (function.node, name): self.values(module, expr) for name, expr in bound.by_name.items()
         }
         return self.substitute(returned, swap)
 
@@ -630,9 +654,9 @@ def _mentions(value: Value | None, function: FunctionNode) -> bool:
     return False
 
 
-def _is_static(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and any(
-        isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list
+def _is_decorated(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+        isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
     )
 
 
