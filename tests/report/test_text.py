@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.report import Report, concise, full
-from remat_migrate.report.display import Screen, neutral, width_of
+from remat_migrate.report.display import Screen, neutral, wants_colour, width_of
 from remat_migrate.report.summary import statistics
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.source import Edit, SourceFile, Span
@@ -314,3 +314,15 @@ def test_paths_outside_the_folder_are_absolute() -> None:
     screen = Screen(80, False, FOLDER)
     assert screen.path(Path("/project/a/b.py")) == "a/b.py"
     assert screen.path(Path("/projects/a.py")) == "/projects/a.py"
+
+
+def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert wants_colour(True)
+    assert not wants_colour(False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_colour(True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(True)
