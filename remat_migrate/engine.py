@@ -113,11 +113,23 @@ def enabled_rules(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]
     return tuple(rule for rule in rules if _is_enabled(rule, settings))
 
 
-def analyse(request: Request, overlay: Mapping[Path, SourceFile] | None = None) -> Analysis:
-    """Run the rules over the targets; `overlay` holds texts in place of what is on disk."""
+def analyse(
+    request: Request,
+    overlay: Mapping[Path, SourceFile] | None = None,
+    previous: Analysis | None = None,
+) -> Analysis:
+    """Run the rules over the targets; `overlay` holds texts in place of what is on disk.
+
+    What a `previous` analysis has read of files that are still the same is used again.
+    """
     settings, targets = request.settings, request.targets
     project = Project.open(
-        settings, targets.python, targets.texts, request.context, overlay=overlay or {}
+        settings,
+        targets.python,
+        targets.texts,
+        request.context,
+        overlay=overlay or {},
+        previous=previous.project if previous is not None else None,
     )
     enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,8 +104,15 @@ def mend(run: Run, *, unsafe: bool) -> Outcome[Analysis]:
     from .apply import fix_to_fixed_point
     from .atomic import write_obstacle
 
+    last: Analysis | None = None
+
+    def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
+        nonlocal last
+        last = analyse(run.request, {**run.overlay, **texts}, last)
+        return last
+
     return fix_to_fixed_point(
-        lambda texts: analyse(run.request, {**run.overlay, **texts}),
+        analyse_again,
         frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
         lambda path: path in run.overlay or (path in run.targets and not write_obstacle(path)),
     )

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
 from ..source import SourceFile, read_source
+from ..source.words import WORDS
 
-# A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding.
-WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
+
+class Words:
+    """Tells from its bytes whether a Python file can hold a checkpoint, or the flag.
+
+    Most files that mention a checkpoint save models. What is looked for on top of the words is an
+    attribute, an imported name, or a string: `.remat`, `import checkpoint`, `"checkpoint"`.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """`names`: the last parts of the names of all Apis."""
+        self._names = tuple(name.encode() for name in sorted(names))
+        each = b"|".join(re.escape(name) for name in self._names)
+        self._used = re.compile(
+            rb"\.\s*\\?\s*(?:" + each + rb")\b"
+            rb"|\bimport\b[^\n]*\b(?:" + each + rb")\b"
+            rb"|^[ \t]+(?:" + each + rb")\b[ \t]*(?:as\b[^\n]*)?[,)#\r\n]"
+            rb"|import[^\n]*\*"
+            rb"|['\"](?:" + each + rb")['\"]"
+            rb"|ad_checkpoint|(?i:jax_new_checkpoint)|RMT\d|remat-migrate",
+            re.MULTILINE,
+        )
+
+    def match(self, data: bytes) -> bool:
+        """Whether a file may matter."""
+        if not any(word in data for word in WORDS):
+            if not any(name in data for name in self._names):
+                return False
+        return self._used.search(data) is not None
 
 
 class Files:
@@ -36,6 +64,7 @@ class Files:
         self._text: dict[Path, SourceFile | SourceError] = {}
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
+        self._mentioning: dict[frozenset[str], list[Path]] = {}
 
     def data(self, path: Path) -> bytes:
         """The bytes of a file.
@@ -110,7 +139,9 @@ class Files:
         parts = dotted.split(".")
         candidates: list[tuple[int, str, Path]] = []
         for path in self._by_stem.get(parts[-1], ()):
-            where = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
+            where = (
+                path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
+            )
             if tuple(where[-len(parts) :]) != tuple(parts):
                 continue
             base = Path(*where[: -len(parts)])
@@ -146,6 +177,12 @@ class Files:
 
     def mentioning(self, words: Iterable[str]) -> list[Path]:
         """The files of the project whose bytes contain one of `words`; unreadable ones are not."""
+        asked = frozenset(words)
+        if asked not in self._mentioning:
+            self._mentioning[asked] = self._mention(asked)
+        return self._mentioning[asked]
+
+    def _mention(self, words: Iterable[str]) -> list[Path]:
         needles = [w.encode() for w in words]
         found = []
         for path in self.all:

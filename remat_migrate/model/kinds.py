@@ -227,9 +227,7 @@ class Kinds:
         values = self.evaluator.values(module, node)
         return "python" if values and all(isinstance(v, Constant) for v in values) else "unknown"
 
-    def _unpacked(
-        self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int
-    ) -> Kind:
+    def _unpacked(self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int) -> Kind:
         step = path[0]
         if isinstance(value, ast.Tuple | ast.List) and 0 <= step < len(value.elts):
             part = value.elts[step]
@@ -266,9 +264,7 @@ class Kinds:
             match value:
                 case External(name) if name.startswith("builtins."):
                     last = name.removeprefix("builtins.")
-                    if last in ("int", "bool", "str", "float", "range", "any", "all"):
-                        kinds.append("python")
-                    elif last in STATIC_BUILTINS:
+                    if last in ("int", "bool", "str", "float", "range", "any", "all") or last in STATIC_BUILTINS:
                         kinds.append("python")
                     elif node.args:
                         kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
@@ -323,9 +319,7 @@ class Kinds:
                 kinds.append(self.of(owner, passed, depth - 1))
         return join(kinds)
 
-    def callers(
-        self, module: Module, function: FunctionNode
-    ) -> list[tuple[Module, ast.Call, int]]:
+    def callers(self, module: Module, function: FunctionNode) -> list[tuple[Module, ast.Call, int]]:
         """The calls of a function that can be seen, with the number of bound parameters."""
         known = self._callers.get(function)
         if known is not None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..source import SourceFile, Span
-from .scopes import Binding, Flow, FunctionNode, Scope, make_scope
+from .flow import Flow
+from .scopes import Binding, FunctionNode, Scope
+
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue})
+_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+# Fields that hold no nodes, or operators, which all trees share.
+_NO_NODES = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"}
+)
 
 
 @dataclass(eq=False)
@@ -31,6 +39,7 @@ class Module:
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
     _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
+    _nodes: list[ast.AST] = field(default_factory=list, repr=False)
     _indexed: bool = field(default=False, repr=False)
 
     def _index(self) -> None:
@@ -39,25 +48,35 @@ class Module:
             return
         self._indexed = True
         parents = self._parents
-        root = self._scopes[self.tree] = make_scope(self.tree, None)
+        nodes = self._nodes
+        root = self._scopes[self.tree] = Scope(self.tree, None)
         stack: list[tuple[ast.AST, Scope]] = [(self.tree, root)]
+        declaring: dict[Scope, None] = {}
         while stack:
             node, scope = stack.pop()
-            own: Scope | None = None
-            body: object = None
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-                own = self._scopes[node] = make_scope(node, scope)
-                body = node.body
-            for name, value in ast.iter_fields(node):
-                children = value if isinstance(value, list) else (value,)
-                inner = own if own is not None and value is body and name == "body" else scope
-                for child in children:
-                    if isinstance(child, ast.AST):
-                        if isinstance(child, ast.expr_context | ast.operator | ast.cmpop):
-                            continue
-                        parents[child] = node
-                        stack.append((child, inner))
-        for scope in self._scopes.values():
+            nodes.append(node)
+            kind = node.__class__
+            if kind in _LEAVES:
+                continue
+            own = scope
+            if kind in _SCOPES:
+                own = self._scopes[node] = Scope(node, scope)  # type: ignore[arg-type]
+            elif kind is ast.Global or kind is ast.Nonlocal:
+                declaring[scope] = None
+            for name in kind._fields:
+                if name in _NO_NODES:
+                    continue
+                value = getattr(node, name, None)
+                inner = own if name == "body" else scope
+                if value.__class__ is list:
+                    for child in value:
+                        if isinstance(child, ast.AST):
+                            parents[child] = node
+                            stack.append((child, inner))
+                elif isinstance(value, ast.AST):
+                    parents[value] = node
+                    stack.append((value, inner))
+        for scope in declaring:
             for name in scope.global_names:
                 self._writers.setdefault((root, name), []).append(scope)
             for name in scope.nonlocal_names:
@@ -194,10 +213,11 @@ class Module:
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
         ]
 
-    @cached_property
+    @property
     def nodes(self) -> list[ast.AST]:
-        """All nodes, in the order of `ast.walk`."""
-        return list(ast.walk(self.tree))
+        """All nodes but operators and contexts, outer ones before those in them."""
+        self._index()
+        return self._nodes
 
     def functions(self) -> Iterator[FunctionNode]:
         """All functions and lambdas."""

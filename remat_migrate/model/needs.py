@@ -283,9 +283,7 @@ class _Analysis:
                     found = {_through(d, node) for d in found}
         return frozenset(found)
 
-    def _external_result(
-        self, name: str, node: ast.Call, arguments: list[ast.expr]
-    ) -> Dependences:
+    def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
         if name in library.STATIC_RESULTS:
             return NONE
         if name.startswith("builtins."):
@@ -320,9 +318,7 @@ class _Analysis:
             for expr in returned_expressions(function.node):
                 found |= self.depends(expr)
             return frozenset(found) | self._union(*arguments)
-        bound = bind_call(
-            function.node, *full_arguments(callee, node), skip=skipped(callee)
-        )
+        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
         if bound.unclear:
             return self._union(*arguments)
         found = set()
@@ -520,14 +516,10 @@ class _Analysis:
             if position < len(node.args):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
 
-    def _function_needs(
-        self, function: Function, callee: Value, node: ast.Call
-    ) -> Iterator[Need]:
+    def _function_needs(self, function: Function, callee: Value, node: ast.Call) -> Iterator[Need]:
         if self._inside(function.node) or function.node is self.node:
             return  # its body is walked as part of this one
-        bound = bind_call(
-            function.node, *full_arguments(callee, node), skip=skipped(callee)
-        )
+        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
         a = function.node.args
         for need in self.all.of(function):
             passed: list[ast.expr] = []
@@ -538,13 +530,11 @@ class _Analysis:
                 if isinstance(need.index, int) and 0 <= need.index < len(bound.star):
                     passed = [bound.star[need.index]]
             elif a.kwarg is not None and need.parameter == a.kwarg.arg:
-                passed = [
-                    k.value for k in bound.double_star if need.index in (None, k.arg)
-                ]
+                passed = [k.value for k in bound.double_star if need.index in (None, k.arg)]
             elif bound.unclear:
-                passed = [
-                    arg.value for arg in node.args if isinstance(arg, ast.Starred)
-                ] + [k.value for k in node.keywords if k.arg is None]
+                passed = [arg.value for arg in node.args if isinstance(arg, ast.Starred)] + [
+                    k.value for k in node.keywords if k.arg is None
+                ]
                 passed = [p for p in passed if self.depends(p)]
             for expr in passed:
                 for d in self.depends(expr):
@@ -582,9 +572,7 @@ def skipped(value: Value | None) -> int:
                 return 0
 
 
-def full_arguments(
-    value: Value | None, node: ast.Call
-) -> tuple[list[ast.expr], list[ast.keyword]]:
+def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
     """The arguments of a call with those that partials on the way give."""
     args, keywords = list(node.args), list(node.keywords)
     while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..source import SourceFile
 from .apis import ApiTable
 from .application import api_of
 from .evaluate import Evaluator
-from .files import WORDS, Files
+from .files import Files, Words
 from .kinds import Kinds
 from .module import Module
 from .needs import Needs
@@ -21,6 +22,9 @@ from .sites import Site, find_sites, interesting_names
 from .uses import Uses, find_uses
 from .values import Class, External, Function, ModuleValue, Values
 from .wrappers import find_wrappers, note_passed_apis
+
+# `concrete=concrete`: an option that is handed on.
+_HANDED_ON = re.compile(rb"\bconcrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
@@ -46,6 +50,7 @@ class Project:
         texts: Sequence[Path] = (),
         context: Sequence[Path] = (),
         overlay: Mapping[Path, SourceFile] | None = None,
+        previous: Project | None = None,
     ) -> None:
         self.settings = settings
         self.targets = frozenset((*targets, *texts))
@@ -59,9 +64,11 @@ class Project:
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
         self._wrappers: set[str] = set()
+        self._previous = previous._parsed if previous is not None else {}
         self._read_targets()
         self._read_texts(texts)
         self._note_passed()
+        self._previous = {}
 
     @classmethod
     def open(
@@ -71,19 +78,23 @@ class Project:
         texts: Sequence[Path] = (),
         context: Sequence[Path] = (),
         overlay: Mapping[Path, SourceFile] | None = None,
+        previous: Project | None = None,
     ) -> Project:
-        """Read the targets that can matter; `context` files are read when something needs them."""
-        return cls(settings, targets, texts, context, overlay)
+        """Read the targets that can matter; `context` files are read when something needs them.
+
+        Modules of a `previous` project whose text is still the same are taken from it.
+        """
+        return cls(settings, targets, texts, context, overlay, previous)
 
     # -- reading
 
     def _read_targets(self) -> None:
-        words = (*WORDS, *(w.name.rpartition(".")[2].encode() for w in self.settings.wrappers))
+        words = Words(self.apis.last_names)
         rest: list[tuple[Path, bytes]] = []
         for path in self.files.targets:
             try:
                 data = self.files.data(path)
-                if any(word in data for word in words):
+                if words.match(data):
                     self.files.read(path, data)
                     self._take(path)
                 else:
@@ -93,9 +104,14 @@ class Project:
                 self.errors.append(error)
         self._find_wrappers()
         # Files that only use an alias of an Api, or a wrapper, that another file exports.
-        aliases = [a.encode() for a in self._exported_aliases()]
+        aliases = self._exported_aliases()
+        if not aliases:
+            return
+        each = "|".join(map(re.escape, sorted(aliases)))
+        imported = re.compile(rf"(?s)\bimport\b.*\b(?:{each})\b".encode())
+        stems = [s.encode() for s in {s for found in aliases.values() for s in found}]
         for path, data in rest:
-            if any(alias in data for alias in aliases):
+            if any(stem in data for stem in stems) and imported.search(data):
                 try:
                     self._take(path)
                 except SourceError as error:
@@ -103,14 +119,16 @@ class Project:
 
     def _find_wrappers(self) -> None:
         """Take the project's own wrappers, which hand `concrete` on, for Apis of the project."""
-        targets = [m for m in self.modules.values() if "concrete" in m.source.text]
-        if not targets:
-            return
-        around = [m for m in self.mentioning(["concrete"]) if m not in targets]
-        found = [w for m in (*targets, *around) for w in find_wrappers(m, self.evaluator)]
+        paths = [
+            path
+            for path in self.files.mentioning(("concrete",))
+            if _HANDED_ON.search(self.files.data(path))
+        ]
+        modules = [module for path in paths if (module := self.module(path)) is not None]
+        found = [w for module in modules for w in find_wrappers(module, self.evaluator)]
         for wrapper in found:
             self.apis.add(wrapper)
-            self._wrappers.add(wrapper.name.rpartition(".")[2])
+            self._wrappers.add(wrapper.name)
         if found:
             self.evaluator.forget()
 
@@ -142,20 +160,20 @@ class Project:
             return error
         return SourceError(path, "cannot be parsed")
 
-    def _exported_aliases(self) -> set[str]:
-        """Module-level names that are Apis or partials of them, and have none of the words."""
-        found: set[str] = {
-            name for name in self._wrappers if not any(w in name.encode() for w in WORDS)
-        }
+    def _exported_aliases(self) -> dict[str, set[str]]:
+        """Module-level names that are Apis or partials of them, with the last parts of the names of
+        the modules or packages that they may be imported from."""
+        found: dict[str, set[str]] = {}
+        for name in self._wrappers:
+            *package, last = name.split(".")
+            found.setdefault(last, set()).update(package[-2:])
         for module in list(self.modules.values()):
             names = interesting_names(module, self.evaluator) - self.apis.last_names
             scope = module.scope_of(module.tree)
             for name in names & scope.bound:
-                if any(word in name.encode() for word in WORDS):
-                    continue
                 values = self.evaluator.member(module, name)
                 if any(api_of(self.apis, value) is not None for value in values):
-                    found.add(name)
+                    found.setdefault(name, set()).update(module.name.split(".")[-2:])
         return found
 
     def _read_texts(self, texts: Sequence[Path]) -> None:
@@ -172,6 +190,10 @@ class Project:
         if path not in self._parsed:
             try:
                 source = self.files.read(path)
+                known = self._previous.get(path)
+                if known is not None and known.source.text == source.text:
+                    self._parsed[path] = known
+                    return known
                 tree = source.parse()
             except SourceError:
                 self._parsed[path] = None  # reported as RMT000 where it is a target
@@ -239,9 +261,7 @@ class Project:
             match value:
                 case External(name):
                     found.add(name)
-                case Function(module=owner, node=definition) | Class(
-                    module=owner, node=definition
-                ):
+                case Function(module=owner, node=definition) | Class(module=owner, node=definition):
                     found.add(owner.qualified_name(definition))
                 case ModuleValue(module=owner):
                     found.add(owner.name)

@@ -11,7 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from .flow import Flow
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeNode = ast.Module | ast.ClassDef | FunctionNode
@@ -45,20 +48,38 @@ class Binding:
     statement: ast.Import | ast.ImportFrom | None = None
 
 
-State = dict[str, frozenset[Binding]]
-
-
 @dataclass(eq=False, slots=True)
 class Scope:
     """A module, class, function or lambda with the names bound in it."""
 
     node: ScopeNode
     parent: Scope | None
-    bound: set[str] = field(default_factory=set)
-    global_names: set[str] = field(default_factory=set)
-    nonlocal_names: set[str] = field(default_factory=set)
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     flow: Flow | None = None
+    _declared: _Declarations | None = None
+
+    @property
+    def _declarations(self) -> _Declarations:
+        # On first use: most scopes of a file are never asked.
+        if self._declared is None:
+            self._declared = _Declarations(self)
+            self._declared.collect()
+        return self._declared
+
+    @property
+    def bound(self) -> set[str]:
+        """The names bound in the scope."""
+        return self._declarations.bound
+
+    @property
+    def global_names(self) -> set[str]:
+        """The names declared `global`."""
+        return self._declarations.global_names
+
+    @property
+    def nonlocal_names(self) -> set[str]:
+        """The names declared `nonlocal`."""
+        return self._declarations.nonlocal_names
 
     @property
     def is_function(self) -> bool:
@@ -110,6 +131,9 @@ class _Declarations(ast.NodeVisitor):
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
+        self.bound: set[str] = set()
+        self.global_names: set[str] = set()
+        self.nonlocal_names: set[str] = set()
 
     def collect(self) -> None:
         node = self.scope.node
@@ -119,11 +143,11 @@ class _Declarations(ast.NodeVisitor):
             for statement in node.body:
                 self.visit(statement)
         if isinstance(node, FunctionNode):
-            self.scope.bound |= {p.arg for p in parameters(node)}
-        self.scope.bound -= self.scope.global_names | self.scope.nonlocal_names
+            self.bound |= {p.arg for p in parameters(node)}
+        self.bound -= self.global_names | self.nonlocal_names
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.scope.bound.add(node.name)
+        self.bound.add(node.name)
         for part in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
             if part is not None:
                 self.visit(part)
@@ -131,7 +155,7 @@ class _Declarations(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.scope.bound.add(node.name)
+        self.bound.add(node.name)
         for part in (*node.decorator_list, *node.bases):
             self.visit(part)
 
@@ -142,378 +166,41 @@ class _Declarations(ast.NodeVisitor):
         # Targets are local to the comprehension; only a walrus inside binds outside.
         for child in ast.walk(node):
             if isinstance(child, ast.NamedExpr):
-                self.scope.bound.add(child.target.id)
+                self.bound.add(child.target.id)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
-            self.scope.bound.add(node.id)
+            self.bound.add(node.id)
 
     def visit_Global(self, node: ast.Global) -> None:
-        self.scope.global_names.update(node.names)
+        self.global_names.update(node.names)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.scope.nonlocal_names.update(node.names)
+        self.nonlocal_names.update(node.names)
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            self.scope.bound.add(alias.asname or alias.name.partition(".")[0])
+            self.bound.add(alias.asname or alias.name.partition(".")[0])
 
     visit_ImportFrom = visit_Import
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
-            self.scope.bound.add(node.name)
+            self.bound.add(node.name)
         self.generic_visit(node)
 
     def visit_MatchAs(self, node: ast.MatchAs) -> None:
         if node.name:
-            self.scope.bound.add(node.name)
+            self.bound.add(node.name)
         self.generic_visit(node)
 
     def visit_MatchStar(self, node: ast.MatchStar) -> None:
         if node.name:
-            self.scope.bound.add(node.name)
+            self.bound.add(node.name)
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         if node.rest:
-            self.scope.bound.add(node.rest)
+            self.bound.add(node.rest)
         self.generic_visit(node)
-
-
-def make_scope(node: ScopeNode, parent: Scope | None) -> Scope:
-    """The scope of a module, class or function with its declarations."""
-    scope = Scope(node, parent)
-    _Declarations(scope).collect()
-    return scope
-
-
-class Flow:
-    """Reaching bindings within one scope.
-
-    Attributes:
-        uses: for each `ast.Name` read directly in the scope, the bindings of this scope that
-            reach it; names not bound in the scope are absent.
-        snapshots: the state at each nested function, lambda and class.
-        exit: the state at the end of the scope (of a function: at any return).
-    """
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.uses: dict[ast.Name, frozenset[Binding]] = {}
-        self.snapshots: dict[ast.AST, State] = {}
-        self.exit: State = {}
-        self._loops: list[tuple[list[State], list[State]]] = []
-        # Names that `:=` has bound so far, each with what it was before.
-        self._walrus: list[tuple[str, frozenset[Binding]]] = []
-        self._made: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
-        self._run()
-
-    def _run(self) -> None:
-        node = self.scope.node
-        state: State = {}
-        if isinstance(node, FunctionNode):
-            for parameter in parameters(node):
-                self._bind(state, Binding(parameter.arg, "parameter", parameter, self.scope))
-        if isinstance(node, ast.Lambda):
-            self._expr(node.body, state)
-            self.exit = state
-            return
-        end = self._block(node.body, state)
-        if end is not None:
-            self._join_into(self.exit, end)
-
-    # -- states
-
-    def _bind(self, state: State, binding: Binding) -> None:
-        key = (binding.node, binding.name, binding.path)
-        known = self._made.get(key)
-        if known is None:
-            known = self._made[key] = binding
-            self.scope.bindings.setdefault(binding.name, []).append(binding)
-        state[binding.name] = frozenset((known,))
-
-    @staticmethod
-    def _join_into(into: State, other: State) -> None:
-        for name, bindings in other.items():
-            mine = into.get(name)
-            into[name] = bindings if mine is None or mine is bindings else mine | bindings
-
-    def _join(self, *states: State | None) -> State | None:
-        alive = [s for s in states if s is not None]
-        if not alive:
-            return None
-        joined = dict(alive[0])
-        for state in alive[1:]:
-            self._join_into(joined, state)
-        return joined
-
-    # -- statements
-
-    def _block(self, statements: list[ast.stmt], state: State | None) -> State | None:
-        for statement in statements:
-            # Dead code is still read: give it what would reach it.
-            state = self._statement(statement, {} if state is None else state)
-        return state
-
-    def _statement(self, node: ast.stmt, state: State) -> State | None:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._definition(node, state)
-            case ast.ClassDef():
-                for part in (*node.decorator_list, *node.bases):
-                    self._expr(part, state)
-                for keyword in node.keywords:
-                    self._expr(keyword.value, state)
-                self.snapshots[node] = dict(state)
-                self._bind(state, Binding(node.name, "class", node, self.scope))
-            case ast.Return() | ast.Raise():
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expr(child, state)
-                if isinstance(node, ast.Return):
-                    self._join_into(self.exit, state)
-                return None
-            case ast.Assign():
-                self._expr(node.value, state)
-                for target in node.targets:
-                    self._assign(target, node.value, "assign", node, state)
-            case ast.AnnAssign():
-                self._expr(node.annotation, state)
-                if node.value is not None:
-                    self._expr(node.value, state)
-                    self._assign(node.target, node.value, "assign", node, state)
-            case ast.AugAssign():
-                self._expr(node.value, state)
-                if isinstance(node.target, ast.Name):
-                    self._use(node.target, state)
-                    # `blocks += [...]`: what was in it is still in it.
-                    earlier = state.get(node.target.id, frozenset())
-                    self._assign(node.target, node.value, "augment", node, state)
-                    state[node.target.id] |= earlier
-                else:
-                    self._assign(node.target, node.value, "augment", node, state)
-            case ast.Import() | ast.ImportFrom():
-                for alias in node.names:
-                    name = alias.asname or alias.name.partition(".")[0]
-                    binding = Binding(name, "import", alias, self.scope, statement=node)
-                    if alias.asname is None and "." in alias.name and name in state:
-                        # `import jax` then `import jax.numpy`: both bind `jax`, both hold.
-                        imported = state[name]
-                        self._bind(state, binding)
-                        state[name] |= imported
-                    else:
-                        self._bind(state, binding)
-            case ast.If():
-                return self._if(node, state)
-            case ast.For() | ast.AsyncFor():
-                self._expr(node.iter, state)
-                return self._loop(node, state)
-            case ast.While():
-                return self._loop(node, state)
-            case ast.With() | ast.AsyncWith():
-                for item in node.items:
-                    self._expr(item.context_expr, state)
-                    if item.optional_vars is not None:
-                        self._assign(item.optional_vars, item.context_expr, "with", node, state)
-                return self._block(node.body, state)
-            case ast.Try() | ast.TryStar():
-                return self._try(node, state)
-            case ast.Match():
-                return self._match(node, state)
-            case ast.Break() | ast.Continue():
-                if self._loops:
-                    breaks, continues = self._loops[-1]
-                    (breaks if isinstance(node, ast.Break) else continues).append(dict(state))
-                return None
-            case ast.Delete():
-                for target in node.targets:
-                    self._expr(target, state)
-                    if isinstance(target, ast.Name):
-                        state[target.id] = frozenset()
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expr(child, state)
-        return state
-
-    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> None:
-        outer = [*node.decorator_list, *node.args.defaults]
-        outer += [d for d in node.args.kw_defaults if d is not None]
-        outer += [p.annotation for p in parameters(node) if p.annotation is not None]
-        if node.returns is not None:
-            outer.append(node.returns)
-        for part in outer:
-            self._expr(part, state)
-        self.snapshots[node] = dict(state)
-        self._bind(state, Binding(node.name, "def", node, self.scope))
-
-    def _if(self, node: ast.If, state: State) -> State | None:
-        self._expr(node.test, state)
-        before = dict(state)
-        return self._join(self._block(node.body, state), self._block(node.orelse, before))
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
-        entry = dict(state)
-        end: State | None = None
-        # Twice: the second time round the body sees what the first has bound.
-        for _ in range(2):
-            at = dict(entry)
-            if isinstance(node, ast.While):
-                self._expr(node.test, at)
-                after_test = dict(at)
-            else:
-                after_test = dict(entry)
-                self._assign(node.target, node.iter, "element", node, at)
-            breaks: list[State] = []
-            continues: list[State] = []
-            self._loops.append((breaks, continues))
-            done = self._block(node.body, at)
-            self._loops.pop()
-            again = self._join(done, *continues)
-            if again is not None:
-                self._join_into(entry, again)
-                self._join_into(after_test, again)
-            endless = isinstance(node, ast.While) and _always_true(node.test)
-            end = self._join(
-                None if endless else self._block(node.orelse, dict(after_test)), *breaks
-            )
-        return end
-
-    def _try(self, node: ast.Try | ast.TryStar, state: State) -> State | None:
-        during = dict(state)
-        at: State | None = state
-        for statement in node.body:
-            at = self._statement(statement, {} if at is None else at)
-            if at is not None:
-                self._join_into(during, at)
-        ends = [self._block(node.orelse, at) if node.orelse else at]
-        for handler in node.handlers:
-            inside = dict(during)
-            if handler.type is not None:
-                self._expr(handler.type, inside)
-            if handler.name:
-                self._bind(inside, Binding(handler.name, "opaque", handler, self.scope))
-            end = self._block(handler.body, inside)
-            if end is not None and handler.name:
-                end[handler.name] = frozenset()
-            ends.append(end)
-        joined = self._join(*ends)
-        if not node.finalbody:
-            return joined
-        # Once for what left the `try` in the middle, once for what goes on after it.
-        self._block(node.finalbody, self._join(during, *ends) or {})
-        return self._block(node.finalbody, joined) if joined is not None else None
-
-    def _match(self, node: ast.Match, state: State) -> State | None:
-        self._expr(node.subject, state)
-        ends: list[State | None] = []
-        if not any(_takes_everything(case) for case in node.cases):
-            ends.append(dict(state))
-        for case in node.cases:
-            at = dict(state)
-            for part in ast.walk(case.pattern):
-                name = getattr(part, "name", None) or getattr(part, "rest", None)
-                if isinstance(name, str):
-                    self._bind(at, Binding(name, "opaque", part, self.scope))
-                if isinstance(part, ast.MatchValue):
-                    self._expr(part.value, at)
-            if case.guard is not None:
-                self._expr(case.guard, at)
-            ends.append(self._block(case.body, at))
-        return self._join(*ends)
-
-    def _assign(
-        self,
-        target: ast.expr,
-        value: ast.expr,
-        kind: BindingKind,
-        statement: ast.AST,
-        state: State,
-    ) -> None:
-        if isinstance(target, ast.Attribute | ast.Subscript):
-            self._expr(target, state)
-        elif isinstance(target, ast.Tuple | ast.List):
-            for part in target.elts:
-                if isinstance(part, ast.Attribute | ast.Subscript):
-                    self._expr(part, state)
-        for binding in target_bindings(target, value, kind, statement, self.scope):
-            self._bind(state, binding)
-
-    # -- expressions
-
-    def _use(self, node: ast.Name, state: State) -> None:
-        if node.id in state:
-            known = self.uses.get(node)
-            self.uses[node] = state[node.id] if known is None else known | state[node.id]
-
-    def _expr(self, node: ast.expr, state: State) -> None:
-        match node:
-            case ast.Name():
-                if isinstance(node.ctx, ast.Load):
-                    self._use(node, state)
-            case ast.Constant():
-                pass
-            case ast.Lambda():
-                for default in (*node.args.defaults, *node.args.kw_defaults):
-                    if default is not None:
-                        self._expr(default, state)
-                self.snapshots[node] = dict(state)
-            case ast.NamedExpr():
-                self._expr(node.value, state)
-                self._walrus.append((node.target.id, state.get(node.target.id, frozenset())))
-                self._bind(state, Binding(node.target.id, "assign", node, self.scope, node.value))
-            case ast.BoolOp(values=[first, *others]):
-                self._expr(first, state)
-                self._perhaps(others, state)
-            case ast.IfExp():
-                self._expr(node.test, state)
-                self._perhaps([node.body, node.orelse], state)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                self._comprehension(node, state)
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expr(child, state)
-                    elif isinstance(child, ast.keyword):
-                        self._expr(child.value, state)
-
-    def _perhaps(self, nodes: list[ast.expr], state: State) -> None:
-        """Expressions that may not be evaluated: a name that one assigns may be the old one."""
-        for node in nodes:
-            mark = len(self._walrus)
-            self._expr(node, state)
-            for name, earlier in self._walrus[mark:]:
-                state[name] |= earlier
-
-    def _comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
-    ) -> None:
-        inside = dict(state)
-        mark = len(self._walrus)
-        for generator in node.generators:
-            self._expr(generator.iter, inside)
-            for binding in target_bindings(
-                generator.target, generator.iter, "element", generator, self.scope
-            ):
-                key = (binding.node, binding.name, binding.path)
-                inside[binding.name] = frozenset((self._made.setdefault(key, binding),))
-            for test in generator.ifs:
-                self._expr(test, inside)
-        if isinstance(node, ast.DictComp):
-            self._expr(node.key, inside)
-            self._expr(node.value, inside)
-        else:
-            self._expr(node.elt, inside)
-        for name, _ in self._walrus[mark:]:
-            state[name] = state.get(name, frozenset()) | inside[name]
-
-
-def _always_true(test: ast.expr) -> bool:
-    return isinstance(test, ast.Constant) and bool(test.value)
-
-
-def _takes_everything(case: ast.match_case) -> bool:
-    pattern = case.pattern
-    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None

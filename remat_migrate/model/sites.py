@@ -80,8 +80,15 @@ class Site:
         return {n: o.module.segment(o.value) for n, o in self.arguments.items()}
 
 
-def interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
+def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
     """Identifiers that may name an Api in a module: its own names, and aliases of them."""
+    key = (module, evaluator.apis.last_names, frozenset(evaluator.passed))
+    if key not in evaluator.names:
+        evaluator.names[key] = frozenset(_interesting_names(module, evaluator))
+    return evaluator.names[key]
+
+
+def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
     names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
     aliases: list[tuple[str, ast.expr]] = []
     for node in module.nodes:

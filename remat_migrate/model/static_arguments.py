@@ -304,9 +304,7 @@ def _passed(
             if 0 <= index < len(arguments.star):
                 found.append((call.module, arguments.star[index]))
         elif isinstance(index, str):
-            found += [
-                (call.module, k.value) for k in arguments.double_star if k.arg == index
-            ]
+            found += [(call.module, k.value) for k in arguments.double_star if k.arg == index]
         elif parameter.arg in arguments.by_name:
             found.append((call.module, arguments.by_name[parameter.arg]))
     return found

@@ -109,9 +109,7 @@ class _Search:
         # Parameters of the project's functions that the checkpointed function is passed for.
         self.passed: set[tuple[FunctionNode, str]] = set()
         self.functions = {
-            t.function.node
-            for value in self._applied()
-            for t in targets_of(self.evaluator, value)
+            t.function.node for value in self._applied() for t in targets_of(self.evaluator, value)
         }
 
     def _applied(self) -> Iterator[Value]:
@@ -121,7 +119,9 @@ class _Search:
             assert self.site.subject is not None
             node = self.site.subject[1]
             if isinstance(node, ast.ClassDef):
-                yield Applied(self.site.module, self.site.application, Class(self.site.module, node))
+                yield Applied(
+                    self.site.module, self.site.application, Class(self.site.module, node)
+                )
             elif isinstance(node, FunctionNode):
                 yield Applied(
                     self.site.module, self.site.application, Function(self.site.module, node)
@@ -139,6 +139,8 @@ class _Search:
                     if isinstance(node, ast.expr):
                         self._look(module, node)
             if len(self.passed) == before:
+                self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
+                self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
                 return self.uses
 
     def _modules(self) -> list[Module]:
@@ -246,9 +248,7 @@ class _Search:
                 self._call(module, node, value, first, own)
                 return
 
-    def _call(
-        self, module: Module, node: ast.Call, callee: Value, first: int, own: bool
-    ) -> None:
+    def _call(self, module: Module, node: ast.Call, callee: Value, first: int, own: bool) -> None:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
         inner: Value | None = callee
@@ -401,13 +401,15 @@ class _Search:
             return
         if self.site.module.enclosing_class(subject) is None:
             return
-        if not self.evaluator.values(module, node) and isinstance(
-            module.parent(node), ast.Call
-        ):
+        if not self.evaluator.values(module, node) and isinstance(module.parent(node), ast.Call):
             self._escape(module, node, f"`.{name}` of an object that cannot be seen is called")
 
     def _escape(self, module: Module, node: ast.expr, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
+
+
+def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:
+    return str(module.source.path), node.lineno, node.col_offset
 
 
 def _innermost(value: Value | None) -> Value | None:

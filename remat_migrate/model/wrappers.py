@@ -82,9 +82,7 @@ def _handed_subject(
     return option.parameter.arg if option is not None and option.function is function else None
 
 
-def _wrapper(
-    name: str, api: Api, function: ast.FunctionDef, subject: str, call: ast.Call
-) -> Api:
+def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call: ast.Call) -> Api:
     a = function.args
     positional = tuple(p.arg for p in (*a.posonlyargs, *a.args))
     names = {p.arg for p in parameters(function)}
@@ -131,7 +129,6 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
     return noted
 
 
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Passed:
     """A call that passes a value for a parameter of a function, or might.
@@ -174,9 +171,7 @@ def passed_for(
                     yield Passed(module, call, bound.by_name[name], None)
 
 
-def _is_function(
-    module: Module, node: ast.expr, evaluator: Evaluator, option: Forwarded
-) -> bool:
+def _is_function(module: Module, node: ast.expr, evaluator: Evaluator, option: Forwarded) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
         return False
     qualified = option.module.qualified_name(option.function)

@@ -53,11 +53,7 @@ def pass_by_position(
     if every:
         given = [i for i, p in enumerate(parameters) if p.arg in bound.by_name]
         last = max([last, *given])
-        extra = [
-            k.arg
-            for k in node.keywords
-            if k.arg not in {p.arg for p in parameters}
-        ]
+        extra = [k.arg for k in node.keywords if k.arg not in {p.arg for p in parameters}]
         if extra:
             raise Refused(
                 f"`{extra[0]}` can only be passed by keyword, which this checkpoint ignores",
@@ -69,9 +65,7 @@ def pass_by_position(
     if not missing:
         return []
     if call.partials:
-        raise Refused(
-            "arguments are given through `functools.partial`", call.module, node
-        )
+        raise Refused("arguments are given through `functools.partial`", call.module, node)
     moved: list[ast.keyword | str] = []
     keywords = {k.arg: k for k in node.keywords}
     for parameter in missing:
@@ -155,9 +149,7 @@ def _smallest(edit: Edit, text: str) -> Edit:
     """The same edit without what both texts end with."""
     old = text[edit.start : edit.end]
     common = 0
-    while (
-        common < min(len(old), len(edit.text)) and old[-1 - common] == edit.text[-1 - common]
-    ):
+    while common < min(len(old), len(edit.text)) and old[-1 - common] == edit.text[-1 - common]:
         common += 1
     if common == len(edit.text) or (common and not edit.text[:-common]):
         return Edit(edit.path, edit.start, edit.end - common, edit.text[: len(edit.text) - common])

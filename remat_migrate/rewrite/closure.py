@@ -267,7 +267,9 @@ def _inline(
         default = default_of(node, parameter)
         if default is not None and not is_literal(default) and owner is not target.function.module:
             raise Refused(
-                f"the default of `{parameter.arg}` is not a literal", target.function.module, default
+                f"the default of `{parameter.arg}` is not a literal",
+                target.function.module,
+                default,
             )
     closed = [r.name for r in statics.required]
     whole = signature(node, skip=target.skip)
@@ -285,9 +287,7 @@ def _inline(
     assigned = _assigned_name(module, call)
     if assigned is not None:
         statement, variable = assigned
-        return _as_definition(
-            module, statement, variable, subject, whole, array, checkpoint, given
-        )
+        return _as_definition(module, statement, variable, subject, whole, array, checkpoint, given)
     if _may_change(module, subject):
         inner = (
             f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
@@ -350,7 +350,11 @@ def _as_definition(
     given: str,
 ) -> list[Edit]:
     source = module.source
-    outer, unit, newline = indentation(module, statement.lineno), indent_unit(module), source.newline
+    outer, unit, newline = (
+        indentation(module, statement.lineno),
+        indent_unit(module),
+        source.newline,
+    )
     plain = module.segment(subject)
     lines: list[str] = []
     gap = [""] * (1 if outer else 2)
@@ -368,5 +372,7 @@ def _as_definition(
     rest = source.text[end:].partition("\n")[2]
     if rest.strip() and rest.partition("\n")[0].strip():
         lines += gap
-    text = newline.join(line if not line or i == 0 else outer + line for i, line in enumerate(lines))
+    text = newline.join(
+        line if not line or i == 0 else outer + line for i, line in enumerate(lines)
+    )
     return [Edit(source.path, start, end, text)]

@@ -161,9 +161,7 @@ def _plan(project: Project, site: Site, option: Option) -> _Plan:
 
 
 def _calls_changed(statics: Statics, edits: list[Edit]) -> int:
-    return sum(
-        any(_within(call.module, call.node, e) for e in edits) for call, _ in statics.bound
-    )
+    return sum(any(_within(call.module, call.node, e) for e in edits) for call, _ in statics.bound)
 
 
 def _within(module: Module, node: ast.expr, edit: Edit) -> bool:
@@ -175,9 +173,7 @@ def _note(need: Need, required: Required) -> Note:
     return Note(need.module, need.node, f"Python needs `{required.name}`: {need.reason}")
 
 
-def _positional(
-    project: Project, site: Site, statics: Statics, option: Option
-) -> list[Edit]:
+def _positional(project: Project, site: Site, statics: Statics, option: Option) -> list[Edit]:
     """The edits of calls that static arguments by position ask for.
 
     Raises:
@@ -208,9 +204,7 @@ def _positional(
     if not statics.bound and _has_default(statics, function):
         raise Refused("no call can be seen, and callers may leave the argument to its default")
     for call, bound in statics.bound:
-        made = pass_by_position(
-            call, bound, function, last, every=every, star_count=max(star, 0)
-        )
+        made = pass_by_position(call, bound, function, last, every=every, star_count=max(star, 0))
         if made and not call.own:
             raise Refused(
                 "a call that must be rewritten may call another function, too",
@@ -230,9 +224,7 @@ def _positional(
 def _has_default(statics: Statics, function: ast.AST) -> bool:
     assert isinstance(function, FunctionNode)
     names = {r.name for r in statics.required}
-    return any(
-        p.arg in names and default_of(function, p) is not None for p in parameters(function)
-    )
+    return any(p.arg in names and default_of(function, p) is not None for p in parameters(function))
 
 
 def _closure(

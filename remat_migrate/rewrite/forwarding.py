@@ -55,9 +55,7 @@ class _Drop:
         for node in ast.walk(function):
             if isinstance(node, ast.Name) and node.id == name:
                 self._read(handed, node)
-        modules = dict.fromkeys(
-            [handed.module, *self.project.mentioning([function.name])]
-        )
+        modules = dict.fromkeys([handed.module, *self.project.mentioning([function.name])])
         for passed in passed_for(modules, self.project.evaluator, handed):
             self._passed(handed, passed.module, passed.value, passed.keyword, passed.call)
 
@@ -94,17 +92,13 @@ class _Drop:
                 value,
             )
         if not module.editable:
-            raise Refused(
-                "a caller stands in a file that is not to be changed", module, call
-            )
+            raise Refused("a caller stands in a file that is not to be changed", module, call)
 
     def edits(self) -> list[Edit]:
         """All edits: keywords and arguments, then parameters."""
         found: list[Edit] = []
         for module, nodes in self.removed.items():
-            found += removal_edits(
-                self.project, module, Change(remove=tuple(dict.fromkeys(nodes)))
-            )
+            found += removal_edits(self.project, module, Change(remove=tuple(dict.fromkeys(nodes))))
         for handed in self.done:
             found.append(_without_parameter(handed))
         return found

@@ -75,7 +75,9 @@ def removal_edits(project: Project, module: Module, change: Change) -> list[Edit
     return [edit for removal in found for edit in removal.edits]
 
 
-def static_argnums_edits(site: Site, indices: Sequence[int], instead_of: Option | None) -> list[Edit]:
+def static_argnums_edits(
+    site: Site, indices: Sequence[int], instead_of: Option | None
+) -> list[Edit]:
     """The edits that make an application name static arguments.
 
     Args:

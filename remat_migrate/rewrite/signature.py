@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ..model.bind import default_of
