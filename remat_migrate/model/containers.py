@@ -46,12 +46,11 @@ def items(container: Container, index: object) -> Iterator[Part]:
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() if isinstance(index, int):
-            if any(isinstance(part, ast.Starred) for part in node.elts):
+            added = list(_appended(module, node)) if isinstance(node, ast.List) else []
+            if added or any(isinstance(part, ast.Starred) for part in node.elts):
                 yield from elements(container)
             elif -len(node.elts) <= index < len(node.elts):
                 yield module, node.elts[index]
-            elif isinstance(node, ast.List):
-                yield from _appended(module, node)
         case ast.Dict():
             for key, value in zip(node.keys, node.values, strict=True):
                 if key is None:
@@ -76,6 +75,16 @@ def items(container: Container, index: object) -> Iterator[Part]:
                     yield module, keyword.value
         case _:
             yield from elements(container)
+
+
+def literal_index(node: ast.expr) -> object:
+    """The constant that an index is, -1 too; None for others."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
 
 
 def keys(container: Container) -> Iterator[Part]:
