@@ -96,20 +96,13 @@ def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
             case ast.ImportFrom():
                 _imported_names(module, node, evaluator, names)
             case ast.Assign(targets=targets, value=value) if _alias_like(value):
-                for target in targets:
-                    name = getattr(target, "id", getattr(target, "attr", None))
-                    if name is not None:
-                        aliases.append((name, value))
+                aliases += ((name, value) for target in targets for name in _bound_names(target))
             case ast.AnnAssign(value=ast.expr() as value) if _alias_like(value):
-                name = getattr(node.target, "id", getattr(node.target, "attr", None))
-                if name is not None:
-                    aliases.append((name, value))
+                aliases += ((name, value) for name in _bound_names(node.target))
             case ast.NamedExpr() if _alias_like(node.value):
                 aliases.append((node.target.id, node.value))
             case ast.For() | ast.AsyncFor() | ast.comprehension():
-                for part in ast.walk(node.target):
-                    if isinstance(part, ast.Name):
-                        aliases.append((part.id, node.iter))
+                aliases += ((name, node.iter) for name in _bound_names(node.target))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 a = node.args
                 positional = [*a.posonlyargs, *a.args]
@@ -127,6 +120,17 @@ def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
                 names.add(name)
                 growing = True
     return names
+
+
+def _bound_names(target: ast.expr) -> Iterator[str]:
+    match target:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield name
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _bound_names(part)
+        case ast.Starred(value=part):
+            yield from _bound_names(part)
 
 
 def _imported_names(
