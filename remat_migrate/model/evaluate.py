@@ -11,7 +11,7 @@ from functools import lru_cache
 from .apis import SAME_CALL, TRANSPARENT, ApiTable
 from .application import api_of, subject_of
 from .bind import bind_call, default_of, positional_parameters
-from .containers import Part, elements, items, keys, looked_up
+from .containers import Part, elements, items, keys, literal_index, looked_up
 from .module import Module
 from .scopes import Binding, FunctionNode, parameters
 from .values import (
@@ -55,6 +55,11 @@ class Evaluator:
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
         self.apis = apis
         self._find_module = find_module
+        # Installed modules by dotted name, see `opened`; the project sets it.
+        self.find_installed: Callable[[str], Module | None] = lambda name: None
+        # The classes that inherit from a class, filled where inherited methods are looked into.
+        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
+        self._opened: dict[str, Values] = {}
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
@@ -99,6 +104,24 @@ class Evaluator:
                     found |= self.attribute(value, last)
             return frozenset(found)
         return frozenset((External(name),))
+
+    def opened(self, outside: External) -> Values:
+        """The function or class behind an external name, where its package's source is found.
+
+        JAX, Flax and the like stay names: what matters of them is in tables.
+        """
+        name = outside.name
+        if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
+            return NOTHING
+        if name not in self._opened:
+            self._opened[name] = NOTHING
+            package, _, last = name.rpartition(".")
+            module = self.find_installed(package)
+            if module is not None:
+                self._opened[name] = frozenset(
+                    v for v in self.member(module, last) if isinstance(v, Class | Function)
+                )
+        return self._opened[name]
 
     def dotted_external(self, name: str) -> Values:
         """An external name, as an Api where it is one."""
@@ -426,8 +449,10 @@ class Evaluator:
                 for base in current.node.bases:
                     inner = base.value if isinstance(base, ast.Subscript) else base
                     for value in self.values(current.module, inner):
-                        if isinstance(value, Class | External):
+                        if isinstance(value, Class):
                             queue.append(value)
+                        elif isinstance(value, External):
+                            queue += self.opened(value) or (value,)
 
     def _class_attribute(self, cls: Class, name: str, receiver: Instance | None) -> Values:
         found: set[Value] = set()
@@ -451,8 +476,9 @@ class Evaluator:
                     else:
                         found.add(value)
             if receiver is not None:
-                for expr in self_assignments(owner.node).get(name, ()):
-                    found |= self.values(owner.module, expr)
+                for holder in (owner, *self.subclasses.get(owner.node, ())):
+                    for expr in self_assignments(holder.node).get(name, ()):
+                        found |= self.values(holder.module, expr)
                 annotation = class_annotations(owner.node).get(name)
                 if annotation is not None:
                     found |= self.annotated(owner.module, annotation)
@@ -467,12 +493,9 @@ class Evaluator:
         found: set[Value] = set()
         for value in self.values(module, node.value):
             if isinstance(value, Container):
-                index = node.slice
-                if isinstance(index, ast.Constant):
-                    parts = list(items(value, index.value))
-                else:
-                    parts = list(elements(value))
-                for owner, part in parts:
+                index = literal_index(node.slice)
+                parts = elements(value) if index is None else items(value, index)
+                for owner, part in list(parts):
                     found |= self.values(owner, part)
         return frozenset(found)
 

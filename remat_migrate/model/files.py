@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +41,18 @@ class Words:
             if not any(name in data for name in self._names):
                 return False
         return self._used.search(data) is not None
+
+
+def default_search_path(root: Path) -> tuple[Path, ...]:
+    """Where installed packages are: the active or the project's virtual environment, our own."""
+    prefixes = [os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv"]
+    found = [
+        folder
+        for prefix in prefixes
+        if prefix
+        for folder in sorted(Path(prefix).glob("lib/python*/site-packages"))
+    ]
+    return tuple(dict.fromkeys([*found, Path(sysconfig.get_path("purelib"))]))
 
 
 class Files:

@@ -14,7 +14,7 @@ from ..source import SourceFile
 from .apis import ApiTable
 from .application import api_of
 from .evaluate import Evaluator
-from .files import Files, Words
+from .files import Files, Words, default_search_path
 from .kinds import Kinds
 from .module import Module
 from .needs import Needs
@@ -55,8 +55,10 @@ class Project:
         self.settings = settings
         self.targets = frozenset((*targets, *texts))
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
-        self.files = Files(settings.root, targets, context, overlay, settings.search_path)
+        search_path = settings.search_path or default_search_path(settings.root)
+        self.files = Files(settings.root, targets, context, overlay, search_path)
         self.evaluator = Evaluator(self.apis, self.find_module)
+        self.evaluator.find_installed = self._find_installed
         self.errors: list[SourceError] = []
         self._parsed: dict[Path, Module | None] = {}
         self._sites: dict[Module, list[Site]] = {}
@@ -212,6 +214,10 @@ class Project:
         path = self.files.find(dotted, importer.source.path)
         return self.module(path) if path is not None else None
 
+    def _find_installed(self, dotted: str) -> Module | None:
+        path = self.files.find_installed(dotted)
+        return self.module(path) if path is not None else None
+
     def mentioning(self, words: Sequence[str]) -> list[Module]:
         """The modules of the whole project, targets or not, that contain one of `words`."""
         found = []
@@ -220,6 +226,20 @@ class Project:
             if module is not None:
                 found.append(module)
         return found
+
+    def _find_subclasses(self) -> None:
+        """Note who inherits from whom: a method of a base may call what a subclass assigns."""
+        known = False
+        for module in [m for m in self._parsed.values() if m is not None]:
+            for node in module.nodes:
+                if isinstance(node, ast.ClassDef) and node.bases:
+                    own = Class(module, node)
+                    for base in self.evaluator.class_chain(own):
+                        if isinstance(base, Class) and base != own:
+                            self.evaluator.subclasses.setdefault(base.node, []).append(own)
+                            known = True
+        if known:
+            self.evaluator.forget()
 
     # -- questions
 
@@ -235,6 +255,8 @@ class Project:
 
     def uses(self, site: Site) -> Uses:
         """The calls of what a site makes, and where it goes out of sight."""
+        if not self._uses:
+            self._find_subclasses()
         if site not in self._uses:
             self._uses[site] = find_uses(self, site)
         return self._uses[site]

@@ -153,6 +153,12 @@ class _Search:
         found = {self.site.module: None}
         for module in self.project.mentioning(sorted(words)):
             found[module] = None
+        # Inherited methods that call what this class assigns.
+        for around in self.site.module.ancestors(self.site.reference):
+            if isinstance(around, ast.ClassDef):
+                for base in self.evaluator.class_chain(Class(self.site.module, around)):
+                    if isinstance(base, Class):
+                        found[base.module] = None
         return list(found)
 
     def _names(self) -> set[str]:

@@ -21,13 +21,14 @@ from ..model.references import reference_to
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.static_arguments import Statics
-from ..source import Edit
+from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
 from .calls import is_literal
 from .indent import indent_unit, indentation, indented
 from .options import removal_edits
 from .refusal import Refused
-from .signature import Signature, signature
+from .signature import Signature, bracketed, signature
+from .subclass import checkpointed_subclass
 
 
 def close_over(
@@ -51,14 +52,16 @@ def close_over(
     if target.function.module.editable is False and site.form.startswith("decorator"):
         raise Refused("it stands in a file that is not to be changed", site.module, site.reference)
     if site.form.startswith("decorator"):
+        if site.subject is not None and isinstance(site.subject[1], ast.ClassDef):
+            raise Refused(
+                "it decorates a class: apply it where the class is used, with the static"
+                " arguments by position",
+                site.module,
+                site.reference,
+            )
         return _nested_body(project, site, target, statics, checkpoint, options)
     if target.owner is not None and site.definition.wraps_classes:
-        raise Refused(
-            "a Flax class whose calls cannot all be rewritten: pass the static argument by"
-            " position and name it in `static_argnums`",
-            site.module,
-            site.reference,
-        )
+        return checkpointed_subclass(project, site, statics, checkpoint, options)
     return _inline(project, site, target, statics, checkpoint, options)
 
 
@@ -89,44 +92,74 @@ def _nested_body(
     )
     # A name that the body assigns is local there: hand it over as a default.
     handed = [f"{n}={n}" for n in rebound]
-    star = "*, " if handed and not _has_star(node, closed) else ""
-    parts = [p for p in (inner.parameters, star + ", ".join(handed) if handed else "") if p]
     if handed and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
+    star = ["*"] if handed and not _has_star(node, closed) else []
     first = _first_statement(node)
     unit, outer = indent_unit(module), indentation(module, node.lineno)
-    newline = module.source.newline
+    newline, inside = module.source.newline, outer + unit
     decorator, imports = f"@{checkpoint}", ()
     if options:
         partial = reference_to(module, project, "functools.partial", first)
         decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
         imports = partial.edits
     moved = _decorators_below(module, node, site, project)
-    start = _body_start(module, node, first)
-    end = module.span(node).end
-    text = module.source.text
-    if module.source.line_starts[first.lineno - 1] <= module.span(node).start and not (
-        text[module.source.line_starts[first.lineno - 1] : module.span(first).start].strip() == ""
-    ):
-        start = module.span(first).start
-        body = f"{newline}{outer}{unit}{unit}{text[start:end]}"
-        lead = newline
-    else:
-        body = indented(module, start, end, unit)
-        lead = ""
-    lines = [
-        *(f"{outer}{unit}{d}" for d in (decorator, *moved)),
-        f"{outer}{unit}def {name}({', '.join(parts)}):",
+    head = [
+        *(f"{inside}{d}" for d in (decorator, *moved)),
+        *bracketed(f"def {name}", [*inner.written, *star, *handed], ":", inside, unit),
     ]
-    head = newline.join(lines)
-    if not lead:
-        head += newline
-    tail = f"{newline}{newline}{outer}{unit}return {name}({inner.arguments})"
-    edits = [Edit(module.source.path, start, end, lead + head + body + tail)]
-    edits += [*imports, *_without_decorators(module, node, site, moved)]
+    tail = bracketed(f"return {name}", inner.passed, "", inside, unit)
+    start, end = _body_start(module, node, first), module.span(node).end
+    if _on_header_line(module, node, first):
+        start = module.span(first).start
+        body = f"{inside}{unit}{module.source.text[start:end]}"
+        head.insert(0, "")
+    else:
+        source = _with_plain_super(module, node)
+        longer = len(source.text) - len(module.source.text)
+        body = indented(source, start, end + longer, unit)
+    text = newline.join([*head, body, "", *tail])
+    edits = [Edit(module.source.path, start, end, text), *imports]
+    edits += _without_decorators(module, node, site, moved)
     if not options:
         edits += _spared_imports(project, module, site)
     return edits
+
+
+def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
+    """The file with `super()` in the function as `super(Class, self)`: it stands in a nested one.
+
+    Raises:
+        Refused: the class has no name that is seen there.
+    """
+    calls = [
+        n
+        for n in ast.walk(node)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name)
+        and n.func.id == "super"
+        and not n.args
+    ]
+    if not calls:
+        return module.source
+    cls = module.enclosing_class(node)
+    if cls is None or module.parent(cls) is not module.tree or not node.args.args:
+        raise Refused(
+            "its body calls `super()` without arguments, which does not work in a nested function:"
+            " write `super(Class, self)`",
+            module,
+            calls[0],
+        )
+    put = f"super({cls.name}, {node.args.args[0].arg})"
+    path = module.source.path
+    edits = [Edit(path, *module.span(call), put) for call in calls]
+    return module.source.replaced(apply_edits(module.source.text, edits))
+
+
+def _on_header_line(module: Module, node: ast.FunctionDef, first: ast.stmt) -> bool:
+    """`def f(x): return x`."""
+    start = module.source.line_starts[first.lineno - 1]
+    return bool(module.source.text[start : module.span(first).start].strip())
 
 
 def _has_star(node: FunctionNode, closed: Sequence[str]) -> bool:
@@ -141,13 +174,6 @@ def _check_body(module: Module, node: ast.FunctionDef) -> None:
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             raise Refused("a generator cannot be checkpointed", module, inner)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-            if inner.func.id == "super" and not inner.args:
-                raise Refused(
-                    "its body calls `super()` without arguments, which does not work in a nested"
-                    " function: write `super(Class, self)`",
-                    module,
-                    inner,
-                )
             if inner.func.id in ("locals", "vars", "eval", "exec"):
                 raise Refused(f"its body calls `{inner.func.id}()`", module, inner)
 

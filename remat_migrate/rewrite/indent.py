@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import Module
+from ..source import SourceFile
 from ..source.layout import Layout
 
 
@@ -18,13 +19,13 @@ def indent_unit(module: Module) -> str:
     return "    "
 
 
-def indented(module: Module, start: int, end: int, unit: str) -> str:
+def indented(source: SourceFile, start: int, end: int, unit: str) -> str:
     """The lines of `[start, end)` one step to the right; lines inside strings stay where they are.
 
     `start` is the start of a line.
     """
-    layout = Layout(module.source)
-    text = module.source.text
+    layout = Layout(source)
+    text = source.text
     parts: list[str] = []
     at = start
     while at < end:

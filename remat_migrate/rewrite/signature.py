@@ -1,13 +1,16 @@
-"""Signatures and calls as text: a function's parameters split into those closed over and the rest."""
+"""Signatures and calls as text: parameters without those that are closed over."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..model.bind import default_of
 from ..model.scopes import FunctionNode
+
+
+_WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +18,37 @@ class Signature:
     """Parameters as text.
 
     Attributes:
-        parameters: as written in a `def` or `lambda`.
-        arguments: as written in a call that passes each parameter on under its own name.
+        written: each as written in a `def` or `lambda`.
+        passed: each as written in a call that passes it on under its own name.
     """
 
-    parameters: str
-    arguments: str
+    written: tuple[str, ...]
+    passed: tuple[str, ...]
+
+    @property
+    def parameters(self) -> str:
+        """The parameters on one line."""
+        return ", ".join(self.written)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments on one line."""
+        return ", ".join(self.passed)
+
+
+def bracketed(head: str, items: Sequence[str], tail: str, indent: str, unit: str) -> list[str]:
+    """`head(items)tail` as lines: on one where it fits, else one item a line, as black does."""
+    line = f"{indent}{head}({', '.join(items)}){tail}"
+    if len(line) <= _WIDTH:
+        return [line]
+    short = f"{indent}{unit}{', '.join(items)}"
+    if len(short) <= _WIDTH and not any(i.startswith("*") and i != "*" for i in items):
+        return [f"{indent}{head}(", short, f"{indent}){tail}"]
+    return [
+        f"{indent}{head}(",
+        *(f"{indent}{unit}{item}," for item in items),
+        f"{indent}){tail}",
+    ]
 
 
 def signature(
@@ -73,4 +101,4 @@ def signature(
     if a.kwarg is not None and a.kwarg.arg not in without:
         written.append(one(a.kwarg, "**"))
         passed.append(f"**{a.kwarg.arg}")
-    return Signature(", ".join(written), ", ".join(passed))
+    return Signature(tuple(written), tuple(passed))

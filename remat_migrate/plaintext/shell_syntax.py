@@ -1,47 +1,17 @@
-"""The structure of a shell script: words, simple commands, lists and compound commands.
+"""The structure of a shell script: simple commands, lists and compound commands.
 
 Enough of POSIX shell and bash to know what is a word of which command, where a command starts and
-ends, and which list it stands in; nothing is expanded or run.
+ends, and which list it stands in; nothing is run.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-_OPERATORS = (
-    "<<<", "<<-", "&>>", ";;&",
-    "&&", "||", ";;", ";&", "|&", "<<", ">>", "&>", ">&", "<&", "<>", ">|",
-    ";", "&", "|", "(", ")", "<", ">",
-)  # fmt: skip
+from .shell_lexer import BLANK, Lexer, ShellSyntaxError, Token, Word
+
 _REDIRECTS = frozenset(("<<<", "<<-", "&>>", "<<", ">>", "&>", ">&", "<&", "<>", ">|", "<", ">"))
-_BLANK = re.compile(r"(?:[ \t]|\\\r?\n)+")
-_NEWLINE = re.compile(r"\r?\n")
-_WORD_ENDS = frozenset(" \t\r\n;&|()<>")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]\s]*\])?\+?=")
-
-
-class ShellSyntaxError(Exception):
-    """The text is not a script that can be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word as it stands in the script.
-
-    Attributes:
-        start, end: its offsets.
-        text: its characters, quotes and all.
-        inner: the ranges of the commands in its `$(...)` and backquotes.
-        elements: the words of an array, `NAME=(a b c)`.
-    """
-
-    start: int
-    end: int
-    text: str
-    inner: tuple[tuple[int, int], ...] = ()
-    elements: tuple[Word, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,177 +79,6 @@ class CommandList:
     links: tuple[Link, ...] = ()
 
 
-@dataclass(slots=True)
-class _Token:
-    kind: str  # "word", "operator", "newline", "end"
-    start: int
-    end: int
-    text: str
-    word: Word | None = None
-
-
-@dataclass(slots=True)
-class _Lexer:
-    text: str
-    end: int
-    indent: str
-    pending: list[tuple[str, bool, list[tuple[int, int]]]] = field(default_factory=list)
-
-    def next(self, at: int) -> _Token:
-        """The token at or after an offset, here-documents behind its newline skipped."""
-        while True:
-            blank = _BLANK.match(self.text, at, self.end)
-            at = blank.end() if blank else at
-            if at >= self.end:
-                return _Token("end", self.end, self.end, "")
-            if self.text[at] == "#":
-                line = self.text.find("\n", at, self.end)
-                at = self.end if line < 0 else line
-                continue
-            break
-        newline = _NEWLINE.match(self.text, at, self.end)
-        if newline:
-            return _Token("newline", at, self._after_documents(newline.end()), "\n")
-        if self.text.startswith(("<(", ">("), at):
-            word = self.word(at)
-            return _Token("word", at, word.end, word.text, word)
-        for operator in _OPERATORS:
-            if self.text.startswith(operator, at) and at + len(operator) <= self.end:
-                return _Token("operator", at, at + len(operator), operator)
-        word = self.word(at)
-        following = self.text[word.end : word.end + 1]
-        if word.text.isdigit() and following in ("<", ">") and following:
-            return self.next(word.end)  # the file descriptor of a redirection
-        return _Token("word", at, word.end, word.text, word)
-
-    def _after_documents(self, at: int) -> int:
-        for terminator, tabs, ranges in self.pending:
-            start = at
-            while at < self.end:
-                stop = self.text.find("\n", at, self.end)
-                stop = self.end if stop < 0 else stop
-                line = self.text[at:stop].rstrip("\r").removeprefix(self.indent)
-                here = at
-                at = min(stop + 1, self.end)
-                if (line.lstrip("\t") if tabs else line) == terminator:
-                    ranges.append((start, here))
-                    break
-            else:
-                ranges.append((start, self.end))
-        self.pending.clear()
-        return at
-
-    def word(self, start: int) -> Word:
-        """The word that starts at an offset."""
-        at = start
-        inner: list[tuple[int, int]] = []
-        if self.text.startswith(("<(", ">("), at):
-            at = self._parenthesis(at + 1, inner)
-        while at < self.end:
-            letter = self.text[at]
-            if letter == "\\":
-                at += 2
-            elif letter == "'":
-                at = self._find("'", at + 1) + 1
-            elif letter == '"':
-                at = self._double_quoted(at + 1, inner)
-            elif letter == "`":
-                stop = self._find("`", at + 1)
-                inner.append((at + 1, stop))
-                at = stop + 1
-            elif letter == "$":
-                at = self._dollar(at, inner)
-            elif letter == "(" and _ASSIGNMENT.fullmatch(self.text, start, at):
-                return self._array(start, at)
-            elif letter in _WORD_ENDS:
-                break
-            else:
-                at += 1
-        if at > self.end:
-            raise ShellSyntaxError(f"a word at {start} does not end")
-        if at == start:
-            raise ShellSyntaxError(f"no word at {start}")
-        return Word(start, at, self.text[start:at], tuple(inner))
-
-    def _find(self, what: str, at: int) -> int:
-        found = self.text.find(what, at, self.end)
-        if found < 0:
-            raise ShellSyntaxError(f"a {what} before {at} is not closed")
-        return found
-
-    def _double_quoted(self, at: int, inner: list[tuple[int, int]]) -> int:
-        while at < self.end:
-            letter = self.text[at]
-            if letter == '"':
-                return at + 1
-            if letter == "\\":
-                at += 2
-            elif letter == "`":
-                stop = self._find("`", at + 1)
-                inner.append((at + 1, stop))
-                at = stop + 1
-            elif letter == "$":
-                at = self._dollar(at, inner)
-            else:
-                at += 1
-        raise ShellSyntaxError('a " is not closed')
-
-    def _dollar(self, at: int, inner: list[tuple[int, int]]) -> int:
-        if self.text.startswith("$((", at):
-            return self.nested(at + 1, "(", ")")
-        if self.text.startswith("$(", at):
-            return self._parenthesis(at + 1, inner)
-        if self.text.startswith("${", at):
-            return self.nested(at + 1, "{", "}")
-        if self.text.startswith("$'", at):
-            at += 2
-            while at < self.end and self.text[at] != "'":
-                at += 2 if self.text[at] == "\\" else 1
-            return at + 1
-        return at + 1
-
-    def _parenthesis(self, at: int, inner: list[tuple[int, int]]) -> int:
-        """Past the parenthesis that opens at an offset; what is in it are commands."""
-        stop = self.nested(at, "(", ")")
-        inner.append((at + 1, stop - 1))
-        return stop
-
-    def nested(self, at: int, opening: str, closing: str) -> int:
-        """Past the bracket that closes the one at an offset; quotes hide brackets."""
-        depth = 0
-        while at < self.end:
-            letter = self.text[at]
-            if letter == "\\":
-                at += 1
-            elif letter == "'" and opening == "(":
-                at = self._find("'", at + 1)
-            elif letter == '"':
-                at = self._double_quoted(at + 1, []) - 1
-            elif letter == opening:
-                depth += 1
-            elif letter == closing:
-                depth -= 1
-                if depth == 0:
-                    return at + 1
-            at += 1
-        raise ShellSyntaxError(f"a {opening} is not closed")
-
-    def _array(self, start: int, at: int) -> Word:
-        elements: list[Word] = []
-        at += 1
-        while True:
-            blank = re.compile(r"(?:[ \t\r\n]|\\\r?\n|#[^\n]*)*").match(self.text, at, self.end)
-            at = blank.end() if blank else at
-            if at >= self.end:
-                raise ShellSyntaxError("an array is not closed")
-            if self.text[at] == ")":
-                end = at + 1
-                inner = tuple(part for element in elements for part in element.inner)
-                return Word(start, end, self.text[start:end], inner, tuple(elements))
-            elements.append(self.word(at))
-            at = elements[-1].end
-
-
 _Parts = tuple[list[CommandList], list[CommandList], list[Word]]
 
 
@@ -295,7 +94,7 @@ def parse_shell(text: str, start: int, end: int, indent: str = "") -> CommandLis
     Raises:
         ShellSyntaxError: it is no script, or one that is beyond this parser.
     """
-    parser = _Parser(_Lexer(text, end, indent), start)
+    parser = _Parser(Lexer(text, end, indent), start)
     found = parser.commands(frozenset())
     if parser.token.kind != "end":
         raise ShellSyntaxError(f"{parser.token.text!r} at {parser.token.start} is not expected")
@@ -303,12 +102,12 @@ def parse_shell(text: str, start: int, end: int, indent: str = "") -> CommandLis
 
 
 class _Parser:
-    def __init__(self, lexer: _Lexer, start: int) -> None:
+    def __init__(self, lexer: Lexer, start: int) -> None:
         self.lexer = lexer
         self.last_end = start
         self.token = lexer.next(start)
 
-    def advance(self) -> _Token:
+    def advance(self) -> Token:
         token = self.token
         self.last_end = token.end
         self.token = self.lexer.next(token.end)
@@ -320,7 +119,7 @@ class _Parser:
     def is_operator(self, *texts: str) -> bool:
         return self.token.kind == "operator" and self.token.text in texts
 
-    def expect(self, text: str) -> _Token:
+    def expect(self, text: str) -> Token:
         if self.token.text != text or self.token.kind not in ("word", "operator"):
             raise ShellSyntaxError(f"{text!r} expected at {self.token.start}")
         return self.advance()
@@ -500,7 +299,7 @@ class _Parser:
         while start > 0 and self.lexer.text[start - 1].isdigit():
             start -= 1
         end = operator.end
-        blank = _BLANK.match(self.lexer.text, end, self.lexer.end)
+        blank = BLANK.match(self.lexer.text, end, self.lexer.end)
         target = self.lexer.word(blank.end() if blank else end)
         ranges: list[tuple[int, int]] = []
         if operator.text in ("<<", "<<-"):

@@ -1,0 +1,124 @@
+"""Which kind a file is that is not Python, and the file without a setting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+
+from ..source.pieces import Removal, join_pieces
+from ..source.text import SourceFile
+from .dockerfile import plan_dockerfile
+from .dotenv import plan_dotenv
+from .makefile import plan_makefile
+from .setting import Setting, TextPlan, TextSyntaxError, TextUse
+from .shell import plan_shell
+from .tomlfile import plan_toml
+from .yamlfile import plan_yaml
+
+Planner = Callable[[str, Setting, TextPlan], object]
+
+_BY_SUFFIX: dict[str, Planner] = {
+    ".sh": plan_shell,
+    ".bash": plan_shell,
+    ".zsh": plan_shell,
+    ".ksh": plan_shell,
+    ".slurm": plan_shell,
+    ".sbatch": plan_shell,
+    ".yaml": plan_yaml,
+    ".yml": plan_yaml,
+    ".toml": plan_toml,
+    ".mk": plan_makefile,
+    ".env": plan_dotenv,
+    ".dockerfile": plan_dockerfile,
+    ".containerfile": plan_dockerfile,
+}
+_BY_NAME: dict[str, Planner] = {
+    "Makefile": plan_makefile,
+    "makefile": plan_makefile,
+    "GNUmakefile": plan_makefile,
+    ".envrc": plan_shell,
+    ".env": plan_dotenv,
+}
+_BY_PREFIX: dict[str, Planner] = {
+    "Dockerfile": plan_dockerfile,
+    "Containerfile": plan_dockerfile,
+    ".env.": plan_dotenv,
+}
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+
+
+def plan_text(
+    source: SourceFile,
+    setting: Setting,
+    is_suppressed: Callable[[int], bool] = lambda offset: False,
+) -> tuple[list[TextUse], list[Removal]]:
+    """The uses of a setting in a file, and the edits that take them out.
+
+    Comments and prose are no uses. A use that cannot be taken out says why. As long as something
+    still reads the variable, it stays set.
+
+    Args:
+        source: the file.
+        setting: what is looked for.
+        is_suppressed: whether the use at an offset is to be left alone.
+
+    Returns:
+        The uses in the order of the text, and Removals whose members are indices of the uses.
+    """
+    planner = _planner(source)
+    if planner is None or not setting.occurs(source.text):
+        return [], []
+    plan = TextPlan(is_suppressed=is_suppressed)
+    try:
+        planner(source.text, setting, plan)
+        read = _uncovered(plan)
+        if read:
+            line, _ = source.position(read[0][0])
+            plan = TextPlan(keep_variable=f"line {line} reads it", is_suppressed=is_suppressed)
+            planner(source.text, setting, plan)
+            for start, end in _uncovered(plan):
+                plan.refuse(start, end, "read", "what depends on the value is not followed")
+    except TextSyntaxError as error:
+        return _unreadable(source, setting, str(error)), []
+    return _ordered(plan.uses, join_pieces(source.path, source.text, plan.pieces))
+
+
+def _planner(source: SourceFile) -> Planner | None:
+    """What plans a file of this kind; by its name, or a script by its first line."""
+    path = PurePath(source.path.name)
+    if path.name in _BY_NAME:
+        return _BY_NAME[path.name]
+    suffix = path.suffix.lower()
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    for prefix, planner in _BY_PREFIX.items():
+        if path.name.startswith(prefix):
+            return planner
+    return plan_shell if _SHEBANG.match(source.text) else None
+
+
+def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
+    """Where the variable is still read."""
+    return sorted({(start, end) for start, end in plan.reads if not plan.covers(start, end)})
+
+
+def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
+    """The lines with the setting in a file that cannot be read, but for its comments."""
+    found: list[TextUse] = []
+    for match in setting.pattern.finditer(source.text):
+        line, _ = source.position(match.start())
+        if not source.line_text(line).lstrip().startswith("#"):
+            why = f"the file cannot be read: {reason}"
+            found.append(TextUse(*match.span(), "variable", refused=why))
+    return found
+
+
+def _ordered(uses: list[TextUse], removals: list[Removal]) -> tuple[list[TextUse], list[Removal]]:
+    order = sorted(range(len(uses)), key=lambda index: (uses[index].start, uses[index].end))
+    place = {index: number for number, index in enumerate(order)}
+    return [uses[index] for index in order], [
+        replace(removal, members=frozenset(place[member] for member in removal.members))
+        for removal in removals
+    ]

@@ -1,0 +1,51 @@
+"""Lines of a text that go, and the comments that stay when they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..source.pieces import Causes
+from .setting import TextPlan
+
+
+def line_start(text: str, at: int) -> int:
+    """Where the line of an offset starts."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Where the line of an offset ends, its line ending not counted."""
+    found = text.find("\n", at)
+    end = len(text) if found < 0 else found
+    return end - 1 if end > at and text[end - 1] == "\r" else end
+
+
+def next_line(text: str, at: int) -> int:
+    """Where the line after that of an offset starts, or the end of the text."""
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found + 1
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Lines with those that a backslash joins to them, without their line ending."""
+    at = 0
+    while at < len(text):
+        start, end = at, line_end(text, at)
+        at = next_line(text, at)
+        while text[start:end].endswith("\\") and at < len(text):
+            end = line_end(text, at)
+            at = next_line(text, at)
+        yield start, end
+
+
+def drop_lines(text: str, start: int, end: int, plan: TextPlan, causes: Causes) -> None:
+    """Take whole lines out; a comment behind `end` stays, on a line of its own."""
+    comment = re.compile(r"[ \t]*#").match(text, end, line_end(text, end))
+    first = line_start(text, start)
+    if comment is not None:
+        indent = re.compile(r"[ \t]*").match(text, first)
+        assert indent is not None
+        plan.put(indent.end(), comment.end() - 1, "", causes)
+    else:
+        plan.put(first, next_line(text, end), "", causes)

@@ -1,0 +1,160 @@
+"""Closing over flags of a Flax class: a subclass whose `__call__` is checkpointed.
+
+    Layer = nn.remat(Block, concrete=True)   ->   class CheckpointBlock(Block):
+                                                      def __call__(self, x, *, train):
+                                                          @nn.remat
+                                                          def checkpointed_call(self, x):
+                                                              return super().__call__(x, train=train)
+
+                                                          return checkpointed_call(self, x)
+
+                                                  Layer = CheckpointBlock
+
+The subclass has the name that `nn.remat` gives to the class it makes, so parameters keep theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..model import Module, Project
+from ..model.bind import default_of
+from ..model.callable import Target
+from ..model.references import reference_to
+from ..model.scopes import parameters
+from ..model.sites import Site
+from ..model.static_arguments import Statics
+from ..model.values import Class
+from ..source import Edit
+from .calls import is_literal
+from .indent import indent_unit, indentation
+from .refusal import Refused
+from .signature import bracketed, signature
+
+
+def checkpointed_subclass(
+    project: Project, site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
+) -> list[Edit]:
+    """The edits that put a subclass in the place of a wrapped Flax class.
+
+    Raises:
+        Refused: what is wrapped has no name of its own there, or a signature that cannot be
+            written down.
+    """
+    target, module = statics.target, site.module
+    assert target is not None
+    owner = _wrapped_class(project, site)
+    subject = site.subject[1] if site.subject is not None else None
+    if owner is None or not isinstance(subject, ast.Name | ast.Attribute):
+        raise Refused("a Flax class that is chosen at run time", module, site.reference)
+    if "methods" in site.arguments:
+        raise Refused("`methods` names other methods than `__call__`", module, site.reference)
+    place = _place(module, site)
+    name = f"Checkpoint{owner.node.name}"
+    if name in {n.id for n in module.nodes if isinstance(n, ast.Name)} or module.visible(
+        name, module.scope_at(place)
+    ):
+        raise Refused(f"`{name}` is taken", module, site.reference)
+    text, imports = _definition(
+        project, site, target, statics, (name, module.segment(subject), checkpoint), options, place
+    )
+    source = module.source
+    start = source.line_starts[_first_line(place) - 1]
+    assert site.application is not None
+    return [
+        Edit(source.path, start, start, text),
+        Edit(source.path, *source.span(site.application), name),
+        *imports,
+    ]
+
+
+def _wrapped_class(project: Project, site: Site) -> Class | None:
+    if site.subject is None or not isinstance(site.subject[1], ast.expr):
+        return None
+    module, node = site.subject
+    assert isinstance(node, ast.expr)
+    found = [v for v in project.values(module, node) if isinstance(v, Class)]
+    return found[0] if len(found) == 1 else None
+
+
+def _place(module: Module, site: Site) -> ast.stmt:
+    """The statement in front of which the subclass is defined: not in the body of a class."""
+    assert site.application is not None
+    place = module.statement(site.application)
+    while isinstance(holder := module.scope_at(place).node, ast.ClassDef):
+        place = holder
+    text = module.source.line_text(place.lineno)
+    if text[: place.col_offset].strip():
+        raise Refused("several statements stand on its line", module, site.reference)
+    own = {n.id for n in ast.walk(site.application) if isinstance(n, ast.Name)}
+    for around in module.ancestors(site.application):
+        if isinstance(around, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
+            bound = {n.id for n in ast.walk(around) if isinstance(n, ast.Name)} & own
+            local = {
+                n.id
+                for g in getattr(around, "generators", ())
+                for n in ast.walk(g.target)
+                if isinstance(n, ast.Name)
+            }
+            if bound & local:
+                raise Refused("what is wrapped changes in a comprehension", module, around)
+        if around is place:
+            break
+    return place
+
+
+def _first_line(place: ast.stmt) -> int:
+    decorators = getattr(place, "decorator_list", ())
+    return min([place.lineno, *(d.lineno for d in decorators)])
+
+
+def _definition(
+    project: Project,
+    site: Site,
+    target: Target,
+    statics: Statics,
+    names: tuple[str, str, str],
+    options: Sequence[str],
+    place: ast.stmt,
+) -> tuple[str, list[Edit]]:
+    module, node = site.module, target.function.node
+    name, base, checkpoint = names
+    for parameter in parameters(node):
+        default = default_of(node, parameter)
+        if default is not None and not is_literal(default):
+            raise Refused(
+                f"the default of `{parameter.arg}` is not a literal",
+                target.function.module,
+                default,
+            )
+    closed = {r.name for r in statics.required}
+    if node.args.kwarg is not None:
+        closed.add(node.args.kwarg.arg)
+    whole = signature(node, skip=1)
+    array = [
+        p.arg if p is not node.args.vararg else f"*{p.arg}"
+        for p in parameters(node)[1:]
+        if p.arg not in closed
+    ]
+    imports: list[Edit] = []
+    decorator = f"@{checkpoint}"
+    if options:
+        partial = reference_to(module, project, "functools.partial", place)
+        decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
+        imports += partial.edits
+    outer, unit, newline = indentation(module, place.lineno), indent_unit(module), "\n"
+    passed = ["self", *array]
+    inner, innermost = outer + unit * 2, outer + unit * 3
+    lines = [
+        f"{outer}class {name}({base}):",
+        *bracketed("def __call__", ["self", *whole.written], ":", outer + unit, unit),
+        f"{inner}{decorator}",
+        *bracketed("def checkpointed_call", passed, ":", inner, unit),
+        *bracketed("return super().__call__", whole.passed, "", innermost, unit),
+        "",
+        *bracketed("return checkpointed_call", passed, "", inner, unit),
+        *([""] if outer else ["", ""]),
+    ]
+    text = newline.join(lines) + newline
+    return text.replace(newline, module.source.newline), imports
