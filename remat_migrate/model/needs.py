@@ -497,9 +497,12 @@ class _Analysis:
                 for position, arg in enumerate(node.args):
                     if static.covers(position):
                         yield from self._need(arg, f"a Python value for `{last}`")
+            if last == "fori_loop":
+                # With bounds that are traced it is a while loop, which has no gradient.
+                bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
+                for arg in (*node.args[:2], *bounds):
+                    yield from self._need(arg, "bounds of a differentiated loop", certain=False)
             yield from self._keyword_needs(node)
-            if name == "jax.lax.fori_loop" or static is not None:
-                return
         elif not name.startswith(("functools.", "itertools.", "typing.", "contextlib.")):
             for arg in arguments:
                 yield from self._need(arg, f"`{name}`, which cannot be seen", certain=False)
