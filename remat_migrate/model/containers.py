@@ -122,6 +122,24 @@ def _item(iterable: ast.expr, index: object) -> ast.expr:
     return ast.Subscript(iterable, slot, ast.Load())
 
 
+def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
+    """What `options["name"] = value` puts into a dict that a name is bound to."""
+    module, node = container.module, container.node
+    holder = module.parent(node)
+    if not isinstance(holder, ast.Assign) or not isinstance(holder.targets[0], ast.Name):
+        return
+    variable = holder.targets[0].id
+    for other in ast.walk(module.scope_at(node).node):
+        match other:
+            case ast.Assign(
+                targets=[
+                    ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))
+                ],
+                value=value,
+            ) if name == variable:
+                yield key, value
+
+
 def _appended(module: Module, literal: ast.List) -> Iterator[Part]:
     """What `.append`, `.insert` and `.extend` add to the list that a literal starts."""
     shown, within = _name_of(module, literal)

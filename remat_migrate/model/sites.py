@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..source import Span
 from .apis import Api
 from .application import api_of, given, subject_of
+from .containers import stored_items
 from .evaluate import Evaluator
 from .module import Module
 from .values import Container, External, Partial, Value
@@ -377,6 +378,8 @@ def _spread_options(module: Module, node: ast.expr, evaluator: Evaluator) -> Ite
                     yield Option(key.value, entry, value.module, value.node)
                 elif key is None:
                     yield from _spread_options(value.module, entry, evaluator)
+            for name, entry in stored_items(value):
+                yield Option(name, entry, value.module, value.node)
         elif isinstance(value.node, ast.Call):
             for keyword in value.node.keywords:
                 if keyword.arg is not None:
