@@ -157,14 +157,14 @@ class Fixer:
                 yield edit
 
     def _rewritten(self, use: Use) -> tuple[Change, tuple[Edit, ...]]:
-        """The change of one read, and the import that it needs."""
+        """The change of one read, and the edits beside it: the import that it needs."""
         package, node = use.package, use.node
         assert package is not None
         assert isinstance(node, ast.expr)
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
             # As `jax` is spelled there: its import stays in use.
             if isinstance(node, ast.Attribute):
-                return Change(keep=((package, package.value),)), ()
+                return Change(), (self._without_attribute(package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
             return Change(replace=((node, text),)), ()
         beside = import_of(self.module, package)
@@ -172,6 +172,21 @@ class Fixer:
             beside = None
         written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
         return Change(replace=((node, written.text),)), written.edits
+
+    def _without_attribute(self, node: ast.Attribute) -> Edit:
+        """The edit that takes `.ad_checkpoint` off."""
+        end = self.module.span(node).end
+        dot = self.layout.before(end - len(node.attr))
+        assert dot is not None
+        before = self.layout.before(dot.start)
+        assert before is not None
+        start = before.end
+        if self.layout.comments_in(start, end):
+            start = dot.start
+            text, line = self.module.source.text, self.layout.line_start(start)
+            if not (text[line:start] + text[end : self.layout.line_end(end)]).strip():
+                start, end = line, self.layout.next_line(end)
+        return Edit(self.module.source.path, start, end, "")
 
     def _by_submodule(self, use: Use) -> bool:
         """Whether the package is written as an attribute of `jax`."""
@@ -201,7 +216,7 @@ class Fixer:
                 continue
             for alias in node.names:
                 if alias.name == PACKAGE.name and alias.asname is None:
-                    if self._binds_jax_too(node, alias):
+                    if self._binds_jax_too(node, alias) or self._is_jax_unread():
                         spare.append(alias)
                     else:
                         plain.append(Edit(source.path, *source.span(alias), JAX.name))
@@ -245,6 +260,11 @@ class Fixer:
                 ):
                     return True
         return False
+
+    def _is_jax_unread(self) -> bool:
+        """Whether nothing uses the name `jax`: what is read goes by another one."""
+        reads = (isinstance(node, ast.Name) and node.id == "jax" for node in self.module.nodes)
+        return not any(reads) and not is_used_elsewhere(self.project, self.module, "jax")
 
     def _plan(self, changes: Sequence[Change]) -> list[Removal]:
         return plan_removals(

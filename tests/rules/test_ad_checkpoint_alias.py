@@ -1,0 +1,413 @@
+"""RMT103: names that are gone from `jax.ad_checkpoint`, in every way in which they are taken."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+from support import findings, fixed, places
+
+CODE = "RMT103"
+
+
+def mended(code: str) -> str:
+    """The code with all fixes made; it must run under today's JAX, and have nothing left to fix."""
+    after = fixed(code, select=CODE)["example.py"]
+    assert fixed(after, select=CODE)["example.py"] == after
+    exec(compile(after, "example.py", "exec"), types.ModuleType("example").__dict__)
+    return after
+
+
+IMPORTS = [
+    # One name, several, under another name.
+    (
+        "from jax.ad_checkpoint import checkpoint\n",
+        "from jax import checkpoint\n",
+    ),
+    (
+        "from jax.ad_checkpoint import checkpoint as ckpt, remat  # both\n",
+        "from jax import checkpoint as ckpt, remat  # both\n",
+    ),
+    (
+        "from jax.ad_checkpoint import checkpoint_name, checkpoint as new_checkpoint\n",
+        "from jax import checkpoint as new_checkpoint\n"
+        "from jax.ad_checkpoint import checkpoint_name\n",
+    ),
+    (
+        "from jax.ad_checkpoint import Offloadable, remat, Recompute\n",
+        "from jax import remat\nfrom jax.ad_checkpoint import Offloadable, Recompute\n",
+    ),
+    # A comment for tools holds for both halves; any other stays with what stays.
+    (
+        "from jax.ad_checkpoint import checkpoint, checkpoint_name  # noqa: F401\n",
+        "from jax import checkpoint  # noqa: F401\n"
+        "from jax.ad_checkpoint import checkpoint_name  # noqa: F401\n",
+    ),
+    (
+        "from jax.ad_checkpoint import checkpoint, checkpoint_name  # names\n",
+        "from jax import checkpoint\nfrom jax.ad_checkpoint import checkpoint_name  # names\n",
+    ),
+    # Over several lines, in parentheses.
+    (
+        "from jax.ad_checkpoint import (\n    checkpoint,\n    remat,  # the same\n)\n",
+        "from jax import (\n    checkpoint,\n    remat,  # the same\n)\n",
+    ),
+    (
+        "from jax.ad_checkpoint import (\n    checkpoint,\n    checkpoint_name,\n    remat,\n)\n",
+        "from jax import checkpoint, remat\n"
+        "from jax.ad_checkpoint import (\n    checkpoint_name,\n)\n",
+    ),
+    (
+        "from jax.ad_checkpoint import (\n"
+        "    # the function\n    checkpoint,  # new\n    checkpoint_name,  # names it\n"
+        "    remat,\n)\n",
+        "# the function\nfrom jax import checkpoint  # new\nfrom jax import remat\n"
+        "from jax.ad_checkpoint import (\n    checkpoint_name,  # names it\n)\n",
+    ),
+    (
+        "from jax.ad_checkpoint import (checkpoint,\n  checkpoint_name,  # names it\n  remat)\n",
+        "from jax import checkpoint, remat\n"
+        "from jax.ad_checkpoint import (checkpoint_name,  # names it\n)\n",
+    ),
+    (
+        "from jax.ad_checkpoint import checkpoint, \\\n    checkpoint_name\n",
+        "from jax import checkpoint\nfrom jax.ad_checkpoint import checkpoint_name\n",
+    ),
+    # Where it shares a line.
+    (
+        "import os; from jax.ad_checkpoint import checkpoint_name, checkpoint; x = 1\n",
+        "import os; from jax import checkpoint; from jax.ad_checkpoint import checkpoint_name;"
+        " x = 1\n",
+    ),
+    (
+        "if True: from jax.ad_checkpoint import checkpoint_name, checkpoint\n",
+        "if True: from jax import checkpoint; from jax.ad_checkpoint import checkpoint_name\n",
+    ),
+    # Inside functions and conditions.
+    (
+        "def f():\n    from jax.ad_checkpoint import checkpoint, checkpoint_name\n"
+        "    return checkpoint, checkpoint_name\n\n\nf()\n",
+        "def f():\n    from jax import checkpoint\n"
+        "    from jax.ad_checkpoint import checkpoint_name\n"
+        "    return checkpoint, checkpoint_name\n\n\nf()\n",
+    ),
+    (
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n"
+        "    from jax.ad_checkpoint import checkpoint\n",
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from jax import checkpoint\n",
+    ),
+    # `import *` no longer gives it.
+    (
+        "from jax.ad_checkpoint import *\n\nf, g = checkpoint(abs), checkpoint_name\n",
+        "from jax import checkpoint\nfrom jax.ad_checkpoint import *\n\n"
+        "f, g = checkpoint(abs), checkpoint_name\n",
+    ),
+    # No final newline; carriage returns.
+    ("from jax.ad_checkpoint import remat", "from jax import remat"),
+    (
+        "from jax.ad_checkpoint import checkpoint, checkpoint_name\r\nx = 1\r\n",
+        "from jax import checkpoint\r\nfrom jax.ad_checkpoint import checkpoint_name\r\nx = 1\r\n",
+    ),
+]
+
+READS = [
+    # The import of the module goes with its last use.
+    (
+        "import jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
+        "import jax\n\nf = jax.checkpoint(abs)\n",
+    ),
+    (
+        "import jax\nimport jax.ad_checkpoint\nimport os\n\n"
+        "f = jax.ad_checkpoint.checkpoint(abs)\ng = jax.ad_checkpoint.remat(f)\n",
+        "import jax\nimport os\n\nf = jax.checkpoint(abs)\ng = jax.remat(f)\n",
+    ),
+    (
+        "import jax\nimport jax.ad_checkpoint\n\n"
+        "f = jax.ad_checkpoint.checkpoint(abs)\nname = jax.ad_checkpoint.checkpoint_name\n",
+        "import jax\nimport jax.ad_checkpoint\n\n"
+        "f = jax.checkpoint(abs)\nname = jax.ad_checkpoint.checkpoint_name\n",
+    ),
+    (
+        "import jax.ad_checkpoint, os\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
+        "import jax, os\n\nf = jax.checkpoint(abs)\n",
+    ),
+    (
+        "import jax, jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
+        "import jax\n\nf = jax.checkpoint(abs)\n",
+    ),
+    (
+        "import jax.ad_checkpoint  # noqa: F401\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
+        "import jax.ad_checkpoint  # noqa: F401\n\nf = jax.checkpoint(abs)\n",
+    ),
+    # Under another name.
+    (
+        "import jax.ad_checkpoint as adc\n\nf = adc.remat(adc.checkpoint(abs))\n",
+        "import jax\n\nf = jax.remat(jax.checkpoint(abs))\n",
+    ),
+    (
+        "import jax\nfrom jax import ad_checkpoint\n\nf = ad_checkpoint.remat(abs)\n",
+        "import jax\n\nf = jax.remat(abs)\n",
+    ),
+    (
+        "from jax import lax, ad_checkpoint\n\nf = ad_checkpoint.remat(lax.sin)\n",
+        "import jax\nfrom jax import lax\n\nf = jax.remat(lax.sin)\n",
+    ),
+    (
+        "import jax.numpy as jnp\nfrom jax import ad_checkpoint\n\n"
+        "f = ad_checkpoint.remat(jnp.sin)\ng = ad_checkpoint.checkpoint_name\n",
+        "import jax.numpy as jnp\nimport jax\nfrom jax import ad_checkpoint\n\n"
+        "f = jax.remat(jnp.sin)\ng = ad_checkpoint.checkpoint_name\n",
+    ),
+    (
+        "import jax as j\nimport jax.ad_checkpoint\n\nf = j.ad_checkpoint.checkpoint(abs)\n",
+        "import jax as j\n\nf = j.checkpoint(abs)\n",
+    ),
+    # Where the name `jax` is something else.
+    (
+        "def f(jax):\n    import jax.ad_checkpoint as adc\n\n    return adc.checkpoint(abs)\n",
+        "def f(jax):\n    from jax import checkpoint\n\n    return checkpoint(abs)\n",
+    ),
+    (
+        "def f():\n    from jax import ad_checkpoint\n\n    return ad_checkpoint.checkpoint(abs)\n"
+        "\n\nf()\n",
+        "def f():\n    import jax\n\n    return jax.checkpoint(abs)\n\n\nf()\n",
+    ),
+    # As a value, by `getattr`, in a decorator, over several lines.
+    (
+        "import jax.ad_checkpoint\n\nnew = jax.ad_checkpoint.checkpoint\n"
+        "old = getattr(jax.ad_checkpoint, 'remat')\n",
+        "import jax\n\nnew = jax.checkpoint\nold = jax.remat\n",
+    ),
+    (
+        "import functools\nimport jax.ad_checkpoint\n\n\n"
+        "@functools.partial(\n    jax.ad_checkpoint.checkpoint,  # saves nothing\n"
+        "    prevent_cse=False,\n)\ndef f(x):\n    return x\n",
+        "import functools\nimport jax\n\n\n"
+        "@functools.partial(\n    jax.checkpoint,  # saves nothing\n"
+        "    prevent_cse=False,\n)\ndef f(x):\n    return x\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n\nf = (\n    jax\n    # once new\n    .ad_checkpoint\n"
+        "    .checkpoint(abs)\n)\n",
+        "import jax\n\nf = (\n    jax\n    # once new\n    .checkpoint(abs)\n)\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n\nf = (\n    jax  # new\n    .ad_checkpoint.remat(abs)\n)\n",
+        "import jax\n\nf = (\n    jax  # new\n    .remat(abs)\n)\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n\nf = (jax)  \\\n    .ad_checkpoint \\\n    .checkpoint(abs)\n",
+        "import jax\n\nf = (jax) \\\n    .checkpoint(abs)\n",
+    ),
+    (
+        "import importlib\n\n"
+        "f = importlib.import_module('jax.ad_checkpoint').remat\ng = importlib\n",
+        "import importlib\n\nimport jax\n\nf = jax.remat\ng = importlib\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = adc.checkpoint(abs)\n",
+        "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = jax.checkpoint(abs)\n",
+    ),
+]
+
+CHOICES = [
+    # What chose between the old place and the new comes down to the new.
+    (
+        "try:\n    from jax.ad_checkpoint import checkpoint\nexcept ImportError:\n"
+        "    from jax import checkpoint\n",
+        "from jax import checkpoint\n",
+    ),
+    (
+        "try:\n    from jax import checkpoint as ck, remat\nexcept ImportError:\n"
+        "    from jax.ad_checkpoint import remat, checkpoint as ck\nx = 1\n",
+        "from jax import checkpoint as ck, remat\nx = 1\n",
+    ),
+    (
+        "import jax\n\ntry:\n    ck = jax.ad_checkpoint.checkpoint\nexcept AttributeError:\n"
+        "    ck = jax.checkpoint  # moved\n",
+        "import jax\n\nck = jax.checkpoint  # moved\n",
+    ),
+    (
+        "import jax\n\nif jax.__version_info__ < (0, 8, 2):\n"
+        "    from jax.ad_checkpoint import checkpoint\nelse:\n    from jax import checkpoint\n"
+        "f = jax.jit(checkpoint)\n",
+        "import jax\n\nfrom jax import checkpoint\nf = jax.jit(checkpoint)\n",
+    ),
+    # They are not the same: each stays.
+    (
+        "try:\n    from jax.ad_checkpoint import checkpoint, checkpoint_name\nexcept ImportError:\n"
+        "    checkpoint = checkpoint_name = None\n",
+        "try:\n    from jax import checkpoint\n    from jax.ad_checkpoint import checkpoint_name\n"
+        "except ImportError:\n    checkpoint = checkpoint_name = None\n",
+    ),
+    (
+        "try:\n    from jax.ad_checkpoint import checkpoint\nexcept ImportError:\n"
+        "    from jax import remat as checkpoint\n",
+        "try:\n    from jax import checkpoint\nexcept ImportError:\n"
+        "    from jax import remat as checkpoint\n",
+    ),
+    # JAX itself is optional: nothing is imported outside the `try`.
+    (
+        "try:\n    from jax import ad_checkpoint\nexcept ImportError:\n"
+        "    ad_checkpoint = None\n\n\ndef f(g):\n    return ad_checkpoint.checkpoint(g)\n",
+        "try:\n    import jax\n    from jax import ad_checkpoint\nexcept ImportError:\n"
+        "    ad_checkpoint = None\n\n\ndef f(g):\n    return jax.checkpoint(g)\n",
+    ),
+    (
+        "try:\n    import jax\n    from jax import ad_checkpoint\nexcept ImportError:\n"
+        "    jax = ad_checkpoint = None\n\n\ndef f(g):\n    return ad_checkpoint.checkpoint(g)\n",
+        "try:\n    import jax\n    from jax import ad_checkpoint\nexcept ImportError:\n"
+        "    jax = ad_checkpoint = None\n\n\ndef f(g):\n    return jax.checkpoint(g)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [*IMPORTS, *READS, *CHOICES])
+def test_fixed(before: str, after: str) -> None:
+    assert mended(before) == after
+
+
+LEFT_ALONE = [
+    "from jax.ad_checkpoint import checkpoint_name, checkpoint_policies, print_saved_residuals\n",
+    "import jax.ad_checkpoint\n\njax.ad_checkpoint.checkpoint_policies.checkpoint_dots\n",
+    "from jax import ad_checkpoint\n\nad_checkpoint.checkpoint_name(1, 'a')\n",
+    "from jax._src.ad_checkpoint import checkpoint, remat\n",
+    "from jax._src import ad_checkpoint\n\nad_checkpoint.checkpoint(abs)\n",
+    "import jax\n\njax.checkpoint(abs)\njax.remat(abs)\n",
+    "from torch.utils import checkpoint as ad_checkpoint\n\nad_checkpoint.checkpoint(abs, 1)\n",
+    "class ad_checkpoint:\n    checkpoint = staticmethod(abs)\n\n\nad_checkpoint.checkpoint(1)\n",
+    "# jax.ad_checkpoint.checkpoint\nx = 'jax.ad_checkpoint.checkpoint'\n",
+    "from jax.ad_checkpoint import *\n\ncheckpoint_name\n",
+    "from jax import *\nfrom jax.ad_checkpoint import *\n\ncheckpoint(abs)\n",
+    "print('jax.ad_checkpoint.remat')\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(code, select=CODE) == []
+
+
+BY_HAND = [
+    ("import jax.ad_checkpoint\njax.ad_checkpoint.checkpoint = abs\n", 2, "assigned"),
+    ("import jax.ad_checkpoint\ndel jax.ad_checkpoint.remat\n", 2, "assigned"),
+    ("mock.patch('jax.ad_checkpoint.checkpoint')\n", 1, "patched"),
+    ("def test(monkeypatch):\n    monkeypatch.setattr('jax.ad_checkpoint.remat', abs)\n", 2,
+     "patched"),
+    ("import jax.ad_checkpoint\nmock.patch.object(jax.ad_checkpoint, 'remat')\n", 2, "patched"),
+    ("import jax.ad_checkpoint\nimport torch.utils.checkpoint as t\n"
+     "m = jax.ad_checkpoint if new else t\nm.checkpoint(abs)\n", 4, "something else"),
+    # Its second option by position is another than that of `jax.checkpoint`.
+    ("from jax.ad_checkpoint import checkpoint\ncheckpoint(abs, False)\n", 1, "RMT104"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "line", "reason"), BY_HAND)
+def test_what_no_fix_can_do_is_said(code: str, line: int, reason: str) -> None:
+    [finding] = findings(code, select=CODE)
+    assert finding.source.position(finding.span.start)[0] == line
+    assert reason in finding.reason
+    assert finding.fix is not None
+    assert (finding.fix.safety, finding.fix.edits) == ("manual", ())
+    assert fixed(code, select=CODE)["example.py"] == code
+
+
+def test_options_by_position_are_named_before_the_name_changes() -> None:
+    code = "from jax.ad_checkpoint import checkpoint\n\nf = checkpoint(abs, False)\n"
+    assert fixed(code, select="RMT1")["example.py"] == (
+        "from jax import checkpoint\n\nf = checkpoint(abs, prevent_cse=False)\n"
+    )
+
+
+def test_one_finding_for_each_gone_name_of_an_import() -> None:
+    code = "from jax.ad_checkpoint import (\n    checkpoint,\n    checkpoint_name,\n    remat,\n)\n"
+    assert places(code, select=CODE) == ["example.py:2:5 RMT103", "example.py:4:5 RMT103"]
+
+
+@pytest.mark.parametrize(
+    ("version", "severity", "text"),
+    [
+        ("0.8.1", None, None),
+        ("0.8.2", "warning", "deprecated since jax 0.8.2"),
+        ("0.9.0", "warning", "deprecated since jax 0.8.2"),
+        ("0.10.0", "error", "gone since jax 0.10.0"),
+        ("0.12.0", "error", "gone since jax 0.10.0"),
+    ],
+)
+def test_by_version(version: str, severity: str | None, text: str | None) -> None:
+    code = "from jax.ad_checkpoint import checkpoint\n"
+    found = findings(code, select=CODE, jax_version=version)
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
+    assert text is None or text in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("code", "severity"),
+    [
+        ("try:\n  from jax.ad_checkpoint import remat\nexcept ImportError:\n  pass", "warning"),
+        ("try:\n  from jax.ad_checkpoint import remat\nexcept (KeyError, ImportError):\n  pass",
+         "warning"),
+        ("try:\n  from jax.ad_checkpoint import remat\nfinally:\n  pass", "error"),
+        ("try:\n  from jax.ad_checkpoint import remat\nexcept KeyError:\n  pass", "error"),
+        ("try:\n  def f():\n    from jax.ad_checkpoint import remat\nexcept ImportError:\n  pass",
+         "error"),
+    ],
+)  # fmt: skip
+def test_what_is_caught_is_a_warning(code: str, severity: str) -> None:
+    assert [finding.severity for finding in findings(code, select=CODE)] == [severity]
+
+
+def test_a_suppressed_use_keeps_its_import() -> None:
+    code = (
+        "import jax\nimport jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n"
+        "g = jax.ad_checkpoint.remat(abs)  # noqa: RMT103\n"
+    )
+    expected = code.replace("f = jax.ad_checkpoint", "f = jax")
+    assert fixed(code, select=CODE)["example.py"] == expected
+
+
+def test_names_passed_on_within_a_project() -> None:
+    """The import that is wrong is changed, not those that take the name from there."""
+    files = {
+        "compat.py": "from jax import ad_checkpoint\nfrom jax.ad_checkpoint import remat\n",
+        "direct.py": "from compat import remat\n\nf = remat(abs)\n",
+        "module.py": "from compat import ad_checkpoint\n\nf = ad_checkpoint.checkpoint(abs)\n",
+        "nested.py": "import compat\n\nf = compat.ad_checkpoint.checkpoint(abs)\n",
+        "uses.py": "from compat import ad_checkpoint\n\nf = ad_checkpoint.checkpoint_name\n",
+    }
+    assert fixed(files, select=CODE) == {
+        **files,
+        "compat.py": "from jax import ad_checkpoint\nfrom jax import remat\n",
+        "module.py": "import jax\n\nf = jax.checkpoint(abs)\n",
+        "nested.py": "import jax\n\nf = jax.checkpoint(abs)\n",
+    }
+
+
+def test_an_import_that_another_file_takes_stays() -> None:
+    files = {
+        "compat.py": "from jax import ad_checkpoint\n\nf = ad_checkpoint.checkpoint(abs)\n",
+        "uses.py": "from compat import ad_checkpoint\n\nf = ad_checkpoint.checkpoint_name\n",
+    }
+    assert "from jax import ad_checkpoint" in fixed(files, select=CODE)["compat.py"]
+
+
+def test_an_import_that_another_file_relies_on_stays() -> None:
+    """`import jax` alone does not bring `jax.ad_checkpoint`: some file has to import it."""
+    files = {
+        "one.py": "import jax\nimport jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
+        "two.py": "import jax\n\nf = jax.ad_checkpoint.checkpoint_name\n",
+    }
+    assert "import jax.ad_checkpoint\n" in fixed(files, select=CODE)["one.py"]
+    files["two.py"] = "import jax.ad_checkpoint\n" + files["two.py"]
+    assert "import jax.ad_checkpoint\n" not in fixed(files, select=CODE)["one.py"]
+
+
+def test_star_import_for_another_file() -> None:
+    files = {
+        "compat.py": "from jax.ad_checkpoint import *\n",
+        "uses.py": "from compat import checkpoint, checkpoint_name\n",
+    }
+    assert fixed(files, select=CODE) == {
+        **files,
+        "compat.py": "from jax import checkpoint\nfrom jax.ad_checkpoint import *\n",
+    }
