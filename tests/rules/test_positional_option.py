@@ -1,0 +1,217 @@
+"""RMT104: options of `jax.checkpoint` by position, in the order of old releases."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed, places
+
+CODE = "RMT104"
+HEAD = "import jax\nfrom functools import partial\n\n"
+
+
+def mended(code: str) -> str:
+    after = fixed(HEAD + code, select=CODE)["example.py"]
+    assert fixed(after, select=CODE)["example.py"] == after
+    return after.removeprefix(HEAD)
+
+
+FIXED = [
+    (
+        "f = jax.checkpoint(g, False, True, p)\n",
+        "f = jax.checkpoint(g, prevent_cse=True, policy=p)\n",
+    ),
+    ("f = jax.remat(g, True)\n", "f = jax.remat(g, concrete=True)\n"),
+    (
+        "f = jax.remat(g, flag, not scan)\n",
+        "f = jax.remat(g, concrete=flag, prevent_cse=not scan)\n",
+    ),
+    ("f = jax.remat(g, False, policy=p)\n", "f = jax.remat(g, policy=p)\n"),
+    # A `concrete` that is off says nothing.
+    ("f = jax.remat(g, False)\n", "f = jax.remat(g)\n"),
+    ("f = jax.remat(g, None)\n", "f = jax.remat(g)\n"),
+    ("f = jax.remat(g, 0,)\n", "f = jax.remat(g,)\n"),
+    ("f = jax.remat(\n    g,\n    False)\n", "f = jax.remat(\n    g)\n"),
+    # Applied at once, in a list, as an argument; the arguments of what it makes are not its own.
+    ("y = jax.remat(g, False, False)(x, True)\n", "y = jax.remat(g, prevent_cse=False)(x, True)\n"),
+    (
+        "fs = [jax.remat(g, False, False) for g in gs]\n",
+        "fs = [jax.remat(g, prevent_cse=False) for g in gs]\n",
+    ),
+    (
+        "y = jax.grad(jax.remat(g, False, False))\n",
+        "y = jax.grad(jax.remat(g, prevent_cse=False))\n",
+    ),
+    # Through other names and partials.
+    (
+        "ck = jax.checkpoint\nf = ck(g, False, False)\n",
+        "ck = jax.checkpoint\nf = ck(g, prevent_cse=False)\n",
+    ),
+    (
+        "from jax import remat as r\nf = r(g, True)\n",
+        "from jax import remat as r\nf = r(g, concrete=True)\n",
+    ),
+    (
+        "f = partial(jax.checkpoint, g, False, False)\n",
+        "f = partial(jax.checkpoint, g, prevent_cse=False)\n",
+    ),
+    (
+        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, True)\n",
+        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, concrete=True)\n",
+    ),
+    (
+        "f = partial(jax.checkpoint, policy=p)(g, False)\n",
+        "f = partial(jax.checkpoint, policy=p)(g)\n",
+    ),
+    (
+        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, True)\n",
+        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, concrete=True)\n",
+    ),
+    (
+        "for r in (jax.remat, jax.checkpoint):\n    r(g, True)\n",
+        "for r in (jax.remat, jax.checkpoint):\n    r(g, concrete=True)\n",
+    ),
+    (
+        "try:\n    from jax import remat\nexcept ImportError:\n    remat = None\n"
+        "f = remat(g, True)\n",
+        "try:\n    from jax import remat\nexcept ImportError:\n    remat = None\n"
+        "f = remat(g, concrete=True)\n",
+    ),
+    # The old names had an order of their own, without `concrete`.
+    (
+        "from jax import ad_checkpoint\nf = ad_checkpoint.checkpoint(g, False, p)\n",
+        "from jax import ad_checkpoint\n"
+        "f = ad_checkpoint.checkpoint(g, prevent_cse=False, policy=p)\n",
+    ),
+    (
+        "import haiku as hk\nf = hk.remat(g, False, False)\n",
+        "import haiku as hk\nf = hk.remat(g, prevent_cse=False)\n",
+    ),
+    # Parentheses, `:=`, comments.
+    ("f = jax.remat(g, (True), ((p)))\n", "f = jax.remat(g, concrete=(True), prevent_cse=((p)))\n"),
+    (
+        "f = jax.remat(g, False, c := 1, (q := 2))\n",
+        "f = jax.remat(g, prevent_cse=(c := 1), policy=(q := 2))\n",
+    ),
+    (
+        "f = jax.checkpoint(\n    g,  # the block\n    False,  # concrete\n"
+        "    True,  # prevent_cse\n"
+        "    # Saves nothing.\n    p,\n)\n",
+        "f = jax.checkpoint(\n    g,  # the block\n    prevent_cse=True,  # prevent_cse\n"
+        "    # Saves nothing.\n    policy=p,\n)\n",
+    ),
+    (
+        "f = jax.checkpoint(\n    g,\n    False,  # concrete=False\n)\n",
+        "f = jax.checkpoint(\n    g,\n)\n",
+    ),
+    (
+        "f = jax.checkpoint(\n    g,\n    False,  # until we know more\n    p,\n)\n",
+        "f = jax.checkpoint(\n    g,\n    # until we know more\n    prevent_cse=p,\n)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_fixed(before: str, after: str) -> None:
+    assert mended(before) == after
+
+
+LEFT_ALONE = [
+    "f = jax.checkpoint(g)\n",
+    "f = jax.checkpoint(g, policy=p)(x, True, False)\n",
+    "@partial(jax.checkpoint, policy=p)\ndef f(x): ...\n",
+    "f = partial(jax.checkpoint, policy=p)\n",
+    # Flax still takes options by position; PyTorch takes the function's arguments.
+    "import flax.linen as nn\nB = nn.remat(nn.Dense, True, True, False)\n",
+    "from flax.linen import partitioning\nB = partitioning.remat(B, True)\n",
+    "import equinox as eqx\nf = eqx.filter_checkpoint(g)\n",
+    "from torch.utils.checkpoint import checkpoint\ny = checkpoint(g, x, y)\n",
+    "import torch.utils.checkpoint\n"
+    "ck = jax.checkpoint if c else torch.utils.checkpoint.checkpoint\ny = ck(g, x)\n",
+    "def remat(f, policy): ...\nremat(g, True)\n",
+    "class A:\n    def remat(self, f, g): ...\n    def run(self):\n        self.remat(g, True)\n",
+    # A wrapper hands on what nobody may ever give.
+    "def remat(f, *args, **kwargs):\n    return jax.checkpoint(f, *args, **kwargs)\n",
+    "wrap = lambda f, *args: (lambda: jax.remat(f, *args))\n",
+    "def remat(*args):\n    return jax.remat(*args)\n",
+    "f = jax.remat(*given)\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
+
+
+BY_HAND = [
+    ("f = jax.checkpoint(g, *options)\n", 1, "`*options`", "medium"),
+    ("f = jax.checkpoint(g, False, *options)\n", 1, "`*options`", "high"),
+    ("f = jax.checkpoint(g, False, True, p, ())\n", 1, "no release", "high"),
+    ("f = jax.checkpoint(g, False, concrete=True)\n", 1, "twice", "high"),
+    ("def f(ck=jax.checkpoint):\n    return ck(g, True)\n", 2, "something else", "medium"),
+    ("ck = jax.remat if c else lambda f, *_: f\nf = ck(g, True)\n", 2, "something else", "medium"),
+    ("ck = jax.remat if c else other.wrap\nf = ck(g, True)\n", 2, "cannot be seen", "medium"),
+    ("import jax.ad_checkpoint as adc\nck = jax.remat if c else adc.remat\nf = ck(g, True)\n", 3,
+     "different orders", "medium"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "line", "reason", "confidence"), BY_HAND)
+def test_what_no_fix_can_do_is_said(code: str, line: int, reason: str, confidence: str) -> None:
+    [finding] = findings(HEAD + code, select=CODE)
+    assert finding.source.position(finding.span.start)[0] == line + HEAD.count("\n")
+    assert reason in finding.reason
+    assert finding.confidence == confidence
+    assert finding.fix is not None
+    assert (finding.fix.safety, finding.fix.edits) == ("manual", ())
+    assert mended(code) == code
+
+
+def test_a_partial_that_is_given_more() -> None:
+    """Dropping `False` from the partial would make `True` the `concrete` of the call."""
+    code = "ck = partial(jax.checkpoint, g, False)\nf = ck(True)\n"
+    found = findings(HEAD + code, select=CODE)
+    assert [bool(finding.reason) for finding in found] == [True, True]
+    assert mended(code) == code
+
+
+def test_across_files() -> None:
+    files = {
+        "remat.py": "import functools\nimport jax\n\nck = functools.partial(jax.remat, policy=p)\n",
+        "uses.py": "from remat import ck\n\nf = ck(g, False, False)\n",
+    }
+    assert fixed(files, select=CODE) == {
+        **files,
+        "uses.py": "from remat import ck\n\nf = ck(g, prevent_cse=False)\n",
+    }
+
+
+def test_a_wrapper_of_the_settings_has_its_own_signature() -> None:
+    files = {
+        "pyproject.toml": '[tool.remat-migrate.wrappers]\n"example.maybe_remat" = "jax.remat"\n',
+        "example.py": "def maybe_remat(f, enabled, policy): ...\n\n\nf = maybe_remat(g, True, p)\n",
+    }
+    assert findings(files, select=CODE) == []
+
+
+def test_place_is_where_the_callee_starts() -> None:
+    code = "import jax\n\ny = run(\n    jax.checkpoint(\n        g,\n        False,\n    ),\n)\n"
+    assert places(code, select=CODE) == ["example.py:4:5 RMT104"]
+
+
+def test_message_names_the_options() -> None:
+    [finding] = findings("import jax\n\nf = jax.checkpoint(g, False, True)\n", select=CODE)
+    assert "`concrete`, `prevent_cse`" in finding.message
+    assert finding.severity == "error"
+
+
+@pytest.mark.parametrize(("version", "count"), [("0.3.15", 0), ("0.3.16", 1), ("0.12.0", 1)])
+def test_by_version(version: str, count: int) -> None:
+    code = "import jax\n\nf = jax.checkpoint(g, False)\n"
+    assert len(findings(code, select=CODE, jax_version=version)) == count
+
+
+def test_concrete_goes_on_to_be_migrated() -> None:
+    """What is named here is dropped by RMT101 in the next round: nothing in `g` needs a value."""
+    code = "import jax\n\n\ndef g(x):\n    return 2 * x\n\n\nf = jax.checkpoint(g, True, False)\n"
+    expected = code.replace("True, False", "prevent_cse=False")
+    assert fixed(code, select="RMT1")["example.py"] == expected
