@@ -68,6 +68,7 @@ class Need:
         node: the expression that must have a value.
         reason: what for.
         certain: False when the value only goes somewhere that may need it.
+        unseen: whether that is code that cannot be seen.
         traced: see Dependence; with the module they are in.
     """
 
@@ -77,6 +78,7 @@ class Need:
     node: ast.expr
     reason: str
     certain: bool = True
+    unseen: bool = False
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
 
@@ -381,7 +383,11 @@ class _Analysis:
         depends = self.depends(node) if found is None else found
         for d in sorted(depends, key=lambda d: (d.parameter, str(d.index))):
             traced = frozenset((self.module, op) for op in d.traced)
-            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced)
+            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=traced)
+
+    def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
+        for need in self._need(node, reason, certain=False):
+            yield replace(need, unseen=True)
 
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
         match node:
@@ -466,9 +472,9 @@ class _Analysis:
                 yield from self._keyword_needs(node)
                 return
         if any(isinstance(v, Parameter) for v in values) or isinstance(node.func, ast.Name):
-            yield from self._need(node.func, "a call of it", certain=False)
+            yield from self._unseen(node.func, "a call of it")
         for arg in (*node.args, *(k.value for k in node.keywords)):
-            yield from self._need(arg, "a call of code that cannot be seen", certain=False)
+            yield from self._unseen(arg, "a call of code that cannot be seen")
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
@@ -491,7 +497,7 @@ class _Analysis:
         elif name.startswith(library.CONCRETE_MODULES):
             for arg in arguments:
                 yield from self._need(arg, f"`{name}`, which cannot work on a tracer")
-        elif name.startswith("jax.") or name.startswith(("flax.", "haiku.", "equinox.")):
+        elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
             static = library.FUNCTIONS.get(last)
             if static is not None:
                 for position, arg in enumerate(node.args):
@@ -505,7 +511,7 @@ class _Analysis:
             yield from self._keyword_needs(node)
         elif not name.startswith(("functools.", "itertools.", "typing.", "contextlib.")):
             for arg in arguments:
-                yield from self._need(arg, f"`{name}`, which cannot be seen", certain=False)
+                yield from self._unseen(arg, f"`{name}`, which cannot be seen")
 
     def _of_static(self, arguments: list[ast.expr]) -> bool:
         return not self._union(*arguments)

@@ -12,7 +12,7 @@ from .application import api_of, given, subject_of
 from .containers import stored_items
 from .evaluate import Evaluator
 from .module import Module
-from .values import Container, External, Partial, Value
+from .values import Container, External, Parameter, Partial, Value
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,6 +52,7 @@ class Site:
         callee: what is called: the Api or a partial of it.
         subject: what is wrapped: an expression, or the decorated function or class.
         arguments: the options by name, those given to partials and spread dicts included.
+        certain: whether nothing else than a checkpoint can be applied here.
         spread: whether a `**` could not be followed, so there may be more options.
         target: text that names what is wrapped.
         context: the function or class around it.
@@ -67,6 +68,7 @@ class Site:
     subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None
     arguments: Mapping[str, Option] = field(default_factory=dict)
     spread: bool = False
+    certain: bool = True
     target: str | None = None
     context: str = ""
 
@@ -245,8 +247,17 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
         subject=subject,
         arguments=arguments,
         spread=spread,
+        certain=_always_an_api(module, node, evaluator),
         target=_target_text(subject),
         context=_context(module, node),
+    )
+
+
+def _always_an_api(module: Module, node: ast.expr, evaluator: Evaluator) -> bool:
+    """Whether an expression is an Api or a partial of one, whatever way the code took."""
+    return all(
+        api_of(evaluator.apis, value) is not None or isinstance(value, Parameter)
+        for value in evaluator.values(module, node)
     )
 
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, targets_of
-from .kinds import Kind, annotation_kind, default_kind, join
-from .library import FUNCTIONS, INSTANCES, STATIC_ATTRIBUTES, TRACED_MODULES
+from .kinds import Kind, annotation_kind, default_kind
+from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
 from .module import Module
 from .needs import Need
+from .passing import (
+    BoundCalls,
+    by_value,
+    flag_like,
+    is_flag,
+    no_jax_value,
+    passed_kind,
+    used_as_array,
+)
 from .scopes import parameters
 from .sites import Site
 from .uses import Call, Escape, Uses
@@ -20,15 +30,10 @@ from .values import (
     Applied,
     Bound,
     Class,
-    Constant,
-    Container,
     External,
     Function,
     Instance,
-    Partial,
-    Result,
     Value,
-    Wrapped,
 )
 
 if TYPE_CHECKING:
@@ -187,7 +192,7 @@ def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> St
             if keyword.arg is None or project.kinds.of(call.module, keyword.value) == "python":
                 return Statics(None, uses=uses, obstacle=obstacle)
         for index, arg in enumerate(args):
-            if _is_flag(project, call.module, arg):
+            if is_flag(project, call.module, arg):
                 positions.add(index)
     for call in calls:
         args, _ = call.arguments
@@ -220,13 +225,6 @@ def _library_function(value: Value) -> bool:
     return False
 
 
-def _is_flag(project: Project, module: Module, node: ast.expr) -> bool:
-    """A value of Python other than a number with a fraction, which may as well be traced."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, float | None.__class__):
-        return False
-    return project.kinds.of(module, node) == "python"
-
-
 def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:
     function = target.function
     bound = tuple((call, _bind(site, target, call)) for call in uses.calls)
@@ -246,8 +244,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
             if name in closed or _is_self(target, positional, parameter):
                 continue
             certain = tuple(n for n in own if n.certain)
-            kind, shown = _passed_kind(project, target, parameter, index, bound)
-            if not certain and not _flag_like(project, target, parameter, index, bound):
+            kind, shown = passed_kind(project, target, parameter, index, bound)
+            if not certain and not flag_like(project, target, parameter, index, bound):
                 continue
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
             if problem is not None:
@@ -255,12 +253,10 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 continue
             reason = (certain or tuple(own))[0].reason
             position = _position(target, name, index)
-            by_value = _by_value(project, target, parameter, index, bound)
-            required.append(
-                Required(name, index, position, certain or tuple(own), reason, by_value)
-            )
+            fixed = by_value(project, target, parameter, index, bound)
+            required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if (parameter.arg, None) not in needs and parameter.arg not in closed:
-            if _no_jax_value(project, parameter, bound):
+            if no_jax_value(project, parameter, bound):
                 required.append(
                     Required(
                         parameter.arg,
@@ -268,9 +264,11 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                         _position(target, parameter.arg, None),
                         (),
                         "what is passed for it is not a value of JAX",
-                        _by_value(project, target, parameter, None, bound),
+                        by_value(project, target, parameter, None, bound),
                     )
                 )
+    if not required and obstacle is None:
+        obstacle = _out_of_sight(project, target, needs, closed, bound)
     own_self = _static_self(project, site, target)
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
@@ -293,83 +291,6 @@ def _is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> b
         isinstance(node, ast.FunctionDef)
         and any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
     )
-
-
-def _passed(
-    parameter: ast.arg, index: int | str | None, bound: tuple[tuple[Call, Arguments], ...]
-) -> list[tuple[Module, ast.expr]]:
-    found: list[tuple[Module, ast.expr]] = []
-    for call, arguments in bound:
-        if isinstance(index, int):
-            if 0 <= index < len(arguments.star):
-                found.append((call.module, arguments.star[index]))
-        elif isinstance(index, str):
-            found += [(call.module, k.value) for k in arguments.double_star if k.arg == index]
-        elif parameter.arg in arguments.by_name:
-            found.append((call.module, arguments.by_name[parameter.arg]))
-    return found
-
-
-def _passed_kind(
-    project: Project,
-    target: Target,
-    parameter: ast.arg,
-    index: int | str | None,
-    bound: tuple[tuple[Call, Arguments], ...],
-) -> tuple[Kind, tuple[Module, ast.expr] | None]:
-    """The kind of what the calls pass, and the first array among it."""
-    kinds: list[Kind] = []
-    for module, expr in _passed(parameter, index, bound):
-        kind = project.kinds.of(module, expr)
-        if kind == "array":
-            return "array", (module, expr)
-        kinds.append(kind)
-    return join(kinds), None
-
-
-def _flag_like(
-    project: Project,
-    target: Target,
-    parameter: ast.arg,
-    index: int | str | None,
-    bound: tuple[tuple[Call, Arguments], ...],
-) -> bool:
-    """Whether a parameter that only *may* be needed is a bool, a string, an integer, a function."""
-    if default_kind(default_of(target.function.node, parameter)) == "python":
-        return True
-    if annotation_kind(parameter.annotation) == "python":
-        return True
-    passed = _passed(parameter, index, bound)
-    return bool(passed) and all(_is_flag(project, module, expr) for module, expr in passed)
-
-
-def _no_jax_value(
-    project: Project, parameter: ast.arg, bound: tuple[tuple[Call, Arguments], ...]
-) -> bool:
-    """Whether some call passes a string, a function or a class: JAX rejects those as arguments."""
-    for module, expr in _passed(parameter, None, bound):
-        if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
-            return True
-        if isinstance(expr, ast.Lambda):
-            return True
-        values = project.values(module, expr)
-        if values and all(_not_an_array(project, v) for v in values):
-            return True
-    return False
-
-
-def _not_an_array(project: Project, value: Value) -> bool:
-    match value:
-        case Function() | Class() | Bound() | Partial() | Wrapped():
-            return True
-        case External(name):
-            # A function or dtype of a library, named but not called.
-            return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
-        case Constant(value=str() | bytes()):
-            return True
-        case Instance(cls=Class() as cls):
-            return not is_pytree(project.evaluator, cls)
-    return False
 
 
 def _obstacle(
@@ -440,6 +361,36 @@ def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
     return any(d.parameter == parameter.arg for d in project.needs.result(target.function))
 
 
+def _out_of_sight(
+    project: Project,
+    target: Target,
+    needs: Mapping[tuple[str, int | str | None], list[Need]],
+    closed: Collection[str],
+    bound: BoundCalls,
+) -> Obstacle | None:
+    """An argument that may be a value of Python and goes into code that cannot be seen.
+
+    Somebody asked for concrete values: where no need of them is found, it may be there.
+    """
+    for parameter in parameters(target.function.node):
+        for (name, index), own in needs.items():
+            if name != parameter.arg or name in closed:
+                continue
+            unseen = [n for n in own if n.unseen]
+            if not unseen or used_as_array(project, target, parameter):
+                continue
+            kind, _ = passed_kind(project, target, parameter, index, bound)
+            if kind != "array" and annotation_kind(parameter.annotation) != "array":
+                return Obstacle(
+                    f"`{name}` goes into code that cannot be seen, which may need its value: if it"
+                    " does, name it in `static_argnums`; then take the option out",
+                    unseen[0].module,
+                    unseen[0].node,
+                    "this cannot be seen",
+                )
+    return None
+
+
 def _position(target: Target, name: str, index: int | str | None) -> int | None:
     node = target.function.node
     names = [p.arg for p in positional_parameters(node)]
@@ -481,51 +432,3 @@ def _static_self(project: Project, site: Site, target: Target) -> Required | Non
         f"`{target.owner.node.name}` is not a value of JAX",
         is_frozen(project.evaluator, target.owner),
     )
-
-
-def _by_value(
-    project: Project,
-    target: Target,
-    parameter: ast.arg,
-    index: int | str | None,
-    bound: tuple[tuple[Call, Arguments], ...],
-) -> bool:
-    """Whether what is passed for a parameter cannot change: no list, no object with attributes."""
-    for module, expr in _passed(parameter, index, bound):
-        if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
-            return False
-        for value in project.values(module, expr):
-            match value:
-                case Instance(cls=Class() as cls):
-                    if not is_frozen(project.evaluator, cls):
-                        return False
-                case Instance() | Result():
-                    return False
-                case Container(node=node) if not isinstance(node, ast.Tuple):
-                    return False
-    annotated = [
-        v
-        for v in (
-            project.evaluator.annotated(target.function.module, parameter.annotation)
-            if parameter.annotation is not None
-            else ()
-        )
-        if isinstance(v, Instance) and isinstance(v.cls, Class)
-    ]
-    if annotated:
-        return all(
-            is_frozen(project.evaluator, v.cls) for v in annotated if isinstance(v.cls, Class)
-        )
-    return not _has_attributes(target, parameter)
-
-
-def _has_attributes(target: Target, parameter: ast.arg) -> bool:
-    """Whether the function reads attributes of a parameter that no array and no string has."""
-    module, node = target.function.module, target.function.node
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
-            if inner.value.id == parameter.arg and inner.attr not in STATIC_ATTRIBUTES:
-                if any(b.node is parameter for b in module.reaching(inner.value)):
-                    if not hasattr(str, inner.attr) and inner.attr not in ("real", "imag", "value"):
-                        return True
-    return False

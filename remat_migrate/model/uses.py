@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
+from .bind import positional_parameters
 from .callable import targets_of
 from .containers import elements
 from .kinds import gradient_places
@@ -211,8 +212,14 @@ class _Search:
         )
 
     def _same_function(self, value: Value) -> bool:
+        """Whether a value is called as this site's function is: the same positions."""
         nodes = {t.function.node for t in targets_of(self.evaluator, value)}
-        return bool(nodes) and nodes <= self.functions
+        if not nodes:
+            return False
+        orders = {_order_of_parameters(node) for node in self.functions}
+        return nodes <= self.functions or (
+            len(orders) == 1 and all(_order_of_parameters(node) in orders for node in nodes)
+        )
 
     # -- looking
 
@@ -412,6 +419,10 @@ class _Search:
 
     def _escape(self, module: Module, node: ast.expr, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
+
+
+def _order_of_parameters(function: FunctionNode) -> tuple[str, ...]:
+    return tuple(p.arg for p in positional_parameters(function))
 
 
 def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:

@@ -98,7 +98,8 @@ def _nested_body(
     first = _first_statement(node)
     unit, outer = indent_unit(module), indentation(module, node.lineno)
     newline, inside = module.source.newline, outer + unit
-    decorator, imports = f"@{checkpoint}", ()
+    decorator = f"@{checkpoint}"
+    imports: tuple[Edit, ...] = ()
     if options:
         partial = reference_to(module, project, "functools.partial", first)
         decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"

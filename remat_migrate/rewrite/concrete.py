@@ -235,6 +235,10 @@ def _closure(
     notes: tuple[Note, ...],
     why: Refused,
 ) -> _Plan:
+    if not site.certain:
+        raise Refused(
+            "what is applied there is not always a checkpoint", site.module, site.reference
+        ) from why
     checkpoint, options = _rest(site, option)
     if site.definition.subject and not site.module.editable:
         raise why
@@ -291,6 +295,12 @@ def _shared_indices(plans: list[_Plan], option: Option) -> bool:
 def _at_application(
     project: Project, site: Site, indices: tuple[int, ...], named: bool
 ) -> list[Edit]:
+    if not site.certain:
+        raise Refused(
+            "what is applied there is not always a checkpoint, and takes no `static_argnums`",
+            site.module,
+            site.reference,
+        )
     if isinstance(site.application, ast.Call) or named:
         return static_argnums_edits(site, indices, None)
     assert site.application is not None

@@ -100,7 +100,8 @@ def static_argnums_edits(
     call = site.application
     assert isinstance(call, ast.Call)
     end = source.span(call).end - 1
-    last = max((source.span(n).end for n in [*call.args, *call.keywords]), default=None)
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    last = max((source.span(n).end for n in given), default=None)
     if last is None:
         return [Edit(source.path, end, end, written)]
     # Behind the last argument with the parentheses around it.

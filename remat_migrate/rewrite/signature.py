@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ..model.bind import default_of
 from ..model.scopes import FunctionNode
 
-
 _WIDTH = 88
 
 

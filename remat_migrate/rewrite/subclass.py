@@ -105,7 +105,7 @@ def _place(module: Module, site: Site) -> ast.stmt:
 
 
 def _first_line(place: ast.stmt) -> int:
-    decorators = getattr(place, "decorator_list", ())
+    decorators: list[ast.expr] = getattr(place, "decorator_list", [])
     return min([place.lineno, *(d.lineno for d in decorators)])
 
 

@@ -1,0 +1,184 @@
+"""What the calls of a checkpointed function pass for one of its parameters."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .bind import Arguments, default_of
+from .callable import Target, is_frozen, is_pytree
+from .kinds import Kind, annotation_kind, default_kind, join
+from .library import METHODS, STATIC_ATTRIBUTES, TRACED_MODULES
+from .module import Module
+from .uses import Call
+from .values import (
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Result,
+    Value,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .project import Project
+
+BoundCalls = tuple[tuple[Call, Arguments], ...]
+
+
+def is_flag(project: Project, module: Module, node: ast.expr) -> bool:
+    """A value of Python other than a number with a fraction, which may as well be traced."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, float | None.__class__):
+        return False
+    return project.kinds.of(module, node) == "python"
+
+
+def what_is_passed(
+    parameter: ast.arg, index: int | str | None, bound: BoundCalls
+) -> list[tuple[Module, ast.expr]]:
+    """The expressions that the calls pass for a parameter, or for one place of `*args`."""
+    found: list[tuple[Module, ast.expr]] = []
+    for call, arguments in bound:
+        if isinstance(index, int):
+            if 0 <= index < len(arguments.star):
+                found.append((call.module, arguments.star[index]))
+        elif isinstance(index, str):
+            found += [(call.module, k.value) for k in arguments.double_star if k.arg == index]
+        elif parameter.arg in arguments.by_name:
+            found.append((call.module, arguments.by_name[parameter.arg]))
+    return found
+
+
+def passed_kind(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: BoundCalls,
+) -> tuple[Kind, tuple[Module, ast.expr] | None]:
+    """The kind of what the calls pass, and the first array among it."""
+    kinds: list[Kind] = []
+    for module, expr in what_is_passed(parameter, index, bound):
+        kind = project.kinds.of(module, expr)
+        if kind == "array":
+            return "array", (module, expr)
+        kinds.append(kind)
+    return join(kinds), None
+
+
+def flag_like(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: BoundCalls,
+) -> bool:
+    """Whether a parameter that only *may* be needed is a bool, a string, an integer, a function."""
+    if default_kind(default_of(target.function.node, parameter)) == "python":
+        return True
+    if annotation_kind(parameter.annotation) == "python":
+        return True
+    passed = what_is_passed(parameter, index, bound)
+    return bool(passed) and all(is_flag(project, module, expr) for module, expr in passed)
+
+
+def no_jax_value(project: Project, parameter: ast.arg, bound: BoundCalls) -> bool:
+    """Whether some call passes a string, a function or a class: JAX rejects those as arguments."""
+    for module, expr in what_is_passed(parameter, None, bound):
+        if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
+            return True
+        if isinstance(expr, ast.Lambda):
+            return True
+        values = project.values(module, expr)
+        if values and all(not_an_array(project, v) for v in values):
+            return True
+    return False
+
+
+def not_an_array(project: Project, value: Value) -> bool:
+    match value:
+        case Function() | Class() | Bound() | Partial() | Wrapped():
+            return True
+        case External(name):
+            # A function or dtype of a library, named but not called.
+            return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
+        case Constant(value=str() | bytes()):
+            return True
+        case Instance(cls=Class() as cls):
+            return not is_pytree(project.evaluator, cls)
+    return False
+
+
+def by_value(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: BoundCalls,
+) -> bool:
+    """Whether what is passed for a parameter cannot change: no list, no object with attributes."""
+    for module, expr in what_is_passed(parameter, index, bound):
+        if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+            return False
+        for value in project.values(module, expr):
+            match value:
+                case Instance(cls=Class() as cls):
+                    if not is_frozen(project.evaluator, cls):
+                        return False
+                case Instance() | Result():
+                    return False
+                case Container(node=node) if not isinstance(node, ast.Tuple):
+                    return False
+    annotated = [
+        v
+        for v in (
+            project.evaluator.annotated(target.function.module, parameter.annotation)
+            if parameter.annotation is not None
+            else ()
+        )
+        if isinstance(v, Instance) and isinstance(v.cls, Class)
+    ]
+    if annotated:
+        return all(
+            is_frozen(project.evaluator, v.cls) for v in annotated if isinstance(v.cls, Class)
+        )
+    return not has_attributes(target, parameter)
+
+
+def has_attributes(target: Target, parameter: ast.arg) -> bool:
+    """Whether the function reads attributes of a parameter that no array and no string has."""
+    module, node = target.function.module, target.function.node
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            if inner.value.id == parameter.arg and inner.attr not in STATIC_ATTRIBUTES:
+                if any(b.node is parameter for b in module.reaching(inner.value)):
+                    if not hasattr(str, inner.attr) and inner.attr not in ("real", "imag", "value"):
+                        return True
+    return False
+
+
+def used_as_array(project: Project, target: Target, parameter: ast.arg) -> bool:
+    """Whether the function computes with a parameter as with an array."""
+    module = target.function.module
+    for node in ast.walk(target.function.node):
+        if not isinstance(node, ast.Name) or node.id != parameter.arg:
+            continue
+        if not any(b.node is parameter for b in module.reaching(node)):
+            continue
+        match module.parent(node):
+            case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
+                return True
+            case ast.Attribute(attr=attr) if attr in ("T", "at"):
+                return True
+            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or attr in METHODS:
+                return True
+            case ast.Call(func=func) if func is not node:
+                for value in project.values(module, func):
+                    if isinstance(value, External) and value.name.startswith(TRACED_MODULES):
+                        return True
+    return False
