@@ -16,6 +16,7 @@ from .text import Span
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]
 
+_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r(?!\n))[ \t\f]*[\r\n]")
 # Comments to tools that hold for every import of the line: an unused one, one without types.
 _PRAGMA = re.compile(r"#\s*(noqa|type:|pylint:|isort:|pyright:|mypy:|ruff:|flake8)")
 
@@ -140,10 +141,8 @@ def _is_future(node: ast.stmt) -> bool:
 
 
 def _apart(layout: Layout, first: ast.stmt, second: ast.stmt) -> bool:
-    between = layout.source.text[
-        layout.source.span(first).end : layout.source.span(second).start
-    ].splitlines()
-    return any(not line.strip() for line in between[1:-1])
+    start, end = layout.source.span(first).end, layout.source.span(second).start
+    return _BLANK_LINE.search(layout.source.text[start:end]) is not None
 
 
 def _top(node: ast.stmt) -> str:

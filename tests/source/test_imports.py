@@ -1,0 +1,249 @@
+"""Where a new import goes, and names that move to another module."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.source import Edit, SourceFile, apply_edits
+from remat_migrate.source.imports import add_name, insert_beside, insert_import, move_names
+from remat_migrate.source.layout import Layout
+
+
+def laid_out(text: str) -> tuple[Layout, ast.Module]:
+    source = SourceFile(Path("/m.py"), text)
+    return Layout(source), source.parse()
+
+
+def with_import(text: str, statement: str, before: int | None = None) -> str:
+    layout, tree = laid_out(text)
+    limit = tree.body[before] if before is not None else None
+    after = apply_edits(text, [insert_import(layout, tree, statement, before=limit)])
+    names = [ast.unparse(node) for node in ast.parse(after).body]
+    old = [ast.unparse(node) for node in tree.body]
+    added = [name for name in names if name not in old]
+    assert added == [statement]
+    assert [name for name in names if name in old] == old
+    return after
+
+
+PLACES = [
+    # Sorted in among its kind: `import` before `from`.
+    ("import os\nimport sys\n", "import re", "import os\nimport re\nimport sys\n"),
+    (
+        "import os\nfrom re import match\n",
+        "import sys",
+        "import os\nimport sys\nfrom re import match\n",
+    ),
+    (
+        "import jax\nfrom jax import lax\n",
+        "from jax import checkpoint",
+        "import jax\nfrom jax import checkpoint\nfrom jax import lax\n",
+    ),
+    ("from jax import lax\n", "import jax", "import jax\nfrom jax import lax\n"),
+    (
+        "import flax\nimport numpy as np\n",
+        "import jax",
+        "import flax\nimport jax\nimport numpy as np\n",
+    ),
+    # Some sort by name whatever the form.
+    (
+        "from flax import linen\nimport numpy\n",
+        "import jax",
+        "from flax import linen\nimport jax\nimport numpy\n",
+    ),
+    # Unsorted: beside its package, else at the end.
+    (
+        "import numpy\nimport jax.numpy\nimport flax\n",
+        "import jax",
+        "import numpy\nimport jax\nimport jax.numpy\nimport flax\n",
+    ),
+    (
+        "import numpy\nimport haiku\nimport optax\nimport flax\n",
+        "import jax",
+        "import numpy\nimport haiku\nimport optax\nimport flax\nimport jax\n",
+    ),
+    # The standard library first, with a blank line between the kinds.
+    (
+        "import os\n\nimport jax\n",
+        "from functools import partial",
+        "import os\nfrom functools import partial\n\nimport jax\n",
+    ),
+    (
+        "import jax\n",
+        "from functools import partial",
+        "from functools import partial\n\nimport jax\n",
+    ),
+    ("import os\n\nx = 1\n", "import jax", "import os\n\nimport jax\n\nx = 1\n"),
+    (
+        "import os\n\nimport jax\n\nfrom . import lib\n",
+        "import flax",
+        "import os\n\nimport flax\nimport jax\n\nfrom . import lib\n",
+    ),
+    (
+        "import jax\n\nfrom mypkg import lib\n",
+        "from jax import checkpoint",
+        "import jax\nfrom jax import checkpoint\n\nfrom mypkg import lib\n",
+    ),
+    # Behind the docstring and `__future__`.
+    ('"""Doc."""\n\nx = 1\n', "import jax", '"""Doc."""\n\nimport jax\n\nx = 1\n'),
+    ('"""Doc."""\nx = 1\n', "import jax", '"""Doc."""\n\nimport jax\n\nx = 1\n'),
+    ('"""Doc."""\n', "import jax", '"""Doc."""\n\nimport jax\n'),
+    ('"""Doc."""', "import jax", '"""Doc."""\n\nimport jax'),
+    (
+        "from __future__ import annotations\n\nx = 1\n",
+        "import jax",
+        "from __future__ import annotations\n\nimport jax\n\nx = 1\n",
+    ),
+    (
+        "from __future__ import annotations\nimport os\n",
+        "import jax",
+        "from __future__ import annotations\nimport os\n\nimport jax\n",
+    ),
+    # No imports at all.
+    ("x = 1\n", "import jax", "import jax\n\nx = 1\n"),
+    ("def f(): pass\n", "import jax", "import jax\n\n\ndef f(): pass\n"),
+    (
+        "#!/usr/bin/env python\n# A licence.\n\nx = 1\n",
+        "import jax",
+        "#!/usr/bin/env python\n# A licence.\n\nimport jax\n\nx = 1\n",
+    ),
+    ("# A licence.\nx = 1\n", "import jax", "# A licence.\nimport jax\n\nx = 1\n"),
+    (
+        "# A licence.\n\n# The step.\n@jit\ndef f(): pass\n",
+        "import jax",
+        "# A licence.\n\nimport jax\n\n\n# The step.\n@jit\ndef f(): pass\n",
+    ),
+    ("", "import jax", "import jax\n"),
+    # Never into a block.
+    (
+        "try:\n    import flax\nexcept ImportError:\n    flax = None\n",
+        "import jax",
+        "import jax\n\ntry:\n    import flax\nexcept ImportError:\n    flax = None\n",
+    ),
+    (
+        "import os\nif x:\n    import haiku\n",
+        "import jax",
+        "import os\n\nimport jax\nif x:\n    import haiku\n",
+    ),
+    # Comments stay with what they are about; imports over several lines and on one.
+    (
+        "# Arrays.\nimport numpy\n# Plots.\nimport plotly\n",
+        "import pandas",
+        "# Arrays.\nimport numpy\nimport pandas\n# Plots.\nimport plotly\n",
+    ),
+    (
+        "from flax import (\n    linen,\n)\nfrom numpy import array\n",
+        "from jax import lax",
+        "from flax import (\n    linen,\n)\nfrom jax import lax\nfrom numpy import array\n",
+    ),
+    (
+        "import flax; import numpy\nx = 1\n",
+        "import jax",
+        "import jax\nimport flax; import numpy\nx = 1\n",
+    ),
+    ("import flax; x = '''\n\n'''\n", "import jax", "import flax; x = '''\n\n'''\nimport jax\n"),
+    # Imports far below do not count as the head of the file.
+    (
+        "import os\n\n\ndef f(): pass\n\n\nimport jax.numpy\n",
+        "import jax",
+        "import os\n\nimport jax\n\n\ndef f(): pass\n\n\nimport jax.numpy\n",
+    ),
+    (
+        "import flax\r\nimport numpy\r\n",
+        "import jax",
+        "import flax\r\nimport jax\r\nimport numpy\r\n",
+    ),
+    (
+        "import numpy\r\nimport jax.numpy\r\nimport flax\r\n",
+        "import optax",
+        "import numpy\r\nimport jax.numpy\r\nimport flax\r\nimport optax\r\n",
+    ),
+    ("import flax", "import jax", "import flax\nimport jax"),
+]
+
+
+@pytest.mark.parametrize(("text", "statement", "expected"), PLACES)
+def test_where_an_import_goes(text: str, statement: str, expected: str) -> None:
+    assert with_import(text, statement) == expected
+
+
+def test_an_import_runs_before_what_needs_it() -> None:
+    text = "import os\nf = g\nimport numpy\n"
+    assert with_import(text, "import jax") == "import os\nf = g\nimport jax\nimport numpy\n"
+    expected = "import os\n\nimport jax\nf = g\nimport numpy\n"
+    assert with_import(text, "import jax", before=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "def f():\n    from jax import lax\n",
+            "def f():\n    import jax\n    from jax import lax\n",
+        ),
+        ("if x: from jax import lax\n", "if x: import jax; from jax import lax\n"),
+        ("x = 1; from jax import lax\n", "x = 1; import jax; from jax import lax\n"),
+    ],
+)
+def test_beside_another(text: str, expected: str) -> None:
+    layout, tree = laid_out(text)
+    neighbour = next(node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    assert apply_edits(text, [insert_beside(layout, neighbour, "import jax")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from functools import wraps\n", "from functools import partial, wraps\n"),
+        ("from functools import cache\n", "from functools import cache, partial\n"),
+        (
+            "from functools import (cache, wraps)\n",
+            "from functools import (cache, partial, wraps)\n",
+        ),
+        ("from functools import wraps, cache\n", "from functools import wraps, cache, partial\n"),
+        (
+            "from functools import wraps as w  # c\n",
+            "from functools import partial, wraps as w  # c\n",
+        ),
+        ("from functools import (\n    wraps,\n)\n", None),
+        ("from functools import *\n", None),
+    ],
+)
+def test_a_name_joins_those_that_are_imported(text: str, expected: str | None) -> None:
+    layout, tree = laid_out(text)
+    [statement] = tree.body
+    assert isinstance(statement, ast.ImportFrom)
+    edit = add_name(layout, statement, "partial")
+    assert (apply_edits(text, [edit]) if edit is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("from a.b import x\n", "x", "from c import x\n"),
+        ("from . import x\n", "x", "from c import x\n"),
+        ("from ..b import (x, y as z)\n", "xy", "from c import (x, y as z)\n"),
+        ("from a import x, y, z\n", "y", "from c import y\nfrom a import x, z\n"),
+        ("from a import x, y, z\n", "xz", "from c import x, z\nfrom a import y\n"),
+        ("from a import (x, y, z)\n", "z", "from c import z\nfrom a import (x, y)\n"),
+        ("from a import (\n    x, y,\n    z,\n)\n", "y",
+         "from c import y\nfrom a import (\n    x,\n    z,\n)\n"),
+        ("from a import (  # head\n    x,\n    y\n)\n", "y",
+         "from c import y\nfrom a import (  # head\n    x,\n)\n"),
+        ("from a import (\n    x,  # one\n    y,  # two\n    z,\n)\n", "xy",
+         "from c import x  # one\nfrom c import y  # two\nfrom a import (\n    z,\n)\n"),
+        ("if q: from a import (\n    x,  # one\n    y,\n)\n", "x",
+         "if q: from c import x; from a import (\n    y,\n)\n"),
+    ],
+)  # fmt: skip
+def test_names_that_move(text: str, names: str, expected: str) -> None:
+    layout, tree = laid_out(text)
+    statement = next(node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    moved = [alias for alias in statement.names if alias.name in names]
+    edits: list[Edit] = move_names(layout, statement, moved, "c")
+    after = apply_edits(text, edits)
+    ast.parse(after)
+    assert after == expected
