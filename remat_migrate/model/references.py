@@ -110,7 +110,7 @@ def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
 
 
 def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
-    """Local names that an import binds to `qualified` or a package of it, the longest first."""
+    """Local names that an import binds to a package of `qualified`, or to it, best first."""
     found: set[tuple[str, str]] = set()
     for node in module.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -119,9 +119,14 @@ def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple
                 for imported in _imported(module, project, node, alias):
                     if qualified == imported or qualified.startswith(f"{imported}."):
                         found.add((bound, imported))
-    # `functools.partial` rather than `ft.partial`, `jax.checkpoint` rather than `checkpoint`: as
-    # the code around it most likely has it.
-    yield from sorted(found, key=lambda pair: (pair[1] == qualified, pair[0] != pair[1], pair))
+
+    # `jnp.where` rather than `jax.numpy.where`, `jax.checkpoint` rather than `checkpoint`: as the
+    # code around it most likely has it.
+    def rank(pair: tuple[str, str]) -> tuple[bool, int, bool, str]:
+        bound, imported = pair
+        return imported == qualified, -len(imported), bound != imported, bound
+
+    yield from sorted(found, key=rank)
 
 
 def _imported(
