@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .classes import class_chain
 from .evaluate import Evaluator
 from .values import (
     Applied,
@@ -70,7 +71,7 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
 
     By its bases (NamedTuple, Equinox, Flax struct and nnx) and by its registration.
     """
-    for owner in evaluator.class_chain(cls):
+    for owner in class_chain(evaluator, cls):
         if isinstance(owner, External):
             if owner.name in _PYTREE_BASES or owner.name.rpartition(".")[2] == "Pytree":
                 return True
@@ -98,7 +99,7 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
     """Whether instances of a class cannot change: frozen dataclasses, named tuples, enums."""
-    for owner in evaluator.class_chain(cls):
+    for owner in class_chain(evaluator, cls):
         if isinstance(owner, External):
             if owner.name.startswith("enum.") or owner.name == "typing.NamedTuple":
                 return True

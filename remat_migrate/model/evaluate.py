@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache
 
 from .apis import SAME_CALL, TRANSPARENT, ApiTable
-from .application import api_of, subject_of
-from .bind import bind_call, default_of, positional_parameters
+from .application import api_of
+from .bind import default_of
+from .calling import apply_decorator, called
+from .classes import class_attribute
 from .containers import Part, elements, items, keys, literal_index, looked_up
 from .module import Module
-from .scopes import Binding, FunctionNode, parameters
+from .scopes import Binding, FunctionNode
 from .values import (
     NOTHING,
     Applied,
@@ -26,8 +26,6 @@ from .values import (
     Instance,
     ModuleValue,
     Parameter,
-    Partial,
-    Result,
     Value,
     Values,
     Wrapped,
@@ -334,7 +332,7 @@ class Evaluator:
                     return NOTHING
                 return inner
             for target in inner:
-                found |= self._apply_decorator(value, module, decorator, target)
+                found |= apply_decorator(self, value, module, decorator, target)
         if keep_unknown:
             # A decorated class is still called and looked into as the class it is.
             applied = {v for v in found if isinstance(v, Applied)}
@@ -424,70 +422,16 @@ class Evaluator:
             case ModuleValue():
                 return self.member(base.module, name)
             case Class():
-                return self._class_attribute(base, name, None)
+                return class_attribute(self, base, name, None)
             case Instance(cls=Class() as cls):
-                return self._class_attribute(cls, name, base)
+                return class_attribute(self, cls, name, base)
             case Instance(cls=External() as outside):
                 return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
             case Applied(target=Class() as cls):
-                return self._class_attribute(cls, name, None)
+                return class_attribute(self, cls, name, None)
             case Instance(cls=Applied() | Wrapped()):
                 return frozenset((Bound(External(f"flax.linen.Module.{name}"), base),))
         return NOTHING
-
-    def class_chain(self, cls: Class) -> Iterator[Value]:
-        """A class and its bases in order of lookup; external bases as External."""
-        seen: set[Value] = set()
-        queue: list[Value] = [cls]
-        while queue:
-            current = queue.pop(0)
-            if current in seen:
-                continue
-            seen.add(current)
-            yield current
-            if isinstance(current, Class):
-                for base in current.node.bases:
-                    inner = base.value if isinstance(base, ast.Subscript) else base
-                    for value in self.values(current.module, inner):
-                        if isinstance(value, Class):
-                            queue.append(value)
-                        elif isinstance(value, External):
-                            queue += self.opened(value) or (value,)
-
-    def _class_attribute(self, cls: Class, name: str, receiver: Instance | None) -> Values:
-        found: set[Value] = set()
-        for owner in self.class_chain(cls):
-            if not isinstance(owner, Class):
-                continue
-            scope = owner.module.scope_of(owner.node)
-            flow = owner.module.flow(scope)
-            bindings = flow.exit.get(name, frozenset())
-            for binding in bindings:
-                for value in self.binding(owner.module, binding):
-                    callable_ = isinstance(value, Function | Applied | Wrapped)
-                    if callable_ and _is_decorated(binding.node, "classmethod"):
-                        found.add(Bound(value, cls))
-                    elif (
-                        receiver is not None
-                        and callable_
-                        and not _is_decorated(binding.node, "staticmethod")
-                    ):
-                        found.add(Bound(value, receiver))
-                    else:
-                        found.add(value)
-            if receiver is not None:
-                for holder in (owner, *self.subclasses.get(owner.node, ())):
-                    for expr in self_assignments(holder.node).get(name, ()):
-                        found |= self.values(holder.module, expr)
-                annotation = class_annotations(owner.node).get(name)
-                if annotation is not None:
-                    found |= self.annotated(owner.module, annotation)
-            if found:
-                return frozenset(found)
-        if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):
-            # Of a Flax module: `model.apply(variables, x)` calls `__call__(x)`.
-            return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
-        return frozenset()
 
     def _subscript(self, module: Module, node: ast.Subscript) -> Values:
         found: set[Value] = set()
@@ -506,57 +450,8 @@ class Evaluator:
         for expr in looked_up(node):
             found |= self.values(module, expr)
         for callee in self.values(module, node.func):
-            found |= self._called(callee, module, node)
+            found |= called(self, callee, module, node)
         return frozenset(found)
-
-    def _called(self, callee: Value, module: Module, node: ast.Call) -> Values:
-        """What calling `callee` with the arguments of `node` gives."""
-        if api_of(self.apis, callee) is not None:
-            return self._applied(callee, module, node)
-        match callee:
-            case External("functools.partial"):
-                if not node.args:
-                    return NOTHING
-                return frozenset(
-                    Partial(f, module, node) for f in self.values(module, node.args[0])
-                )
-            case External("builtins.getattr"):
-                return self._getattr(module, node)
-            case External("importlib.import_module"):
-                match node.args:
-                    case [ast.Constant(value=str(name))] if not name.startswith("."):
-                        return self.dotted(name, module)
-                return NOTHING
-            case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
-                return self.values(module, node.args[0]) if node.args else NOTHING
-            case External("builtins.super") if not node.args:
-                return self._super(module, node)
-            case External("builtins.dict"):
-                return frozenset((Container(module, node),))
-            case External(name) if name in SAME_CALL:
-                if not node.args:
-                    return frozenset((Partial(callee, module, node, by_functools=False),))
-                return frozenset(
-                    Wrapped(name, f, module, node) for f in self.values(module, node.args[0])
-                )
-            case External(name):
-                if name.rpartition(".")[2][:1].isupper():
-                    return frozenset((Instance(callee),))
-                return frozenset((Result(name),))
-            case Class() | Applied(target=Class()) | Applied(target=External()):
-                # A wrapped Flax class makes instances whose calls are the wrapped ones.
-                return frozenset((Instance(callee),))
-            case Wrapped(func=inner) if isinstance(inner, Class | Applied):
-                return frozenset((Instance(callee),))
-            case Partial(func=inner, call=given):
-                return self._called_partial(inner, given, module, node)
-            case Wrapped(how="jax.jit" | "?", func=inner):
-                return self._called(inner, module, node)
-            case Function():
-                return self._returned_to(callee, module, node, skip=0)
-            case Bound(func=Function() as function):
-                return self._returned_to(function, module, node, skip=1)
-        return NOTHING
 
     def _super(self, module: Module, node: ast.Call) -> Values:
         function = module.enclosing_function(node)
@@ -567,166 +462,3 @@ class Evaluator:
                 if isinstance(value, Class | External):
                     found.add(Instance(value))
         return frozenset(found)
-
-    def _getattr(self, module: Module, node: ast.Call) -> Values:
-        found: set[Value] = set()
-        match node.args:
-            case [base, ast.Constant(value=str(name)), *_]:
-                for value in self.values(module, base):
-                    found |= self.attribute(value, name)
-        return frozenset(found)
-
-    def _applied(self, callee: Value, module: Module, node: ast.Call) -> Values:
-        subject = subject_of(self.apis, callee, module, node)
-        if subject is None:
-            return frozenset((Partial(callee, module, node, by_functools=False),))
-        targets = self.values(*subject)
-        if not targets:
-            return frozenset((Applied(module, node, None),))
-        return frozenset(Applied(module, node, target) for target in targets)
-
-    def _called_partial(
-        self, inner: Value, given: ast.Call, module: Module, node: ast.Call
-    ) -> Values:
-        if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
-            return self._called(inner, module, node)
-        if isinstance(inner, Function):
-            merged = ast.Call(
-                given.func, [*given.args[1:], *node.args], [*given.keywords, *node.keywords]
-            )
-            return self._returned_to(inner, module, merged, skip=0)
-        return self._called(inner, module, node)
-
-    def _returned_to(
-        self, function: Function, module: Module, node: ast.Call, *, skip: int
-    ) -> Values:
-        returned = self.returned(function)
-        if not any(_mentions(value, function.node) for value in returned):
-            return returned
-        bound = bind_call(function.node, node.args, node.keywords, skip)
-        swap = {
-            (function.node, name): self.values(module, expr) for name, expr in bound.by_name.items()
-        }
-        return self.substitute(returned, swap)
-
-    def returned(self, function: Function) -> Values:
-        """What a function may return, in terms of its parameters."""
-        node = function.node
-        known = self._returned.get(node)
-        if known is not None:
-            return known
-        if ("returned", node) in self._running:
-            return NOTHING
-        self._running.add(("returned", node))
-        found: set[Value] = set()
-        try:
-            for expr in returned_expressions(node):
-                found |= self.values(function.module, expr)
-        finally:
-            self._running.discard(("returned", node))
-        self._returned[node] = frozenset(found)
-        return self._returned[node]
-
-    def substitute(self, values: Values, swap: Substitution) -> Values:
-        """`values` with parameters replaced by what is passed for them."""
-        found: set[Value] = set()
-        for value in values:
-            match value:
-                case Parameter(function=function, name=name):
-                    found |= swap.get((function, name), frozenset((value,)))
-                case Applied(target=target) if target is not None:
-                    inner = self.substitute(frozenset((target,)), swap)
-                    found |= {replace(value, target=t) for t in inner} or {value}
-                case Wrapped(func=func) | Partial(func=func):
-                    inner = self.substitute(frozenset((func,)), swap)
-                    found |= {replace(value, func=f) for f in inner}
-                case _:
-                    found.add(value)
-        return frozenset(found)
-
-    def _apply_decorator(
-        self, callee: Value, module: Module, node: ast.expr, argument: Value
-    ) -> Values:
-        """What calling `callee` with one value gives, as a decorator does."""
-        if api_of(self.apis, callee) is not None:
-            return frozenset((Applied(module, node, argument),))
-        match callee:
-            case External(name) | Partial(func=External(name)):
-                if name in TRANSPARENT:
-                    return frozenset((argument,))
-                how = name if name in SAME_CALL else "?"
-                return frozenset((Wrapped(how, argument, module, node),))
-            case Function(node=function):
-                first = next(iter(parameters(function)), None)
-                returned = self.returned(callee)
-                if first is not None and any(_mentions(v, function) for v in returned):
-                    return self.substitute(
-                        returned, {(function, first.arg): frozenset((argument,))}
-                    )
-        return frozenset((Wrapped("?", argument, module, node),))
-
-
-def _mentions(value: Value | None, function: FunctionNode) -> bool:
-    match value:
-        case Parameter(function=owner):
-            return owner is function
-        case Applied(target=inner):
-            return _mentions(inner, function)
-        case Wrapped(func=inner) | Partial(func=inner):
-            return _mentions(inner, function)
-    return False
-
-
-def _is_decorated(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-        isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
-    )
-
-
-def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
-    """The expressions that a function returns, not those of functions inside it."""
-    if isinstance(node, ast.Lambda):
-        yield node.body
-        return
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        inner = stack.pop()
-        if isinstance(inner, FunctionNode | ast.ClassDef):
-            continue
-        if isinstance(inner, ast.Return) and inner.value is not None:
-            yield inner.value
-        stack.extend(ast.iter_child_nodes(inner))
-
-
-@lru_cache(maxsize=4096)
-def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
-    """What the methods of a class assign to attributes of their first parameter."""
-    found: dict[str, tuple[ast.expr, ...]] = {}
-    for method in node.body:
-        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        first = next(iter(positional_parameters(method)), None)
-        if first is None:
-            continue
-        for inner in ast.walk(method):
-            targets: list[ast.expr] = []
-            if isinstance(inner, ast.Assign):
-                targets = inner.targets
-            elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
-                targets = [inner.target]
-            for target in targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    if target.value.id == first.arg:
-                        assert isinstance(inner, ast.Assign | ast.AnnAssign)
-                        assert inner.value is not None
-                        found[target.attr] = (*found.get(target.attr, ()), inner.value)
-    return found
-
-
-def class_annotations(node: ast.ClassDef) -> dict[str, ast.expr]:
-    """The annotated fields in a class body."""
-    return {
-        s.target.id: s.annotation
-        for s in node.body
-        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-    }

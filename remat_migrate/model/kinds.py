@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from .apis import DIFFERENTIATE, TRACED_BODIES
 from .bind import bind_call, default_of, positional_parameters
 from .callable import targets_of
-from .evaluate import class_annotations, returned_expressions, self_assignments
+from .calling import returned_expressions
+from .classes import class_annotations, class_chain, self_assignments
 from .library import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from .module import Module
 from .scopes import FunctionNode
@@ -171,7 +172,7 @@ class Kinds:
         for value in self.evaluator.values(module, node.value):
             if isinstance(value, Instance) and isinstance(value.cls, Class):
                 kinds: list[Kind] = []
-                for owner in self.evaluator.class_chain(value.cls):
+                for owner in class_chain(self.evaluator, value.cls):
                     if isinstance(owner, Class):
                         annotation = class_annotations(owner.node).get(node.attr)
                         if annotation is not None:
@@ -264,7 +265,10 @@ class Kinds:
             match value:
                 case External(name) if name.startswith("builtins."):
                     last = name.removeprefix("builtins.")
-                    if last in ("int", "bool", "str", "float", "range", "any", "all") or last in STATIC_BUILTINS:
+                    if (
+                        last in ("int", "bool", "str", "float", "range", "any", "all")
+                        or last in STATIC_BUILTINS
+                    ):
                         kinds.append("python")
                     elif node.args:
                         kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from . import library
 from .bind import bind_call
-from .evaluate import returned_expressions
+from .calling import returned_expressions
 from .module import Module
 from .scopes import Binding, FunctionNode, parameters
 from .values import (

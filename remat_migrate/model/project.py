@@ -13,6 +13,7 @@ from ..settings import Settings
 from ..source import SourceFile
 from .apis import ApiTable
 from .application import api_of
+from .classes import class_chain
 from .evaluate import Evaluator
 from .files import Files, Words, default_search_path
 from .kinds import Kinds
@@ -234,7 +235,7 @@ class Project:
             for node in module.nodes:
                 if isinstance(node, ast.ClassDef) and node.bases:
                     own = Class(module, node)
-                    for base in self.evaluator.class_chain(own):
+                    for base in class_chain(self.evaluator, own):
                         if isinstance(base, Class) and base != own:
                             self.evaluator.subclasses.setdefault(base.node, []).append(own)
                             known = True

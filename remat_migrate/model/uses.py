@@ -11,6 +11,7 @@ from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
 from .bind import positional_parameters
 from .callable import targets_of
+from .classes import class_chain
 from .containers import elements
 from .kinds import gradient_places
 from .module import Module
@@ -157,7 +158,7 @@ class _Search:
         # Inherited methods that call what this class assigns.
         for around in self.site.module.ancestors(self.site.reference):
             if isinstance(around, ast.ClassDef):
-                for base in self.evaluator.class_chain(Class(self.site.module, around)):
+                for base in class_chain(self.evaluator, Class(self.site.module, around)):
                     if isinstance(base, Class):
                         found[base.module] = None
         return list(found)
