@@ -144,10 +144,11 @@ def slope(x):
     ]
     right: ClassVar[list[Example | str]] = [
         "import jax\n\nf = jax.checkpoint(lambda x, n: x**n, static_argnums=(1,))\n",
-        "import netket\n\noperator = netket.operator.spin.sigmax(0)\noperator.transpose(concrete=True)\n",
+        "import netket\n\nspin = netket.operator.spin.sigmax(0)\nspin.transpose(concrete=True)\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each `concrete=` that is written in the module."""
         for use in concrete_uses(project, module):
             severity = _severity(use, project)
             if severity is not None:

@@ -137,3 +137,45 @@ _PYTREE_DECORATORS = frozenset(
         "simple_pytree.dataclass",
     }
 )
+
+
+def underlying(value: Value | None) -> Value | None:
+    """The function that calling a value runs in the end, or the class that it instantiates."""
+    while True:
+        match value:
+            case Applied(target=inner):
+                value = inner
+            case Wrapped(func=inner) | Partial(func=inner):
+                value = inner
+            case Bound(func=inner):
+                value = inner
+            case _:
+                return value
+
+
+def skipped(value: Value | None) -> int:
+    """How many leading parameters are bound already (`self`)."""
+    while True:
+        match value:
+            case Bound():
+                return 1
+            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
+                value = inner
+            case _:
+                return 0
+
+
+def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """The arguments of a call with those that partials on the way give."""
+    args, keywords = list(node.args), list(node.keywords)
+    while True:
+        match value:
+            case Partial(func=inner, call=call):
+                args = [*call.args[1:], *args]
+                given = {k.arg for k in keywords}
+                keywords = [*(k for k in call.keywords if k.arg not in given), *keywords]
+                value = inner
+            case Applied(target=inner) | Wrapped(func=inner) | Bound(func=inner):
+                value = inner
+            case _:
+                return args, keywords

@@ -89,7 +89,7 @@ def annotation_kind(annotation: ast.expr | None) -> Kind:
 
 
 def default_kind(default: ast.expr | None) -> Kind:
-    """What a default says: `False`, `1` and `"mean"` are of Python; `None` and floats say nothing."""
+    """What a default says: `False`, `1`, `"mean"` are of Python; `None` and floats say nothing."""
     match default:
         case ast.Constant(value=None | float()) | None:
             return "unknown"
@@ -235,8 +235,7 @@ class Kinds:
             if len(path) > 1:
                 return self._unpacked(module, part, path[1:], depth)
             return self.of(module, part, depth - 1)
-        found = self.of(module, value, depth - 1)
-        return found
+        return self.of(module, value, depth - 1)
 
     def _element(
         self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
@@ -397,7 +396,7 @@ class Kinds:
 
 
 def gradient_places(call: ast.Call) -> list[int]:
-    """The `argnums` of `jax.grad(f, argnums=...)`; the first argument where they are not literal."""
+    """The `argnums` of `jax.grad(f, argnums=...)`; the first argument if they are not literal."""
     option = call.args[1] if len(call.args) > 1 else None
     for keyword in call.keywords:
         if keyword.arg == "argnums":

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from . import library
 from .bind import bind_call
+from .callable import full_arguments, skipped, underlying
 from .calling import returned_expressions
+from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
 from .module import Module
-from .scopes import Binding, FunctionNode, parameters
+from .scopes import FunctionNode, parameters
 from .values import (
-    Applied,
-    Bound,
     Class,
     Constant,
     Container,
@@ -28,33 +28,11 @@ from .values import (
     Function,
     Instance,
     Parameter,
-    Partial,
     Value,
-    Wrapped,
 )
 
 if TYPE_CHECKING:
     from .evaluate import Evaluator
-
-
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """An expression needs the value of a parameter.
-
-    Attributes:
-        parameter: its name.
-        index: the position in `*args` or the key in `**kwargs`.
-        traced: the `jax.numpy` operations between the parameter and the expression: inside a
-            checkpointed function their results are tracers even where the parameter is static.
-    """
-
-    parameter: str
-    index: int | str | None = None
-    traced: frozenset[ast.expr] = frozenset()
-
-
-Dependences = frozenset[Dependence]
-NONE: Dependences = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,226 +96,12 @@ class Needs:
         return self._results[node]
 
 
-class _Analysis:
-    """The analysis of one function, nested functions included."""
+class _Analysis(DependenceAnalysis):
+    """The needs of one function, nested functions included."""
 
     def __init__(self, needs: Needs, function: Function) -> None:
+        super().__init__(needs.evaluator, function, needs.result)
         self.all = needs
-        self.evaluator = needs.evaluator
-        self.module = function.module
-        self.node = function.node
-        self.scope = self.module.scope_of(function.node)
-        a = function.node.args
-        self.vararg = a.vararg.arg if a.vararg else None
-        self.kwarg = a.kwarg.arg if a.kwarg else None
-        self._known: dict[ast.expr, Dependences] = {}
-        self._running: set[ast.AST] = set()
-        self._cut = False
-
-    # -- what an expression depends on
-
-    def depends(self, node: ast.expr | None) -> Dependences:
-        """The parameters whose value `node` needs to have a value."""
-        if node is None:
-            return NONE
-        known = self._known.get(node)
-        if known is not None:
-            return known
-        if node in self._running:
-            self._cut = True
-            return NONE
-        outermost = not self._running
-        self._running.add(node)
-        found = self._depends(node)
-        self._running.discard(node)
-        if not self._cut or outermost:
-            self._known[node] = found
-        if outermost:
-            self._cut = False
-        return found
-
-    def _union(self, *nodes: ast.expr | None) -> Dependences:
-        return frozenset().union(*(self.depends(n) for n in nodes))
-
-    def _depends(self, node: ast.expr) -> Dependences:
-        match node:
-            case ast.Name():
-                return self._name(node)
-            case ast.Constant() | ast.Lambda():
-                return NONE
-            case ast.Attribute():
-                if node.attr in library.STATIC_ATTRIBUTES:
-                    return NONE
-                return self.depends(node.value)
-            case ast.Subscript():
-                inner = self.depends(node.value)
-                if isinstance(node.slice, ast.Constant):
-                    return self._indexed(inner, node.slice.value)
-                return inner | self.depends(node.slice)
-            case ast.Compare():
-                return self._compare(node)
-            case ast.IfExp():
-                return self._union(node.body, node.orelse)
-            case ast.Call():
-                return self._call(node)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-                return self.depends(node.elt)
-            case ast.DictComp():
-                return self._union(node.key, node.value)
-            case ast.BinOp():
-                return self._union(node.left, node.right)
-        return self._union(*(c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)))
-
-    def _indexed(self, found: Dependences, index: object) -> Dependences:
-        if not isinstance(index, int | str):
-            return found
-        return frozenset(
-            replace(d, index=index)
-            if d.index is None and d.parameter in (self.vararg, self.kwarg)
-            else d
-            for d in found
-        )
-
-    def _name(self, node: ast.Name) -> Dependences:
-        found: set[Dependence] = set()
-        for binding in self.module.reaching(node):
-            found |= self._binding(binding)
-        return frozenset(found)
-
-    def _binding(self, binding: Binding) -> Dependences:
-        if binding.kind == "parameter":
-            if binding.scope is self.scope:
-                return frozenset((Dependence(binding.name),))
-            return self._inner_parameter(binding)
-        if binding.value is None or not self._inside(binding.scope.node):
-            return NONE
-        found = self.depends(binding.value)
-        if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
-            found |= self.depends(binding.node.target)
-        if binding.path and binding.path[0] >= 0:
-            parts = binding.value
-            if isinstance(parts, ast.Tuple | ast.List) and binding.kind == "assign":
-                if binding.path[0] < len(parts.elts):
-                    return self.depends(parts.elts[binding.path[0]])
-            found = self._indexed(found, binding.path[0])
-        return found
-
-    def _inside(self, node: ast.AST) -> bool:
-        return node is self.node or any(a is self.node for a in self.module.ancestors(node))
-
-    def _inner_parameter(self, binding: Binding) -> Dependences:
-        """A parameter of a nested function: what the calls in this function pass for it."""
-        inner = binding.scope.node
-        if not isinstance(inner, FunctionNode) or not self._inside(inner):
-            return NONE
-        found: set[Dependence] = set()
-        for call in ast.walk(self.node):
-            if not isinstance(call, ast.Call):
-                continue
-            for value in self.evaluator.values(self.module, call.func):
-                function = underlying(value)
-                if isinstance(function, Function) and function.node is inner:
-                    passed = bind_call(inner, call.args, call.keywords).by_name.get(binding.name)
-                    found |= self.depends(passed)
-        return frozenset(found)
-
-    def _compare(self, node: ast.Compare) -> Dependences:
-        found: set[Dependence] = set()
-        left = node.left
-        for operator, right in zip(node.ops, node.comparators, strict=True):
-            match operator:
-                case ast.Is() | ast.IsNot():
-                    pass
-                case ast.In() | ast.NotIn():
-                    found |= self.depends(left)
-                    # The keys of a dict are known while tracing.
-                    if not isinstance(left, ast.Constant):
-                        found |= self.depends(right)
-                case _:
-                    found |= self._union(left, right)
-            left = right
-        return frozenset(found)
-
-    def _call(self, node: ast.Call) -> Dependences:
-        arguments = [*node.args, *(k.value for k in node.keywords)]
-        values = self.evaluator.values(self.module, node.func)
-        found: set[Dependence] = set()
-        for value in values:
-            match underlying(value):
-                case External(name):
-                    found |= self._external_result(name, node, arguments)
-                case Function() as function:
-                    found |= self._function_result(function, value, node, arguments)
-                case Class():
-                    found |= self._union(*arguments)
-                case _:
-                    found |= self._union(*arguments)
-        if not values:
-            found |= self._union(*arguments)
-            if isinstance(node.func, ast.Attribute):
-                receiver = self.depends(node.func.value)
-                if node.func.attr in ("get", "pop") and node.args:
-                    key = node.args[0]
-                    if isinstance(key, ast.Constant):
-                        receiver = self._indexed(receiver, key.value)
-                found |= receiver
-                if node.func.attr in library.METHODS:
-                    found = {_through(d, node) for d in found}
-        return frozenset(found)
-
-    def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
-        if name in library.STATIC_RESULTS:
-            return NONE
-        if name.startswith("builtins."):
-            if name.removeprefix("builtins.") in library.STATIC_BUILTINS:
-                return NONE
-            return self._union(*arguments)
-        found = self._union(*arguments)
-        if name.startswith(library.TRACED_MODULES) and not self._at_compile_time(node):
-            return frozenset(_through(d, node) for d in found)
-        return found
-
-    def _at_compile_time(self, node: ast.AST) -> bool:
-        """Whether a node stands in `with jax.ensure_compile_time_eval():`."""
-        for around in self.module.ancestors(node):
-            if isinstance(around, ast.With):
-                for item in around.items:
-                    context = item.context_expr
-                    if isinstance(context, ast.Call):
-                        for value in self.evaluator.values(self.module, context.func):
-                            if value == External("jax.ensure_compile_time_eval"):
-                                return True
-            if around is self.node:
-                break
-        return False
-
-    def _function_result(
-        self, function: Function, callee: Value, node: ast.Call, arguments: list[ast.expr]
-    ) -> Dependences:
-        if function.node is self.node or self._inside(function.node):
-            # A nested function: its result depends on the enclosing parameters, too.
-            found: set[Dependence] = set()
-            for expr in returned_expressions(function.node):
-                found |= self.depends(expr)
-            return frozenset(found) | self._union(*arguments)
-        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
-        if bound.unclear:
-            return self._union(*arguments)
-        found = set()
-        for dependence in self.all.result(function):
-            passed = bound.by_name.get(dependence.parameter)
-            for inner in self.depends(passed):
-                # The operations stand in the other function: only that they are there matters.
-                found.add(
-                    replace(inner, traced=inner.traced | dependence.traced)
-                    if dependence.traced
-                    else inner
-                )
-            if passed is None:
-                found |= self._union(*bound.star, *(k.value for k in bound.double_star))
-        return frozenset(found)
-
-    # -- needs
 
     def needs(self) -> Iterator[Need]:
         """Every need in the function's body, nested functions included."""
@@ -549,49 +313,3 @@ class _Analysis:
                 for d in self.depends(expr):
                     traced = frozenset((self.module, op) for op in d.traced) | need.traced
                     yield replace(need, parameter=d.parameter, index=d.index, traced=traced)
-
-
-def _through(dependence: Dependence, node: ast.expr) -> Dependence:
-    return replace(dependence, traced=dependence.traced | {node})
-
-
-def underlying(value: Value | None) -> Value | None:
-    """The function that calling a value runs in the end, or the class that it instantiates."""
-    while True:
-        match value:
-            case Applied(target=inner):
-                value = inner
-            case Wrapped(func=inner) | Partial(func=inner):
-                value = inner
-            case Bound(func=inner):
-                value = inner
-            case _:
-                return value
-
-
-def skipped(value: Value | None) -> int:
-    """How many leading parameters are bound already (`self`)."""
-    while True:
-        match value:
-            case Bound():
-                return 1
-            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
-                value = inner
-            case _:
-                return 0
-
-
-def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
-    """The arguments of a call with those that partials on the way give."""
-    args, keywords = list(node.args), list(node.keywords)
-    while True:
-        match value:
-            case Partial(func=inner, call=call):
-                args = [*call.args[1:], *args]
-                given = {k.arg for k in keywords}
-                keywords = [*(k for k in call.keywords if k.arg not in given), *keywords]
-                value = inner
-            case Applied(target=inner) | Wrapped(func=inner) | Bound(func=inner):
-                value = inner
-            case _:
-                return args, keywords

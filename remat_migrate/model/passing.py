@@ -101,6 +101,7 @@ def no_jax_value(project: Project, parameter: ast.arg, bound: BoundCalls) -> boo
 
 
 def not_an_array(project: Project, value: Value) -> bool:
+    """Whether JAX rejects a value as an argument: a function, a string, an object."""
     match value:
         case Function() | Class() | Bound() | Partial() | Wrapped():
             return True

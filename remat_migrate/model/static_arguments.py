@@ -303,7 +303,7 @@ def _obstacle(
     needs: tuple[Need, ...],
     uses: Uses,
 ) -> Obstacle | None:
-    """Why a needed parameter cannot be made static: it is an array, or a gradient is taken of it."""
+    """Why a needed parameter cannot be static: it is an array, or a gradient is taken of it."""
     place = needs[0] if needs else None
     instead = (
         "write the branch with `jax.lax.cond` or `jnp.where`"

@@ -1,14 +1,18 @@
 """Closing over flags of a Flax class: a subclass whose `__call__` is checkpointed.
 
-    Layer = nn.remat(Block, concrete=True)   ->   class CheckpointBlock(Block):
-                                                      def __call__(self, x, *, train):
-                                                          @nn.remat
-                                                          def checkpointed_call(self, x):
-                                                              return super().__call__(x, train=train)
+    Layer = nn.remat(Block, concrete=True)
 
-                                                          return checkpointed_call(self, x)
+becomes
 
-                                                  Layer = CheckpointBlock
+    class CheckpointBlock(Block):
+        def __call__(self, x, *, train):
+            @nn.remat
+            def checkpointed_call(self, x):
+                return super().__call__(x, train=train)
+
+            return checkpointed_call(self, x)
+
+    Layer = CheckpointBlock
 
 The subclass has the name that `nn.remat` gives to the class it makes, so parameters keep theirs.
 """

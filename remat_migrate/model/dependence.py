@@ -1,0 +1,271 @@
+"""Which parameters an expression needs the value of, to have a value itself.
+
+`x.shape` needs nothing; `n + 1` needs `n`. Followed through local names, nested functions and the
+results of other functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from . import library
+from .bind import bind_call
+from .callable import full_arguments, skipped, underlying
+from .calling import returned_expressions
+from .evaluate import Evaluator
+from .scopes import Binding, FunctionNode
+from .values import Class, External, Function, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """An expression needs the value of a parameter.
+
+    Attributes:
+        parameter: its name.
+        index: the position in `*args` or the key in `**kwargs`.
+        traced: the `jax.numpy` operations between the parameter and the expression: inside a
+            checkpointed function their results are tracers even where the parameter is static.
+    """
+
+    parameter: str
+    index: int | str | None = None
+    traced: frozenset[ast.expr] = frozenset()
+
+
+Dependences = frozenset[Dependence]
+NONE: Dependences = frozenset()
+
+
+class DependenceAnalysis:
+    """The dependences of one function's expressions, nested functions included.
+
+    `result_of` gives the parameters that the result of another function depends on.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        function: Function,
+        result_of: Callable[[Function], Dependences],
+    ) -> None:
+        self.evaluator = evaluator
+        self._result_of = result_of
+        self.module = function.module
+        self.node = function.node
+        self.scope = self.module.scope_of(function.node)
+        a = function.node.args
+        self.vararg = a.vararg.arg if a.vararg else None
+        self.kwarg = a.kwarg.arg if a.kwarg else None
+        self._known: dict[ast.expr, Dependences] = {}
+        self._running: set[ast.AST] = set()
+        self._cut = False
+
+    # -- what an expression depends on
+
+    def depends(self, node: ast.expr | None) -> Dependences:
+        """The parameters whose value `node` needs to have a value."""
+        if node is None:
+            return NONE
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if node in self._running:
+            self._cut = True
+            return NONE
+        outermost = not self._running
+        self._running.add(node)
+        found = self._depends(node)
+        self._running.discard(node)
+        if not self._cut or outermost:
+            self._known[node] = found
+        if outermost:
+            self._cut = False
+        return found
+
+    def _union(self, *nodes: ast.expr | None) -> Dependences:
+        return frozenset().union(*(self.depends(n) for n in nodes))
+
+    def _depends(self, node: ast.expr) -> Dependences:
+        match node:
+            case ast.Name():
+                return self._name(node)
+            case ast.Constant() | ast.Lambda():
+                return NONE
+            case ast.Attribute():
+                if node.attr in library.STATIC_ATTRIBUTES:
+                    return NONE
+                return self.depends(node.value)
+            case ast.Subscript():
+                inner = self.depends(node.value)
+                if isinstance(node.slice, ast.Constant):
+                    return self._indexed(inner, node.slice.value)
+                return inner | self.depends(node.slice)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.IfExp():
+                return self._union(node.body, node.orelse)
+            case ast.Call():
+                return self._call(node)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+                return self.depends(node.elt)
+            case ast.DictComp():
+                return self._union(node.key, node.value)
+            case ast.BinOp():
+                return self._union(node.left, node.right)
+        return self._union(*(c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)))
+
+    def _indexed(self, found: Dependences, index: object) -> Dependences:
+        if not isinstance(index, int | str):
+            return found
+        return frozenset(
+            replace(d, index=index)
+            if d.index is None and d.parameter in (self.vararg, self.kwarg)
+            else d
+            for d in found
+        )
+
+    def _name(self, node: ast.Name) -> Dependences:
+        found: set[Dependence] = set()
+        for binding in self.module.reaching(node):
+            found |= self._binding(binding)
+        return frozenset(found)
+
+    def _binding(self, binding: Binding) -> Dependences:
+        if binding.kind == "parameter":
+            if binding.scope is self.scope:
+                return frozenset((Dependence(binding.name),))
+            return self._inner_parameter(binding)
+        if binding.value is None or not self._inside(binding.scope.node):
+            return NONE
+        found = self.depends(binding.value)
+        if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
+            found |= self.depends(binding.node.target)
+        if binding.path and binding.path[0] >= 0:
+            parts = binding.value
+            if isinstance(parts, ast.Tuple | ast.List) and binding.kind == "assign":
+                if binding.path[0] < len(parts.elts):
+                    return self.depends(parts.elts[binding.path[0]])
+            found = self._indexed(found, binding.path[0])
+        return found
+
+    def _inside(self, node: ast.AST) -> bool:
+        return node is self.node or any(a is self.node for a in self.module.ancestors(node))
+
+    def _inner_parameter(self, binding: Binding) -> Dependences:
+        """A parameter of a nested function: what the calls in this function pass for it."""
+        inner = binding.scope.node
+        if not isinstance(inner, FunctionNode) or not self._inside(inner):
+            return NONE
+        found: set[Dependence] = set()
+        for call in ast.walk(self.node):
+            if not isinstance(call, ast.Call):
+                continue
+            for value in self.evaluator.values(self.module, call.func):
+                function = underlying(value)
+                if isinstance(function, Function) and function.node is inner:
+                    passed = bind_call(inner, call.args, call.keywords).by_name.get(binding.name)
+                    found |= self.depends(passed)
+        return frozenset(found)
+
+    def _compare(self, node: ast.Compare) -> Dependences:
+        found: set[Dependence] = set()
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            match operator:
+                case ast.Is() | ast.IsNot():
+                    pass
+                case ast.In() | ast.NotIn():
+                    found |= self.depends(left)
+                    # The keys of a dict are known while tracing.
+                    if not isinstance(left, ast.Constant):
+                        found |= self.depends(right)
+                case _:
+                    found |= self._union(left, right)
+            left = right
+        return frozenset(found)
+
+    def _call(self, node: ast.Call) -> Dependences:
+        arguments = [*node.args, *(k.value for k in node.keywords)]
+        values = self.evaluator.values(self.module, node.func)
+        found: set[Dependence] = set()
+        for value in values:
+            match underlying(value):
+                case External(name):
+                    found |= self._external_result(name, node, arguments)
+                case Function() as function:
+                    found |= self._function_result(function, value, node, arguments)
+                case Class():
+                    found |= self._union(*arguments)
+                case _:
+                    found |= self._union(*arguments)
+        if not values:
+            found |= self._union(*arguments)
+            if isinstance(node.func, ast.Attribute):
+                receiver = self.depends(node.func.value)
+                if node.func.attr in ("get", "pop") and node.args:
+                    key = node.args[0]
+                    if isinstance(key, ast.Constant):
+                        receiver = self._indexed(receiver, key.value)
+                found |= receiver
+                if node.func.attr in library.METHODS:
+                    found = {_through(d, node) for d in found}
+        return frozenset(found)
+
+    def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
+        if name in library.STATIC_RESULTS:
+            return NONE
+        if name.startswith("builtins."):
+            if name.removeprefix("builtins.") in library.STATIC_BUILTINS:
+                return NONE
+            return self._union(*arguments)
+        found = self._union(*arguments)
+        if name.startswith(library.TRACED_MODULES) and not self._at_compile_time(node):
+            return frozenset(_through(d, node) for d in found)
+        return found
+
+    def _at_compile_time(self, node: ast.AST) -> bool:
+        """Whether a node stands in `with jax.ensure_compile_time_eval():`."""
+        for around in self.module.ancestors(node):
+            if isinstance(around, ast.With):
+                for item in around.items:
+                    context = item.context_expr
+                    if isinstance(context, ast.Call):
+                        for value in self.evaluator.values(self.module, context.func):
+                            if value == External("jax.ensure_compile_time_eval"):
+                                return True
+            if around is self.node:
+                break
+        return False
+
+    def _function_result(
+        self, function: Function, callee: Value, node: ast.Call, arguments: list[ast.expr]
+    ) -> Dependences:
+        if function.node is self.node or self._inside(function.node):
+            # A nested function: its result depends on the enclosing parameters, too.
+            found: set[Dependence] = set()
+            for expr in returned_expressions(function.node):
+                found |= self.depends(expr)
+            return frozenset(found) | self._union(*arguments)
+        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
+        if bound.unclear:
+            return self._union(*arguments)
+        found = set()
+        for dependence in self._result_of(function):
+            passed = bound.by_name.get(dependence.parameter)
+            for inner in self.depends(passed):
+                # The operations stand in the other function: only that they are there matters.
+                found.add(
+                    replace(inner, traced=inner.traced | dependence.traced)
+                    if dependence.traced
+                    else inner
+                )
+            if passed is None:
+                found |= self._union(*bound.star, *(k.value for k in bound.double_star))
+        return frozenset(found)
+
+
+def _through(dependence: Dependence, node: ast.expr) -> Dependence:
+    return replace(dependence, traced=dependence.traced | {node})
