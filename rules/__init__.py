@@ -6,6 +6,7 @@ from remat_migrate.rule import Rule
 
 from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
+from .new_checkpoint_flag import NewCheckpointFlag
 from .positional_option import PositionalOption
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
@@ -13,6 +14,7 @@ from .unused_suppression import UnusedSuppression
 RULES: list[type[Rule]] = [
     AdCheckpointAlias,
     ConcreteOption,
+    NewCheckpointFlag,
     PositionalOption,
     UnreadableFile,
     UnusedSuppression,

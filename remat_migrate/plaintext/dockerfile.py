@@ -35,12 +35,11 @@ class _Instruction:
 
 def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
     """Note the uses of a setting in a Dockerfile in `plan`, and what takes them out."""
-    escape = "\\"
-    for instruction in _instructions(text):
+    directive = _ESCAPE.match(text)
+    escape = directive.group(1) if directive else "\\"
+    for instruction in _instructions(text, escape):
         if not setting.pattern.search(text, instruction.start, instruction.end):
             continue
-        if found := _ESCAPE.match(text):
-            escape = found.group(1)
         shown = _without_comments(text, instruction, escape)
         inner = plan.fork()
         try:
@@ -56,10 +55,7 @@ def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
         plan.adopt(inner)
 
 
-def _instructions(text: str) -> Iterator[_Instruction]:
-    escape = "\\"
-    if found := _ESCAPE.match(text):
-        escape = found.group(1)
+def _instructions(text: str, escape: str) -> Iterator[_Instruction]:
     at = 0
     while at < len(text):
         start, stop = at, line_end(text, at)

@@ -53,6 +53,8 @@ def plan_text(
     source: SourceFile,
     setting: Setting,
     is_suppressed: Callable[[int], bool] = lambda offset: False,
+    *,
+    keep_option: str = "",
 ) -> tuple[list[TextUse], list[Removal]]:
     """The uses of a setting in a file, and the edits that take them out.
 
@@ -63,6 +65,7 @@ def plan_text(
         source: the file.
         setting: what is looked for.
         is_suppressed: whether the use at an offset is to be left alone.
+        keep_option: why the option must stay; "" when it need not.
 
     Returns:
         The uses in the order of the text, and Removals whose members are indices of the uses.
@@ -70,13 +73,14 @@ def plan_text(
     planner = _planner(source)
     if planner is None or not setting.occurs(source.text):
         return [], []
-    plan = TextPlan(is_suppressed=is_suppressed)
+    plan = TextPlan(keep_option=keep_option, is_suppressed=is_suppressed)
     try:
         planner(source.text, setting, plan)
         read = _uncovered(plan)
         if read:
             line, _ = source.position(read[0][0])
-            plan = TextPlan(keep_variable=f"line {line} reads it", is_suppressed=is_suppressed)
+            plan = plan.fork()
+            plan.keep_variable = f"line {line} reads it"
             planner(source.text, setting, plan)
             for start, end in _uncovered(plan):
                 plan.refuse(start, end, "read", "what depends on the value is not followed")

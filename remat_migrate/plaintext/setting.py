@@ -11,7 +11,8 @@ from ..source.pieces import Causes, Piece
 
 Form = Literal["variable", "option", "read"]
 
-_TRUTHS = frozenset({"0", "1", "true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"})
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
+_NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
 class TextSyntaxError(Exception):
@@ -32,7 +33,12 @@ class Setting:
     def takes_next(self, word: str, following: str) -> bool:
         """Whether `--name` has its value in the word behind it."""
         named = word.lstrip("-") == self.option
-        return named and following.lower() in _TRUTHS
+        return named and self.truth(following) is not None
+
+    def truth(self, value: str) -> bool | None:
+        """What a value that is written out sets the setting to, in any spelling."""
+        word = value.strip().strip("\"'").lower()
+        return True if word in _YES else False if word in _NO else None
 
     def is_assignment(self, word: str) -> bool:
         """Whether a word is `NAME=value`."""
@@ -91,6 +97,7 @@ class TextPlan:
         pieces: what goes.
         reads: where the variable is read; what is not taken out with something else is a use.
         keep_variable: why the variable must stay set; "" when it need not.
+        keep_option: why the option must stay; "" when it need not.
         is_suppressed: whether the use at an offset is to be left alone.
     """
 
@@ -98,6 +105,7 @@ class TextPlan:
     pieces: list[Piece] = field(default_factory=list)
     reads: list[tuple[int, int]] = field(default_factory=list)
     keep_variable: str = ""
+    keep_option: str = ""
     is_suppressed: Callable[[int], bool] = lambda offset: False
 
     def take(
@@ -106,8 +114,8 @@ class TextPlan:
         """Note a use that shall go; None if it has to stay, else its causes."""
         if self.is_suppressed(start):
             refused = refused or "it is suppressed"
-        elif form == "variable" and self.keep_variable:
-            refused = refused or self.keep_variable
+        elif form in ("variable", "option"):
+            refused = refused or (self.keep_variable if form == "variable" else self.keep_option)
         self.uses.append(TextUse(start, end, form, value, refused))
         return None if refused else frozenset((len(self.uses) - 1,))
 
@@ -126,7 +134,11 @@ class TextPlan:
 
     def fork(self) -> TextPlan:
         """An empty plan under the same conditions, to be taken over when it works out."""
-        return TextPlan(keep_variable=self.keep_variable, is_suppressed=self.is_suppressed)
+        return TextPlan(
+            keep_variable=self.keep_variable,
+            keep_option=self.keep_option,
+            is_suppressed=self.is_suppressed,
+        )
 
     def adopt(self, other: TextPlan, causes: Causes | None = None) -> Causes | None:
         """Take over what another plan holds; `causes` of it as they are called here."""

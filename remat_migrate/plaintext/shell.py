@@ -94,6 +94,8 @@ def plan_argv(
             if len(plan.uses) == known and setting.tells(word.text):
                 plan.refuse(word.start, word.end, "variable", "it stands in a script")
             words[index] = Word(word.start, word.end, "_")
+    # What has blanks in it is no single word: a command line of a list of such.
+    words = [Word(w.start, w.end, "_") if re.search(r"\s", w.text) else w for w in words]
     removed: Removed = {}
     script.words.arguments(words, removed)
     return {index: removed[word] for index, word in enumerate(words) if word in removed}
@@ -123,7 +125,7 @@ class _Script:
     def plan_list(self, commands: CommandList) -> None:
         """Plan the commands of a list and of those inside it."""
         links = commands.links
-        for link, following in zip(links, (*links[1:], None), strict=True):
+        for link, following in zip(links, (*links[1:], None), strict=False):
             if isinstance(link.command, Simple):
                 self._simple(link.command, link, following)
             else:

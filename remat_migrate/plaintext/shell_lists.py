@@ -97,7 +97,7 @@ class ListWriter:
 
     def _breaks(self, start: int, end: int) -> bool:
         """Whether a line ends in a range, other than behind a backslash."""
-        return re.search(r"(?<!\\)\r?\n", self.text[start:end]) is not None
+        return "\n" in re.sub(r"\\\r?\n", "", self.text[start:end])
 
     def _separator(self, end: int) -> int:
         """Past the `;` or `&` behind a command."""

@@ -31,6 +31,7 @@ def join_pieces(path: Path, text: str, pieces: Sequence[Piece]) -> list[Removal]
 
     Pieces may overlap and lie within one another; what is put inside a piece that goes as a whole
     is not written. A group is what must be applied together: the two statements that empty a block.
+    An empty piece changes nothing; it ties its causes to the piece around it.
     """
     merged = _merged(pieces)
     group: dict[int, int] = {}
@@ -52,7 +53,7 @@ def join_pieces(path: Path, text: str, pieces: Sequence[Piece]) -> list[Removal]
     for start, end, put, causes in merged:
         if text[start:end] != put:
             edits[root(min(causes))].append(Edit(path, start, end, put))
-    return [Removal(frozenset(members[owner]), tuple(own)) for owner, own in edits.items()]
+    return [Removal(frozenset(members[owner]), tuple(own)) for owner, own in edits.items() if own]
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece]:

@@ -46,7 +46,7 @@ def plan_removals(
     unused = Unused(layout, tree, parents, is_used_elsewhere, literals)
     while unused.mark(marks, loads):
         pass
-    writer = Writer(layout, tree, parents, marks, Verdicts(marks, loads))
+    writer = Writer(layout, tree, parents, marks, Verdicts(marks, loads, parents))
     return join_pieces(source.path, source.text, writer.write())
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import re
 from collections.abc import Mapping, Sequence
 
 from .items import drop_items, list_of, without_comments
 from .layout import Layout, Token
 from .pieces import Causes, Piece
+from .statement_lines import PRAGMA, LineCutter, at_sign
 from .suites import Marks, TryNode, Verdicts
 from .text import Span
 
-# Comments that speak to tools about the code on their line, and have no meaning without it.
-_PRAGMA = re.compile(
-    r"#\s*(noqa|type:|pylint:|pragma:|fmt:|isort:|nosec|pyright:|mypy:|yapf:|ruff:|flake8)"
-)
+_OPPOSITES: dict[type[ast.cmpop], str] = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
 _ATOMS = ast.Name | ast.Constant | ast.Attribute | ast.Subscript | ast.Call
 
 
@@ -39,20 +42,33 @@ class Writer:
         self.marks = marks
         self.verdicts = verdicts
         self.pieces: list[Piece] = []
+        self.cutter = LineCutter(layout, marks, verdicts, self.pieces)
 
     def write(self) -> list[Piece]:
         """All pieces, in no order; some may lie within others."""
         self._suite(self.tree.body, required=False)
         self._items()
         for node, (text, causes) in self.marks.replaced.items():
-            self._put(*self.source.span(node), text, causes)
+            self.cutter.put(*self.source.span(node), text, causes)
         for whole, (part, causes) in self.marks.kept.items():
             self._keep_part(whole, part, causes)
+        self._tie()
         return self.pieces
 
-    def _put(self, start: int, end: int, text: str, causes: Causes) -> None:
-        if start < end or text:
-            self.pieces.append((start, end, text, causes))
+    def _tie(self) -> None:
+        """Tie each change to what is taken out around it, where nothing of its own is written."""
+        marks = self.marks
+        noted = [
+            *marks.removed.items(),
+            *((node, why) for node, (_, why) in marks.replaced.items()),
+            *((node, why) for node, (_, why) in marks.kept.items()),
+            *((node, why) for node, (_, why) in marks.suites.items()),
+        ]
+        for node, causes in noted:
+            place = node.context_expr if isinstance(node, ast.withitem) else node
+            if isinstance(place, ast.expr | ast.stmt | ast.keyword | ast.alias):
+                start = self.source.span(place).start
+                self.pieces.append((start, start, "", causes))
 
     # -- expressions and lists
 
@@ -63,7 +79,7 @@ class Writer:
             outer = self._grouping(whole, outer)
         for low, high in ((outer.start, inner.start), (inner.end, outer.end)):
             for start, end, text in without_comments(self.layout, low, high):
-                self._put(start, end, text, causes)
+                self.cutter.put(start, end, text, causes)
 
     def _grouping(self, node: ast.expr, span: Span) -> Span:
         """`span` with the parentheses that only group it: not those of a call, not over lines."""
@@ -100,20 +116,13 @@ class Writer:
         start = word.start
         while self.text[start - 1] in " \t":
             start -= 1
-        self._put(start, span.end, "", causes)
+        self.cutter.put(start, span.end, "", causes)
 
     def _decorator(self, node: ast.AST, causes: Causes) -> None:
         assert isinstance(node, ast.expr)
-        at = self._at_sign(node)
+        at = at_sign(self.layout, node)
         end = self.layout.grouped(node, Span(at, len(self.text))).end
-        self._lines(at, end, causes)
-
-    def _at_sign(self, decorator: ast.expr) -> int:
-        token = self.layout.before(self.source.span(decorator).start)
-        while token is not None and token.text == "(":
-            token = self.layout.before(token.start)
-        assert token is not None
-        return token.start
+        self.cutter.lines(at, end, causes)
 
     def _list(self, holder: ast.AST, node: ast.AST) -> None:
         found = list_of(node, self.layout, self.parents.get)
@@ -124,7 +133,7 @@ class Writer:
         if all(dropped) and isinstance(holder, ast.Set | ast.Tuple | ast.With | ast.AsyncWith):
             if isinstance(holder, ast.Set | ast.Tuple):
                 empty = "set()" if isinstance(holder, ast.Set) else "()"
-                self._put(*self.source.span(holder), empty, everything)
+                self.cutter.put(*self.source.span(holder), empty, everything)
             return
         if all(dropped) and isinstance(holder, ast.Import | ast.ImportFrom):
             return
@@ -139,7 +148,7 @@ class Writer:
         ):
             causes = frozenset[int]().union(*(self.marks.removed.get(members[i], ()) for i in run))
             for start, end, text in cuts:
-                self._put(start, end, text, causes)
+                self.cutter.put(start, end, text, causes)
 
     # -- suites
 
@@ -151,159 +160,27 @@ class Writer:
         run: list[ast.stmt] = []
         for statement in suite:
             if self.verdicts.gone(statement) is not None:
-                if run and self._apart(run[-1], statement):
-                    self._run(run)
+                if run and self.cutter.is_apart(run[-1], statement):
+                    self.cutter.run(run)
                     run = []
                 run.append(statement)
                 continue
-            self._run(run)
+            self.cutter.run(run)
             run = []
             self._statement(statement)
-        self._run(run)
+        self.cutter.run(run)
 
     def _pass(self, suite: Sequence[ast.stmt], causes: Causes) -> None:
-        start, end = self._start(suite[0]), self.source.span(suite[-1]).end
+        start, end = self.cutter.start(suite[0]), self.source.span(suite[-1]).end
         if self.text[self.layout.line_start(start) : start].strip():
-            self._put(start, end, "pass", causes)  # on the line of its `if`
+            self.cutter.put(start, end, "pass", causes)  # on the line of its `if`
             return
         line = self.layout.line_start(start)
         below = self.layout.next_line(end)
         ending = self.source.newline if below > self.layout.line_end(end) else ""
-        self._put(line, line, f"{self.layout.indent(start)}pass{ending}", causes)
+        self.cutter.put(line, line, f"{self.layout.indent(start)}pass{ending}", causes)
         for statement in suite:
-            self._lines(self._start(statement), self.source.span(statement).end, causes)
-
-    def _apart(self, first: ast.stmt, second: ast.stmt) -> bool:
-        start = self.layout.next_line(self.source.span(first).end)
-        return bool(self.text[start : self._start(second)].strip())
-
-    def _run(self, run: Sequence[ast.stmt]) -> None:
-        """Take neighbouring statements out, and of the blank lines around them as many."""
-        if not run:
-            return
-        by_line: list[list[ast.stmt]] = []
-        for statement in run:
-            if by_line and self._shares_line(by_line[-1][-1], statement):
-                by_line[-1].append(statement)
-            else:
-                by_line.append([statement])
-        whole = [self._logical_line(line) for line in by_line]
-        if all(whole):
-            self._blank_lines(run)
-
-    def _logical_line(self, statements: Sequence[ast.stmt]) -> bool:
-        """Take out neighbours of one line; whether nothing is left of the line."""
-        start, end = self._start(statements[0]), self.source.span(statements[-1]).end
-        behind = self.layout.after(end)
-        before = self.layout.before(start)
-        causes = frozenset[int]().union(*(self.verdicts.gone(s) or () for s in statements))
-        semicolon = behind if behind is not None and behind.text == ";" else None
-        follows = self.layout.after(semicolon.end) if semicolon else None
-        if follows is not None and follows.start < self.layout.line_end(end):
-            self._put(start, follows.start, "", causes)
-            return False
-        if before is not None and before.text == ";" and before.end > self.layout.line_start(start):
-            previous = self.layout.before(before.start)
-            assert previous is not None
-            self._put(previous.end, semicolon.end if semicolon else end, "", causes)
-            return False
-        return self._lines(start, semicolon.end if semicolon else end, causes, statements[-1])
-
-    def _shares_line(self, first: ast.stmt, second: ast.stmt) -> bool:
-        end = self.source.span(first).end
-        return self._start(second) < self.layout.line_end(end)
-
-    def _lines(
-        self, start: int, end: int, causes: Causes, statement: ast.stmt | None = None
-    ) -> bool:
-        """Take whole lines out but for their comments; whether nothing is left of them."""
-        line, indent = self.layout.line_start(start), self.layout.indent(start)
-        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try):
-            end = self._comments_below(end, len(indent))
-        below = self.layout.next_line(end)
-        dead = statement is not None and statement in self.marks.dead
-        comments = [] if dead else self._lasting(line, below, statement)
-        at = line
-        for comment in comments:
-            first = self.layout.line_start(comment.start)
-            keep = first + len(indent) if self.text.startswith(indent, first) else first
-            self._put(at, max(at, first), "", causes)
-            self._put(keep, comment.start, "", causes)
-            at = self.layout.next_line(comment.end)
-        self._put(at, below, "", causes)
-        return not comments
-
-    def _lasting(self, start: int, end: int, statement: ast.stmt | None) -> list[Token]:
-        """The comments in lines that go, but those for tools and those of a branch not taken."""
-        found = [c for c in self.layout.comments_in(start, end) if not _PRAGMA.match(c.text)]
-        reduced = self.marks.suites.get(statement) if statement is not None else None
-        if reduced is None:
-            return found
-        suite = reduced[0]
-        if not suite:
-            return []
-        low, high = self.source.span(suite[0]).start, self.source.span(suite[-1]).end
-        return [c for c in found if low <= c.start < self.layout.next_line(high)]
-
-    def _comments_below(self, end: int, indent: int) -> int:
-        """The end of the comments that follow a block and stand deeper than its statement."""
-        at = self.layout.next_line(end)
-        found = end
-        while at < len(self.text):
-            line = self.text[at : self.layout.line_end(at)]
-            stripped = line.strip()
-            if stripped and not (stripped[0] == "#" and len(self.layout.indent(at)) > indent):
-                break
-            if stripped:
-                found = self.layout.line_end(at)
-            at = self.layout.next_line(at)
-        return found
-
-    def _blank_lines(self, run: Sequence[ast.stmt]) -> None:
-        """Of the blank lines before and after what goes, keep as many as the longer stretch has."""
-        start = self.layout.line_start(self._start(run[0]))
-        above = self._blanks(start, -1)
-        below = self._blanks(self.layout.next_line(self.source.span(run[-1]).end), 1)
-        between = [
-            line
-            for first, second in itertools.pairwise(run)
-            for line in self._blanks(self.layout.next_line(self.source.span(first).end), 1)
-            if line < self._start(second)
-        ]
-        first_line = start - len(above) == 0 if above == [] else above[-1] == 0
-        before = self.layout.before(start)
-        opens = first_line or (before is not None and before.text == ":" and not above)
-        last_line = below[-1:] and self.layout.next_line(below[-1]) >= len(self.text)
-        ends = last_line or self.layout.next_line(self.source.span(run[-1]).end) >= len(self.text)
-        most = 0 if opens or ends else max(len(above), len(below), bool(between))
-        lines = [*above, *between, *below]
-        causes = frozenset[int]().union(*(self.verdicts.gone(s) or () for s in run))
-        for line in lines[most:]:
-            self._put(line, self.layout.next_line(line), "", causes)
-
-    def _blanks(self, line: int, step: int) -> list[int]:
-        """The starts of the blank lines that follow each other from `line` on, up or down."""
-        found: list[int] = []
-        at = line
-        while True:
-            if step < 0:
-                if at == 0:
-                    return found
-                at = self.layout.line_start(at - 1)
-            if at >= len(self.text) or self.text[at : self.layout.line_end(at)].strip():
-                return found
-            if self.layout.in_string(at):
-                return found
-            found.append(at)
-            if step > 0:
-                at = self.layout.next_line(at)
-
-    def _start(self, statement: ast.stmt) -> int:
-        """Where a statement starts, its decorators counted."""
-        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-        if decorators:
-            return self._at_sign(decorators[0])
-        return self.source.span(statement).start
+            self.cutter.lines(self.cutter.start(statement), self.source.span(statement).end, causes)
 
     # -- compound statements
 
@@ -339,7 +216,7 @@ class Writer:
             if self._is_block(statement.body) and self._is_block(orelse):
                 self._negate(statement.test, body)
                 self._suite(statement.body, required=False)
-                self._lines(word.start, colon.end, body)
+                self.cutter.lines(word.start, colon.end, body)
                 self._suite(orelse, required=True)
                 return
         self._suite(statement.body, required=True)
@@ -348,13 +225,22 @@ class Writer:
     def _negate(self, test: ast.expr, causes: Causes) -> None:
         start, end = self.source.span(test)
         match test:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPPOSITES:
+                low = self.layout.grouped(left, Span(start, end)).end
+                high = self.layout.grouped(right, Span(start, end)).start
+                if "\n" not in self.text[low:high]:
+                    self.cutter.put(low, high, f" {_OPPOSITES[type(op)]} ", causes)
+                else:
+                    self.cutter.put(start, start, "not ", causes)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self._put(start, self.layout.grouped(operand, Span(start, end)).start, "", causes)
+                self.cutter.put(
+                    start, self.layout.grouped(operand, Span(start, end)).start, "", causes
+                )
             case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
-                self._put(start, start, "not (", causes)
-                self._put(end, end, ")", causes)
+                self.cutter.put(start, start, "not (", causes)
+                self.cutter.put(end, end, ")", causes)
             case _:
-                self._put(start, start, "not ", causes)
+                self.cutter.put(start, start, "not ", causes)
 
     def _last_part(
         self, statement: ast.stmt, part: Sequence[ast.stmt], before: Sequence[ast.stmt]
@@ -366,7 +252,7 @@ class Writer:
             return
         word = self._word_after(before)
         assert word is not None
-        self._lines(word.start, self.source.span(part[-1]).end, causes)
+        self.cutter.lines(word.start, self.source.span(part[-1]).end, causes)
 
     def _try(self, statement: TryNode) -> None:
         self._suite(statement.body, required=True)
@@ -391,7 +277,7 @@ class Writer:
 
     def _is_block(self, suite: Sequence[ast.stmt]) -> bool:
         """Whether a suite stands on lines of its own."""
-        start = self._start(suite[0])
+        start = self.cutter.start(suite[0])
         return not self.text[self.layout.line_start(start) : start].strip()
 
     # -- one suite in the place of its statement
@@ -409,34 +295,34 @@ class Writer:
             self._splice_elif(inner, causes, origin, is_elif)
         elif is_elif:
             if suite is getattr(statement, "body", None):
-                colon = self.layout.before(self._start(inner))
+                colon = self.layout.before(self.cutter.start(inner))
                 assert colon is not None
-                self._put(start, colon.start, "else", causes)
+                self.cutter.put(start, colon.start, "else", causes)
                 self._cut_tail(suite, end, causes)
             else:
                 word = self._else_word(suite)
-                self._put(start, word.start, "", causes)
+                self.cutter.put(start, word.start, "", causes)
             self._suite(suite, required=True)
         elif self._is_block(suite):
             self._move_block(statement, suite, causes, origin)
             self._suite(suite, required=False)
         else:
-            self._put(origin, self._start(inner), "", causes)
+            self.cutter.put(origin, self.cutter.start(inner), "", causes)
             last = self.source.span(suite[-1]).end
-            self._put(self.layout.line_end(last), self.layout.line_end(end), "", causes)
+            self.cutter.put(self.layout.line_end(last), self.layout.line_end(end), "", causes)
             self._suite(suite, required=False)
 
     def _splice_elif(self, inner: ast.If, causes: Causes, origin: int, is_elif: bool) -> None:
         """`if gone: ... elif x: ...` becomes `if x: ...`."""
         start = self.source.span(inner).start
         if is_elif:
-            self._put(origin, start, "", causes)
+            self.cutter.put(origin, start, "", causes)
             self._statement(inner)
             return
         reduced = self.verdicts.reduced(inner)
         if reduced is not None:
             suite, why = reduced
-            self._put(origin, start, "", causes)
+            self.cutter.put(origin, start, "", causes)
             if isinstance(suite[0], ast.If) and self.text.startswith(
                 "elif", self.source.span(suite[0]).start
             ):
@@ -445,15 +331,15 @@ class Writer:
                 self._move_block(inner, suite, causes | why, origin)
                 self._suite(suite, required=False)
             else:
-                self._put(start, self._start(suite[0]), "", why)
+                self.cutter.put(start, self.cutter.start(suite[0]), "", why)
                 self._cut_tail(suite, self.source.span(inner).end, why)
                 self._suite(suite, required=False)
             return
-        self._put(origin, start + len("el"), "", causes)
+        self.cutter.put(origin, start + len("el"), "", causes)
         self._statement(inner)
 
     def _else_word(self, suite: Sequence[ast.stmt]) -> Token:
-        token = self.layout.before(self._start(suite[0]))
+        token = self.layout.before(self.cutter.start(suite[0]))
         while token is not None and token.text != "else":
             token = self.layout.before(token.start)
         assert token is not None
@@ -462,30 +348,28 @@ class Writer:
     def _cut_tail(self, suite: Sequence[ast.stmt], end: int, causes: Causes) -> int:
         """Take out what follows a suite in its statement; the offset where the suite ends."""
         last = self.source.span(suite[-1]).end
-        own = len(self.layout.indent(self._start(suite[0])))
+        own = len(self.layout.indent(self.cutter.start(suite[0])))
         indent = own if not self._is_block(suite) else own - 1
-        keep = self.layout.next_line(self._comments_below(last, max(indent, 0)))
+        keep = self.layout.next_line(self.cutter.comments_below(last, max(indent, 0)))
         if last < end:
-            below = self._comments_below(end, indent)
-            self._put(keep, self.layout.next_line(below), "", causes)
+            below = self.cutter.comments_below(end, indent)
+            self.cutter.put(keep, self.layout.next_line(below), "", causes)
         return keep
 
     def _move_block(
         self, statement: ast.stmt, suite: Sequence[ast.stmt], causes: Causes, origin: int
     ) -> None:
         """Take out the lines around a suite and move its own to the left."""
-        first = self._start(suite[0])
+        first = self.cutter.start(suite[0])
         colon = self.layout.before(first)
         assert colon is not None
         outer, inner = len(self.layout.indent(origin)), len(self.layout.indent(first))
         head, body = self.layout.line_start(origin), self.layout.next_line(colon.end)
-        comments = [
-            c for c in self.layout.comments_in(colon.end, body) if not _PRAGMA.match(c.text)
-        ]
+        comments = [c for c in self.layout.comments_in(colon.end, body) if not PRAGMA.match(c.text)]
         if comments:
-            self._put(head + outer, comments[0].start, "", causes)
+            self.cutter.put(head + outer, comments[0].start, "", causes)
         else:
-            self._put(head, body, "", causes)
+            self.cutter.put(head, body, "", causes)
         until = self._cut_tail(suite, self.source.span(statement).end, causes)
         line = body
         while line < until:
@@ -494,7 +378,7 @@ class Writer:
             blank = not self.text[line:below].strip()
             if not blank and indent > outer and not self.layout.in_string(line):
                 # Comments and continued lines may stand further left than the block.
-                self._put(line + outer, line + min(indent, inner), "", causes)
+                self.cutter.put(line + outer, line + min(indent, inner), "", causes)
             if below <= line:
                 break
             line = below

@@ -37,11 +37,14 @@ class Marks:
                 marks.remove(node, cause)
             marks.dead.update(change.dead)
             for expression, text in change.replace:
-                marks.replaced[expression] = (text, cause)
+                before = marks.replaced.get(expression, (text, cause))
+                marks.replaced[expression] = (text, before[1] | cause)
             for whole, part in change.keep:
-                marks.kept[whole] = (part, cause)
+                known = marks.kept.get(whole, (part, cause))
+                marks.kept[whole] = (part, known[1] | cause)
             for statement, suite in change.suites:
-                marks.suites[statement] = (suite, cause)
+                noted = marks.suites.get(statement, (suite, cause))
+                marks.suites[statement] = (suite, noted[1] | cause)
         return marks
 
     def remove(self, node: ast.AST, causes: Causes) -> None:
@@ -52,11 +55,18 @@ class Marks:
 class Verdicts:
     """What becomes of each statement under some marks.
 
-    `loads` are the names that are read in the tree, with the nodes that read them.
+    `loads` are the names that are read in the tree, with the nodes that read them; `parents` the
+    node that holds each node.
     """
 
-    def __init__(self, marks: Marks, loads: Mapping[str, Sequence[ast.Name]]) -> None:
+    def __init__(
+        self,
+        marks: Marks,
+        loads: Mapping[str, Sequence[ast.Name]],
+        parents: Mapping[ast.AST, ast.AST],
+    ) -> None:
         self.marks = marks
+        self._parents = parents
         self._loads = loads
         self._gone: dict[ast.stmt, Causes | None] = {}
         self._reduced: dict[ast.stmt, Reduced | None] = {}
@@ -108,8 +118,7 @@ class Verdicts:
             case ast.If():
                 return self._reduce_if(statement)
             case ast.With() | ast.AsyncWith():
-                items = _together(self.marks, statement.items)
-                return None if items is None else (statement.body, items)
+                return self._reduce_with(statement)
             case ast.Try() | ast.TryStar():
                 return self._reduce_try(statement)
             case ast.For(target=target, iter=iterable):
@@ -117,6 +126,15 @@ class Verdicts:
                 if body is None or not is_pure(iterable) or self._read_outside(target, statement):
                     return None
                 return statement.orelse, body
+        return None
+
+    def _reduce_with(self, statement: ast.With | ast.AsyncWith) -> Reduced | None:
+        items = _together(self.marks, statement.items)
+        if items is not None:
+            return statement.body, items
+        body = self.all_gone(statement.body)
+        if body is not None and all(_suppresses(item) for item in statement.items):
+            return [], body
         return None
 
     def _reduce_if(self, statement: ast.If) -> Reduced | None:
@@ -143,13 +161,39 @@ class Verdicts:
         return None
 
     def _read_outside(self, target: ast.expr, loop: ast.For) -> bool:
-        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        """Whether a name of a loop may be read after it, other than in another loop over it."""
+        parts = list(ast.walk(target))
+        if not all(isinstance(part, ast.Name | ast.Tuple | ast.expr_context) for part in parts):
+            return True
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
         inside = set(ast.walk(loop))
         return any(
-            node not in inside for name in names for node in self._loads.get(name, ())
-        ) or not all(
-            isinstance(n, ast.Name | ast.Tuple | ast.expr_context) for n in ast.walk(target)
+            node not in inside and not self._is_rebound(node)
+            for name in names
+            for node in self._loads.get(name, ())
         )
+
+    def _is_rebound(self, node: ast.Name) -> bool:
+        """Whether a name is read inside a loop or comprehension that gives it its value."""
+        above = self._parents.get(node)
+        while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef):
+            targets = [g.target for g in getattr(above, "generators", ())]
+            if isinstance(above, ast.For) and node not in ast.walk(above.iter):
+                targets.append(above.target)
+            if any(
+                isinstance(n, ast.Name) and n.id == node.id for t in targets for n in ast.walk(t)
+            ):
+                return True
+            above = self._parents.get(above)
+        return False
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    """Whether an item is `contextlib.suppress(...)`, which does nothing where nothing fails."""
+    match item.context_expr:
+        case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress")):
+            return True
+    return False
 
 
 def _together(marks: Marks, nodes: Sequence[ast.AST]) -> Causes | None:

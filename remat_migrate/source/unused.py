@@ -1,4 +1,4 @@
-"""Imports and constants that nothing uses any more, once some nodes of a tree have gone."""
+"""Imports, aliases and constants that nothing uses once some nodes of a tree have gone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True, slots=True)
 class _Spare:
-    """A binding that may go: an imported name, or the assignment of a constant."""
+    """A binding that may go: an imported name, another name for something, or a constant."""
 
     name: str
     node: ast.alias | ast.stmt
@@ -55,7 +55,7 @@ class Unused:
 
     def mark(self, marks: Marks, loads: Mapping[str, Sequence[ast.Name]]) -> bool:
         """Mark what goes now; False when there is nothing more."""
-        verdicts = Verdicts(marks, loads)
+        verdicts = Verdicts(marks, loads, self.parents)
         lost = dict(lost_nodes(self.tree, verdicts))
         names: dict[str, Causes] = {}
         for node, causes in lost.items():
@@ -89,7 +89,11 @@ class Unused:
     def _is_spare_value(self, value: ast.expr, marks: Marks) -> bool:
         if isinstance(value, ast.Constant):
             return value.value in self.literals
-        return value in marks.replaced
+        if value in marks.replaced:
+            return True
+        while isinstance(value, ast.Attribute):
+            value = value.value
+        return isinstance(value, ast.Name)
 
     def _scope(self, node: ast.AST) -> Scope | None:
         """The function or module in which a statement binds; None for class bodies."""
@@ -167,7 +171,7 @@ class Unused:
         """Mark the bindings as gone, unless a `try` watches over one of them."""
         for spare in spares:
             marks.remove(spare.node, causes)
-        verdicts = Verdicts(marks, loads)
+        verdicts = Verdicts(marks, loads, self.parents)
         for spare in spares:
             for watch in self._watches(spare.statement):
                 if not all(_is_idle(s, verdicts) for h in watch.handlers for s in h.body) or any(
