@@ -156,6 +156,19 @@ _SPELLINGS: Mapping[str, str] = {
 }
 
 
+# Modules that jax's own names were, or are, reached through.
+_PRIVATE = ("jax._src.api.", "jax.api.", "jax._src.lax.lax.", "jax._src.lax.control_flow.")
+
+
+def public_name(name: str) -> str:
+    """The public name of a function of jax: `jax.grad` for `jax._src.api.grad`."""
+    for prefix in _PRIVATE:
+        if name.startswith(prefix):
+            public = "jax.lax." if ".lax." in prefix else "jax."
+            return public + name.removeprefix(prefix)
+    return name
+
+
 class ApiTable:
     """The Apis that a run knows: the built-in ones and the wrappers named in the settings."""
 

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from .apis import SAME_CALL, TRANSPARENT, ApiTable
+from .apis import SAME_CALL, TRANSPARENT, ApiTable, public_name
 from .application import api_of
 from .bind import default_of
 from .calling import apply_decorator, called
@@ -122,9 +122,9 @@ class Evaluator:
         return self._opened[name]
 
     def dotted_external(self, name: str) -> Values:
-        """An external name, as an Api where it is one."""
+        """An external name, as an Api where it is one, else by its public name."""
         api = self.apis.find(name)
-        return frozenset((External(api.name if api else name),))
+        return frozenset((External(api.name if api else public_name(name)),))
 
     def member(self, module: Module, name: str) -> Values:
         """What a module-level name of a module denotes, submodules and `import *` included."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from ..plaintext import Setting
+from ..plaintext.setting import Setting
 from .module import Module
 from .project import Project
 from .values import Constant, Container, Function, Instance, Parameter, Result
 
 SETTING = Setting("JAX_NEW_CHECKPOINT", "jax_new_checkpoint")
+# Why `--jax_new_checkpoint` stays where the project has an option of that name.
+OWN_OPTION = "the project defines an option of this name itself"
 
 # `jax.config` is an object; before 0.4.25 it was also a module with the object `config` in it.
 _CONFIG = re.compile(
@@ -174,19 +176,37 @@ def _mentioning(project: Project) -> list[Module]:
     return project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
 
 
+def may_use_flag(module: Module, project: Project) -> bool:
+    """Whether a module mentions the flag, or a constant of another module that holds its name."""
+    text = module.source.text
+    return SETTING.occurs(text) or any(
+        re.search(rf"\b{re.escape(name)}\b", text) for name in _exported(project)
+    )
+
+
+def _exported(project: Project) -> frozenset[str]:
+    """The module-level names of the targets that hold the flag's name."""
+    if project not in _EXPORTED:
+        _EXPORTED[project] = frozenset(
+            name
+            for module in project.modules.values()
+            if SETTING.occurs(module.source.text)
+            for name in _assigned(module.tree.body)
+        )
+    return _EXPORTED[project]
+
+
 def _constant_names(module: Module, project: Project) -> frozenset[str]:
     """Names and attributes of a module that may be a string that mentions the flag."""
-    if project not in _EXPORTED:
-        _EXPORTED[project] = frozenset(n for m in _mentioning(project) for n in _assigned(m))
-    found = set(_assigned(module)) | _EXPORTED[project]
+    found = {*_assigned(module.nodes), *_exported(project)}
     for node in module.nodes:
         if isinstance(node, ast.alias) and node.name in found and node.asname:
             found.add(node.asname)
     return frozenset(found)
 
 
-def _assigned(module: Module) -> Iterator[str]:
-    for node in module.nodes:
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 pass

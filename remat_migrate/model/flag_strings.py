@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..plaintext import TextPlan, TextSyntaxError, plan_argv, plan_shell
+from ..plaintext.setting import TextPlan, TextSyntaxError
+from ..plaintext.shell import plan_argv, plan_shell
 from ..source.changes import Change, is_pure
 from ..source.literals import HOLE, LiteralText, read_literal
 from ..source.pieces import join_pieces

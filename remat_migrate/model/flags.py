@@ -17,16 +17,14 @@ from ..source.folding import Folding, fold
 from ..source.pieces import Removal
 from ..source.removal import plan_removals
 from .flag_mappings import Mappings
-from .flag_names import SETTING, Names, defines_own_option
+from .flag_names import OWN_OPTION, SETTING, Names, defines_own_option
 from .flag_strings import Strings
 from .flag_uses import FlagUse, Forms, last_name
 from .module import Module
 from .project import Project
 
-__all__ = ["OWN_OPTION", "FlagUse", "find_flag_uses", "remove_flag_uses"]
+__all__ = ["FlagUse", "find_flag_uses", "remove_flag_uses"]
 
-# Why `--jax_new_checkpoint` stays where the project has an option of that name.
-OWN_OPTION = "the project defines an option of this name itself"
 
 _RAISES = frozenset({"update", "read", "exists"})
 _CATCHING = frozenset({"AttributeError", "Exception", "BaseException"})

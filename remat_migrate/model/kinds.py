@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .apis import DIFFERENTIATE, TRACED_BODIES
 from .bind import bind_call, default_of, positional_parameters
-from .callable import targets_of
+from .callable import targets_of, underlying
 from .calling import returned_expressions
 from .classes import class_annotations, class_chain, self_assignments
 from .library import STATIC_ATTRIBUTES, STATIC_BUILTINS
@@ -23,6 +23,7 @@ from .values import (
     Function,
     Instance,
     Partial,
+    Value,
     Wrapped,
 )
 
@@ -116,6 +117,8 @@ class Kinds:
         if depth <= 0:
             return "unknown"
         match node:
+            case ast.Constant(value=float()):
+                return "unknown"  # a gradient may be taken of what it is passed for
             case ast.Constant() | ast.Lambda() | ast.JoinedStr():
                 return "python"
             case ast.UnaryOp(op=ast.Not()):
@@ -337,6 +340,8 @@ class Kinds:
             for call in other.nodes:
                 if isinstance(call, ast.Call):
                     for value in self.evaluator.values(other, call.func):
+                        if isinstance(underlying(value), Class):
+                            continue  # makes an instance
                         for target in targets_of(self.evaluator, value):
                             if target.function.node is function:
                                 found.append((other, call, target.skip))
@@ -353,26 +358,26 @@ class Kinds:
             if not isinstance(call, ast.Call) or not call.args:
                 continue
             for callee in self.evaluator.values(module, call.func):
-                if not isinstance(callee, External):
-                    continue
-                if callee.name in DIFFERENTIATE:
-                    self._mark(module, call.args[0], gradient_places(call), found)
-                for position in TRACED_BODIES.get(callee.name, ()):
-                    if position < len(call.args):
-                        self._mark(module, call.args[position], range(8), found)
+                if isinstance(callee, External):
+                    for position in TRACED_BODIES.get(callee.name, ()):
+                        if position < len(call.args):
+                            bodies = self.evaluator.values(module, call.args[position])
+                            self._mark(bodies, range(8), found)
+            for value in self.evaluator.values(module, call):
+                # Also through a function of the project that returns `jax.grad(f)`.
+                if isinstance(value, Wrapped) and value.how in DIFFERENTIATE:
+                    node = value.node
+                    places = gradient_places(node) if isinstance(node, ast.Call) else [0]
+                    self._mark({value.func}, places, found)
         for function in module.functions():
             for decorator in getattr(function, "decorator_list", ()):
                 self._decorated(module, function, decorator, found)
         return found
 
     def _mark(
-        self,
-        module: Module,
-        node: ast.expr,
-        places: Iterable[int],
-        found: dict[FunctionNode, set[int]],
+        self, values: Iterable[Value], places: Iterable[int], found: dict[FunctionNode, set[int]]
     ) -> None:
-        for value in self.evaluator.values(module, node):
+        for value in values:
             for target in targets_of(self.evaluator, value):
                 found.setdefault(target.function.node, set()).update(
                     p + target.skip for p in places

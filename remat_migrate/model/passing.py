@@ -79,6 +79,8 @@ def flag_like(
     bound: BoundCalls,
 ) -> bool:
     """Whether a parameter that only *may* be needed is a bool, a string, an integer, a function."""
+    if annotation_kind(parameter.annotation) == "array":
+        return False
     if default_kind(default_of(target.function.node, parameter)) == "python":
         return True
     if annotation_kind(parameter.annotation) == "python":

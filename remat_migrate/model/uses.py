@@ -317,6 +317,8 @@ class _Search:
                     elif isinstance(target, ast.Attribute):
                         if not self._on_self(module, target):
                             self._escape(module, node, "it is stored on another object")
+            case ast.Attribute() if self._is_instance(module, node):
+                pass  # a field or method of the module itself
             case ast.Attribute():
                 known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in _APPLY
                 if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
@@ -329,6 +331,10 @@ class _Search:
             case ast.Lambda() if not isinstance(node, ast.Call) or self._is_value(module, node):
                 self._escape(module, node, "a lambda returns it")
 
+    def _is_instance(self, module: Module, node: ast.expr) -> bool:
+        values = self.evaluator.values(module, node)
+        return bool(values) and all(isinstance(v, Instance) for v in values)
+
     def _is_value(self, module: Module, node: ast.expr) -> bool:
         return any(self._is_it(v) for v in self.evaluator.values(module, node))
 
@@ -340,6 +346,9 @@ class _Search:
     ) -> None:
         if node is self.site.application and call is self.site.application:
             return
+        if isinstance(node, ast.Name) and self._is_instance(module, node):
+            if all(b.kind == "parameter" for b in module.reaching(node)):
+                return  # `self`, handed on by a method
         callees = self.evaluator.values(module, call.func)
         if not callees:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):

@@ -171,6 +171,25 @@ def passed_for(
                     yield Passed(module, call, bound.by_name[name], None)
 
 
+def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.expr | None:
+    """A use of a function as a value, other than one that passes the keyword along with it."""
+    name, wanted = option.parameter.arg, option.function.name
+    for node in module.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if getattr(node, "id", getattr(node, "attr", None)) != wanted:
+            continue
+        if not _is_function(module, node, evaluator, option):
+            continue
+        holder = module.parent(node)
+        if isinstance(holder, ast.Call) and (
+            holder.func is node or any(k.arg == name for k in holder.keywords)
+        ):
+            continue
+        return node
+    return None
+
+
 def _is_function(module: Module, node: ast.expr, evaluator: Evaluator, option: Forwarded) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
         return False

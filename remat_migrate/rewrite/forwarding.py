@@ -6,7 +6,7 @@ import ast
 
 from ..model import Module, Project
 from ..model.sites import Option
-from ..model.wrappers import Forwarded, forwarded, passed_for
+from ..model.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..source import Edit, Span
 from ..source.changes import Change
 from ..source.layout import Layout
@@ -56,6 +56,14 @@ class _Drop:
             if isinstance(node, ast.Name) and node.id == name:
                 self._read(handed, node)
         modules = dict.fromkeys([handed.module, *self.project.mentioning([function.name])])
+        for module in modules:
+            escape = escaping(module, self.project.evaluator, handed)
+            if escape is not None:
+                raise Refused(
+                    f"`{function.name}` is handed on as a value, so not every caller can be seen",
+                    module,
+                    escape,
+                )
         for passed in passed_for(modules, self.project.evaluator, handed):
             self._passed(handed, passed.module, passed.value, passed.keyword, passed.call)
 
