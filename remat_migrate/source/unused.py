@@ -66,7 +66,9 @@ class Unused:
             spares = [s for s in self._spares(name, marks) if s.node not in lost]
             for scope in dict.fromkeys(spare.scope for spare in spares):
                 here = [spare for spare in spares if spare.scope is scope]
-                if self._is_read(name, scope, lost, here) or not self._may_go(name, here):
+                if self._is_read(name, scope, lost, here) or self._is_written(name, scope, marks):
+                    continue
+                if not self._may_go(name, here):
                     continue
                 if self._go(here, causes, marks, loads):
                     changed = True
@@ -129,6 +131,12 @@ class Unused:
             re.search(rf"#\s*type:.*\b{re.escape(name)}\b", comment.text)
             for comment in self.layout.comments
         )
+
+    @staticmethod
+    def _is_written(name: str, scope: Scope, marks: Marks) -> bool:
+        """Whether a text that takes the place of an expression uses the name."""
+        using = {node for node, (text, _) in marks.replaced.items() if name in _WORD.findall(text)}
+        return bool(using) and any(node in using for node in ast.walk(scope))
 
     def _names(self, name: str, node: ast.Constant, text: str) -> bool:
         """Whether a string is an annotation that uses the name, or a path to it."""

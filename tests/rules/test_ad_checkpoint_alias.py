@@ -206,7 +206,7 @@ READS = [
     ),
     (
         "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = adc.checkpoint(abs)\n",
-        "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = jax.checkpoint(abs)\n",
+        "import jax.ad_checkpoint\n\nf = jax.checkpoint(abs)\n",
     ),
 ]
 
