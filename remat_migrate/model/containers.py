@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from .module import Module
 from .values import Container
@@ -23,7 +25,7 @@ def elements(container: Container) -> Iterator[Part]:
                 else:
                     yield module, part
             if isinstance(node, ast.List):
-                yield from _appended(module, node)
+                yield from appended(module, node)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             yield module, node.elt
         case ast.Dict():
@@ -32,7 +34,7 @@ def elements(container: Container) -> Iterator[Part]:
                     yield from _of(module, value)
                 else:
                     yield module, value
-            yield from (part for _, part in _stored(module, node))
+            yield from (part for _, part in stored(module, node))
         case ast.DictComp():
             yield module, node.value
         case ast.Call():
@@ -46,7 +48,7 @@ def items(container: Container, index: object) -> Iterator[Part]:
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() if isinstance(index, int):
-            added = list(_appended(module, node)) if isinstance(node, ast.List) else []
+            added = list(appended(module, node)) if isinstance(node, ast.List) else []
             if added or any(isinstance(part, ast.Starred) for part in node.elts):
                 yield from elements(container)
             elif -len(node.elts) <= index < len(node.elts):
@@ -57,7 +59,7 @@ def items(container: Container, index: object) -> Iterator[Part]:
                     yield module, _item(value, index)
                 elif not isinstance(key, ast.Constant) or key.value == index:
                     yield module, value
-            for key, part in _stored(module, node):
+            for key, part in stored(module, node):
                 if not isinstance(key, ast.Constant) or key.value == index:
                     yield part
         case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]):
@@ -123,21 +125,38 @@ def _item(iterable: ast.expr, index: object) -> ast.expr:
 
 
 def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
-    """What `options["name"] = value` puts into a dict that a name is bound to."""
-    module, node = container.module, container.node
-    holder = module.parent(node)
-    if not isinstance(holder, ast.Assign) or not isinstance(holder.targets[0], ast.Name):
-        return
-    variable = holder.targets[0].id
-    for other in ast.walk(module.scope_at(node).node):
-        match other:
-            case ast.Assign(
-                targets=[
-                    ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))
-                ],
-                value=value,
-            ) if name == variable:
-                yield key, value
+    """What `options["name"] = value` puts into a dict later."""
+    if isinstance(container.node, ast.Dict):
+        for key, (_, value) in stored(container.module, container.node):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
+
+
+@dataclass(slots=True)
+class _Added:
+    """What is added later to the lists and dicts of a module, found once for each."""
+
+    parts: dict[ast.List, tuple[Part, ...]] = field(default_factory=dict)
+    entries: dict[ast.Dict, tuple[tuple[ast.expr, Part], ...]] = field(default_factory=dict)
+
+
+_ADDED: WeakKeyDictionary[Module, _Added] = WeakKeyDictionary()
+
+
+def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
+    """What is added later to the list that a literal starts."""
+    known = _ADDED.setdefault(module, _Added()).parts
+    if literal not in known:
+        known[literal] = tuple(_appended(module, literal))
+    return known[literal]
+
+
+def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ...]:
+    """What is added later to the dict that a literal starts, by key."""
+    known = _ADDED.setdefault(module, _Added()).entries
+    if literal not in known:
+        known[literal] = tuple(_stored(module, literal))
+    return known[literal]
 
 
 def _appended(module: Module, literal: ast.List) -> Iterator[Part]:

@@ -21,9 +21,15 @@ class Words:
     attribute, an imported name, or a string: `.remat`, `import checkpoint`, `"checkpoint"`.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        """`names`: the last parts of the names of all Apis."""
+    def __init__(self, names: Iterable[str], packages: Iterable[str] = ()) -> None:
+        """`names`: the last parts of the names of all Apis; `packages`: those of wrappers."""
         self._names = tuple(name.encode() for name in sorted(names))
+        # Elsewhere these names are imported from another file of the project: see
+        # `Project._read_targets`.
+        self._library = re.compile(
+            rb"(?i:jax)|ad_checkpoint|flax|haiku|equinox|\bhk\.|nnx|brainstate|RMT\d|remat-migrate"
+            + b"".join(b"|" + re.escape(package.encode()) for package in sorted(packages))
+        )
         each = b"|".join(re.escape(name) for name in self._names)
         self._used = re.compile(
             rb"\.\s*\\?\s*(?:" + each + rb")\b"
@@ -40,7 +46,7 @@ class Words:
         if not any(word in data for word in WORDS):
             if not any(name in data for name in self._names):
                 return False
-        return self._used.search(data) is not None
+        return bool(self._used.search(data) and self._library.search(data))
 
 
 def default_search_path(root: Path) -> tuple[Path, ...]:

@@ -92,7 +92,8 @@ class Project:
     # -- reading
 
     def _read_targets(self) -> None:
-        words = Words(self.apis.last_names)
+        wrappers = {w.name.partition(".")[0] for w in self.settings.wrappers}
+        words = Words(self.apis.last_names, wrappers)
         rest: list[tuple[Path, bytes]] = []
         for path in self.files.targets:
             try:
@@ -171,7 +172,7 @@ class Project:
             *package, last = name.split(".")
             found.setdefault(last, set()).update(package[-2:])
         for module in list(self.modules.values()):
-            names = interesting_names(module, self.evaluator) - self.apis.last_names
+            names = interesting_names(module, self.evaluator)
             scope = module.scope_of(module.tree)
             for name in names & scope.bound:
                 values = self.evaluator.member(module, name)

@@ -172,10 +172,12 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
     found: list[Site] = []
     for node in module.nodes:
         match node:
-            case ast.Name(ctx=ast.Load()) if node.id in names:
-                pass
-            case ast.Attribute(ctx=ast.Load()) if node.attr in names:
-                pass
+            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name) if (
+                name in names
+            ):
+                holder = module.parent(node)
+                if isinstance(holder, ast.Attribute) and holder.attr.startswith("__"):
+                    continue  # `remat.__name__` applies nothing
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]) if (
                 name in names
             ):

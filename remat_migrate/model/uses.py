@@ -151,7 +151,7 @@ class _Search:
         if any(len(word) < 3 for word in words):
             # Too short to look for: whoever imports it names its module or package.
             words = {w for w in words if len(w) >= 3}
-            words |= {part for part in self.site.module.name.split(".")[-2:] if part}
+            words.add(self.site.module.name.rpartition(".")[2])
         found = {self.site.module: None}
         for module in self.project.mentioning(sorted(words)):
             found[module] = None
