@@ -28,6 +28,8 @@ class Words:
         # `Project._read_targets`.
         self._library = re.compile(
             rb"(?i:jax)|ad_checkpoint|flax|haiku|equinox|\bhk\.|nnx|brainstate|RMT\d|remat-migrate"
+            # Through a file that imports the library for the others: `from .common import nn`.
+            rb"|\.\s*remat\b|\b(?:nn|linen|partitioning|lift|eqx|adc)\s*\.\s*\w*checkpoint\b"
             + b"".join(b"|" + re.escape(package.encode()) for package in sorted(packages))
         )
         each = b"|".join(re.escape(name) for name in self._names)

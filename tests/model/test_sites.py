@@ -200,6 +200,23 @@ def test_alias_exported_by_another_file(open_project) -> None:
     assert [outlined(site) for site in sites(project)] == [("jax.remat", "decorator", "g")]
 
 
+@pytest.mark.parametrize(
+    ("common", "code", "api"),
+    [
+        ("import flax.linen as nn\n", "from common import nn\nnn.remat(B)\n", "flax.linen.remat"),
+        ("import flax.linen as nn\n", "import common\ncommon.nn.checkpoint(B)\n",
+         "flax.linen.checkpoint"),
+        ("import haiku as hk\n", "from common import *\nhk.remat(f)\n", "haiku.remat"),
+        ("from jax import ad_checkpoint as adc\n", "from common import adc\nadc.checkpoint(f)\n",
+         "jax.ad_checkpoint.checkpoint"),
+    ],
+)  # fmt: skip
+def test_a_library_that_another_file_imports(open_project, common: str, code: str, api: str):
+    """The file itself names neither JAX nor Flax."""
+    project = open_project({"common.py": common, "m.py": code})
+    assert [site.api for site in sites(project)] == [api]
+
+
 def test_a_wrapper_of_the_settings(open_project) -> None:
     from remat_migrate.settings import Wrapper
 
