@@ -7,16 +7,22 @@ to go back. It was there in that one release: 0.3.17 dropped the old implementat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from remat_migrate.model import Module, Project
-from remat_migrate.model.flag_names import SETTING, defines_own_option
-from remat_migrate.model.flag_uses import Form
-from remat_migrate.model.flags import OWN_OPTION, find_flag_uses, remove_flag_uses
-from remat_migrate.plaintext import plan_text
+from remat_migrate.model.flag_names import (
+    OWN_OPTION,
+    SETTING,
+    defines_own_option,
+    may_use_flag,
+)
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.source import SourceFile, Span
 from remat_migrate.source.pieces import Removal
 from remat_migrate.suppress import read_directives
+
+if TYPE_CHECKING:
+    from remat_migrate.model.flag_uses import Form
 
 # The one release that has the option.
 ONLY_IN = (0, 3, 16)
@@ -110,8 +116,11 @@ class NewCheckpointFlag(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """The uses in a Python module."""
-        if not SETTING.occurs(module.source.text) or project.settings.jax_version <= ONLY_IN:
+        if project.settings.jax_version <= ONLY_IN or not may_use_flag(module, project):
             return
+        # Few files get here; the others need not wait for this import.
+        from remat_migrate.model.flags import find_flag_uses, remove_flag_uses
+
         source = module.source
         is_suppressed = _suppressed(source, python=True)
         uses = find_flag_uses(module, project)
@@ -131,6 +140,8 @@ class NewCheckpointFlag(Rule):
         """The uses in a file that is not Python."""
         if project.settings.jax_version <= ONLY_IN:
             return
+        from remat_migrate.plaintext.files import plan_text
+
         is_suppressed = _suppressed(source, python=False)
         own = OWN_OPTION if defines_own_option(project) else ""
         uses, removals = plan_text(source, SETTING, is_suppressed, keep_option=own)

@@ -7,6 +7,7 @@ import re
 from .lines import drop_lines, line_end, next_line
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_shell
+from .shell_words import PROSE_NAME
 
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([\w.]+)[ \t]*(?:=|$)", re.MULTILINE)
 _VALUE = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[^\n#]*?(?=[ \t]+#|[ \t]*\r?$))""", re.M)
@@ -27,7 +28,7 @@ def plan_dotenv(text: str, setting: Setting, plan: TextPlan) -> None:
             causes = plan.take(line.start(1), value.end(), "variable", value.group(1).strip("\"'"))
             if causes is not None:
                 drop_lines(text, at, value.end(), plan, causes)
-        else:
+        elif not PROSE_NAME.search(line.group(1)):
             _plan_value(text, value, setting, plan)
         at = next_line(text, max(end, value.end()))
 

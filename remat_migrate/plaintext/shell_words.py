@@ -22,7 +22,8 @@ _VARIABLE_OPTIONS = frozenset(
         "-u", "--unset", "--env-add", "--env-rm",
     }
 )  # fmt: skip
-_PROSE_NAME = re.compile(r"(?i)msg|message|help|usage|desc|text|comment|note|title|doc")
+# Variables whose value is a text for people.
+PROSE_NAME = re.compile(r"(?i)msg|message|help|usage|desc|text|comment|note|title|doc")
 
 Removed = dict[Word, Causes]
 
@@ -57,7 +58,7 @@ class WordPlanner:
             return
         match = NAME.match(word.text)
         assert match is not None
-        if _PROSE_NAME.search(match.group(1)) or not self.setting.occurs(word.text):
+        if PROSE_NAME.search(match.group(1)) or not self.setting.occurs(word.text):
             return
         if word.elements is not None:
             kept: Removed = {}

@@ -152,7 +152,8 @@ class _Planner:
         """A string that is a command line, or lines of assignments or commands."""
         self._note_reads(value)
         shown = self._shown(value)
-        if _PROSE.fullmatch(key) or not self.setting.tells(f" {shown}"):
+        lines = re.search(rf"^\s*{_PREFIXES}{self.setting.variable}\s*=", shown, re.MULTILINE)
+        if _PROSE.fullmatch(key) or not (lines or self.setting.tells(f" {shown}")):
             return
         inner = self.plan.fork()
         body = self._as_read(value)
@@ -181,8 +182,8 @@ class _Planner:
         # Several lines: settings of another tool (`legacy_tox_ini`), or a script.
         for start, end in lines:
             found = assignment.match(self.text, start, end)
-            if found is not None and not re.search(r"\S\s+\S", found.group(1)):
-                given = found.group(1).partition("=")[2].strip()
+            given = found.group(1).partition("=")[2].strip() if found is not None else ""
+            if found is not None and not re.search(r"\s", given):
                 if causes := plan.take(*found.span(1), "variable", given):
                     drop_lines(self.text, start, end, plan, causes)
             elif self.setting.tells(f" {self.text[start:end]}"):

@@ -170,12 +170,10 @@ class _Folder:
         ):
             return ()
         inside = {node for part in tail for node in ast.walk(part)}
+        outside = [node for node in ast.walk(function) if node not in inside]
         bound = {name for node in inside for name in _names_bound(node)}
-        used = {
-            node.id
-            for node in ast.walk(function)
-            if isinstance(node, ast.Name) and node not in inside
-        }
+        bound -= {name for node in outside for name in _names_bound(node)}
+        used = {node.id for node in outside if isinstance(node, ast.Name)}
         return () if bound & used else tuple(tail)
 
     def _skip(self, call: ast.Call, test: ast.expr, yes: bool) -> Change | None:
@@ -351,5 +349,5 @@ def _names_bound(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.alias(name=name, asname=asname):
             yield asname or name.partition(".")[0]
-        case ast.ExceptHandler(name=str(name)):
+        case ast.ExceptHandler(name=str(name)) | ast.arg(arg=name):
             yield name

@@ -122,11 +122,17 @@ def _without(layout: Layout, start: int, end: int, *, keep_lines: bool = False) 
     at = start
     for comment in layout.comments_in(start, end):
         space = comment.start
-        while space > at and layout.source.text[space - 1] in " \t":
+        alone = not layout.source.text[layout.line_start(at) : at].strip()
+        while space > at and layout.source.text[space - 1] in " \t" and not (keep_lines or alone):
             space -= 1
-        cuts.append((at, comment.start if keep_lines else space, ""))
+        cuts.append((at, space, ""))
         at = layout.next_line(comment.end)
-        at = min(end, at + len(layout.indent(at))) if at < end else at
+    if at > start and at < end:
+        # The rest of the last line keeps its indentation; with nothing on it, the line goes.
+        if layout.source.text[end : layout.line_end(end)].strip():
+            at = min(end, at + len(layout.indent(at)))
+        else:
+            end = layout.next_line(end)
     cuts.append((at, end, ""))
     return [(low, high, put) for low, high, put in cuts if low < high]
 

@@ -140,7 +140,10 @@ def _characters(segment: str, at: int, quotes: str, prefix: str) -> Iterator[tup
             escape = _ESCAPE.match(segment, at)
             stop = escape.end() if escape else at + 1
             meant = _unescaped(segment[at:stop])
-            if meant:
+            if len(meant) > 1:
+                # An unknown escape stands for itself.
+                yield from ((segment[i], i, i + 1) for i in range(at, stop))
+            elif meant:
                 yield meant, at, stop
             at = stop
         elif formatted and letter in "{}":
@@ -160,7 +163,7 @@ def _unescaped(escape: str) -> str:
     if escape in ("\\\n", "\\\r\n"):
         return ""
     if escape[1] not in "\\'\"abfnrtvxuUN01234567":
-        return escape  # an unknown escape stands for itself
+        return escape
     return escape.encode("ascii", "backslashreplace").decode("unicode_escape")
 
 

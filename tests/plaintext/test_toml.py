@@ -1,0 +1,91 @@
+"""A setting in TOML: what is left loads, and holds the same but for the setting."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from plaintext.plan import check, refused, without
+
+from remat_migrate.plaintext.toml_syntax import TomlSyntaxError, parse_toml
+
+PAIRS = [
+    ('OLD_WAY = "0"  # why\nA = 1\n', "# why\nA = 1\n"),
+    ('"OLD_WAY" = "0"\n', ""),
+    ('env.OLD_WAY = "0"\n', ""),
+    ('env = { OLD_WAY = "0", A = "1" }\n', 'env = { A = "1" }\n'),
+    ('env = { A = "1", OLD_WAY = "0" }\n', 'env = { A = "1" }\n'),
+    ('env = { OLD_WAY = "0" }\nb = 1\n', "b = 1\n"),
+    ('env = ["OLD_WAY=0", "A=1"]\n', 'env = ["A=1"]\n'),
+    ('env = ["D:OLD_WAY=0"]\nb = 1\n', "b = 1\n"),
+    ('pass_env = ["OLD_WAY", "A"]\n', 'pass_env = ["A"]\n'),
+    ('cmd = "python t.py --old_way=0 --lr 3"\n', 'cmd = "python t.py --lr 3"\n'),
+    ("cmd = 'OLD_WAY=0 python t.py'\n", "cmd = 'python t.py'\n"),
+    ('args = ["python", "--old_way", "0", "x"]\n', 'args = ["python", "x"]\n'),
+    ('args = ["--old_way=0"]\n', "args = []\n"),
+    (
+        'args = [\n  "-q",\n  "--old_way=0",  # c\n  "x",\n]\n',
+        'args = [\n  "-q",\n  # c\n  "x",\n]\n',
+    ),
+    ('args = [\n  "-q",\n  "--old_way=0"\n]\n', 'args = [\n  "-q"\n]\n'),
+    ('cmds = ["OLD_WAY=0 ls", "ls"]\n', 'cmds = ["ls", "ls"]\n'),
+    (
+        'tox = """\n[testenv]\nsetenv =\n    OLD_WAY = 0\n    A = 1\n"""\n',
+        'tox = """\n[testenv]\nsetenv =\n    A = 1\n"""\n',
+    ),
+    ('a = 0\n[tool.x.env]\nOLD_WAY = "0"\n\n[b]\nc = 1\n', "a = 0\n\n[b]\nc = 1\n"),
+    ('[tool.x.env]\nOLD_WAY = "0"\nA = 1\n', "[tool.x.env]\nA = 1\n"),
+    ('[tool.x]\nOLD_WAY = "0"\n', "[tool.x]\n"),
+    ('[env]\nOLD_WAY = "0"\n[env.sub]\na = 1\n', "[env]\n[env.sub]\na = 1\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS, ids=lambda text: text[:40])
+def test_pairs(before, after):
+    check("pyproject.toml", before, after)
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS, ids=lambda text: text[:40])
+def test_what_is_left_loads(before, after):
+    tomllib.loads(without("x.toml", before))
+
+
+def test_prose_stays():
+    text = '# OLD_WAY=0\ndescription = "pass --old_way=0"\n'
+    assert without("x.toml", text) == text
+    assert not refused("x.toml", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[env]\nOLD_WAY = "0"\n[x]\ncmd = "echo $OLD_WAY"\n', "line 4 reads it"),
+        ("[model]\nold_way = false\n", "cannot be seen"),
+        ('OLD_WAY = "0\n', "cannot be read"),
+    ],
+)
+def test_what_cannot_be_taken_out_says_why(text, reason):
+    assert without("x.toml", text) == text
+    assert any(reason in why for _, why in refused("x.toml", text))
+
+
+def test_the_parser_finds_the_structure():
+    text = (
+        'a.b = 1 # c\n"d e" = [1, [2,\n # f\n 3], {g = "h", i.j = 2021-01-01}]\n'
+        "[k]\nl = '''\nm'n''''\n[[o.p]]\nq = \"\\\"\"\n[[o.p]]\n"
+    )
+    tables = parse_toml(text)
+    assert [(table.name, table.is_array) for table in tables] == [
+        ((), False),
+        (("k",), False),
+        (("o", "p"), True),
+        (("o", "p"), True),
+    ]
+    assert [pair.key for pair in tables[0].pairs] == [("a", "b"), ("d e",)]
+    assert text[slice(*tables[1].pairs[0].value.outer)] == "'''\nm'n''''"
+
+
+@pytest.mark.parametrize("text", ["a\n", "a = \n", "[a\n", 'a = "b\n', "a = [1\n"])
+def test_what_is_no_toml(text):
+    with pytest.raises(TomlSyntaxError):
+        parse_toml(text)

@@ -1,0 +1,261 @@
+"""A setting in YAML: what is left is YAML with the same content but for the setting."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from plaintext.plan import check, refused, without
+
+from remat_migrate.plaintext.yaml_syntax import (
+    Mapping,
+    Node,
+    Sequence,
+    YamlSyntaxError,
+    parse_yaml,
+)
+
+CASES = {
+    "workflow": (
+        """
+        name: train
+        on: [push]
+
+        env:
+          OLD_WAY: "0"
+        jobs:
+          a:
+            env:
+              A: 1
+              OLD_WAY: 0 # why
+            steps:
+              - name: set
+                run: export OLD_WAY=0
+              - name: set
+                run: echo "OLD_WAY=0" >> $GITHUB_ENV
+              - run: |
+                  export OLD_WAY=0
+                  python t.py --lr 3 --old_way=false
+              - run: OLD_WAY=0 pytest
+                env:
+                  OLD_WAY: 0
+              - run: >-
+                  python t.py
+                  --a
+                  --old_way=0
+                  --b
+              - env: {OLD_WAY: 0}
+                run: "OLD_WAY=0 ls \\"a b\\" --old_way=0 x\\nexport OLD_WAY=0\\nls"
+              - env: {A: 1, OLD_WAY: 0}
+        """,
+        """
+        name: train
+        on: [push]
+
+        jobs:
+          a:
+            env:
+              A: 1
+              # why
+            steps:
+              - run: |
+                  python t.py --lr 3
+              - run: pytest
+              - run: >-
+                  python t.py
+                  --a
+                  --b
+              - run: "ls \\"a b\\" x\\nls"
+              - env: {A: 1}
+        """,
+    ),
+    "compose": (
+        """
+        services:
+          a:
+            environment:
+              - OLD_WAY=0
+              - A=1
+          b:
+            environment:
+              - OLD_WAY
+            image: x
+          c:
+            environment: {OLD_WAY: 0}
+            command: ["python", "t.py", "--old_way=0"]
+          d:
+            command: [python, --old_way, "0", --lr, 3]
+            args:
+              - --old_way=False
+            entrypoint: python t.py --old_way=0
+          e:
+            command: ["bash", "-c", "OLD_WAY=0 ls"]
+            args:
+            - -e
+            - OLD_WAY=0
+            - x
+        """,
+        """
+        services:
+          a:
+            environment:
+              - A=1
+          b:
+            image: x
+          c:
+            command: ["python", "t.py"]
+          d:
+            command: [python, --lr, 3]
+            entrypoint: python t.py
+          e:
+            command: ["bash", "-c", "ls"]
+            args:
+            - x
+        """,
+    ),
+    "kubernetes": (
+        """
+        spec:
+          containers:
+          - name: x
+            args:
+            - train.py
+            - "--old_way=False"
+            - --old_way
+            - "false"
+            env:
+            - name: OLD_WAY
+              value: "0"
+            - name: A
+              value: "1"
+          - env:
+            - value: "0"
+              name: OLD_WAY
+            image: y
+        ---
+        env:
+          - name: OLD_WAY
+            valueFrom: {configMapKeyRef: {name: m, key: k}}
+        a: 1
+        """,
+        """
+        spec:
+          containers:
+          - name: x
+            args:
+            - train.py
+            env:
+            - name: A
+              value: "1"
+          - image: y
+        ---
+        a: 1
+        """,
+    ),
+    "emptied": (
+        """
+        base: &base
+          env: &vars
+            OLD_WAY: 0
+        job:
+          <<: *base
+          variables: *vars
+          script:
+            - export OLD_WAY=0
+          before_script: export OLD_WAY=0
+          matrix:
+            - OLD_WAY: 0
+              a: 1
+            - OLD_WAY: 0
+            - env: OLD_WAY=0 A=1
+        """,
+        """
+        base: &base
+          env: &vars {}
+        job:
+          <<: *base
+          variables: *vars
+          script:
+            - ":"
+          before_script: ":"
+          matrix:
+            - a: 1
+            - {}
+            - env: A=1
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_files(before, after):
+    check("x.yml", before, after)
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_what_is_left_is_yaml(before, after):
+    yaml = pytest.importorskip("yaml")
+    assert list(yaml.safe_load_all(without("x.yaml", textwrap.dedent(before))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# OLD_WAY: 0\na: 1\n", "name: OLD_WAY=0 for old\n", "description: 'pass --old_way=0'\n"],
+)
+def test_prose_stays(text):
+    assert without("x.yml", text) == text
+    assert not refused("x.yml", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("env:\n  OLD_WAY: 0\nrun: echo $OLD_WAY\n", "line 3 reads it"),
+        ("env:\n  OLD_WAY: 0\nif: env.OLD_WAY == '0'\n", "line 3 reads it"),
+        ("model:\n  old_way: false\n", "cannot be seen"),
+        ("run: |\n  python - <<E\n  environ['OLD_WAY'] = '0'\n  E\n", "here-document"),
+        ("env:\n  {{- if x }}\n  OLD_WAY: 0\n  {{- end }}\n", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_taken_out_says_why(text, reason):
+    assert without("x.yml", text) == text
+    assert any(reason in why for _, why in refused("x.yml", text))
+
+
+def test_the_parser_finds_the_structure():
+    yaml = pytest.importorskip("yaml")
+    text = (
+        "a: 1  # c\n'b': [x, {y: z}, \"q, r\"]\nc:\n- d: |\n    e: f\n\n    g\n  h: >-\n   i\n"
+        "-\n  - - j\n    - k\nl: &m !!str n\no: *m\np:\nq: r\n  s t\n---\n- u\n"
+    )
+
+    def shape(node: Node) -> object:
+        if isinstance(node, Mapping):
+            return {text[e.key.start : e.key.end]: shape(e.value) for e in node.entries}
+        return [shape(i.value) for i in node.items] if isinstance(node, Sequence) else "scalar"
+
+    def expected(node: object) -> object:
+        if isinstance(node, yaml.MappingNode):
+            return {key.value: expected(value) for key, value in node.value}
+        return (
+            [expected(v) for v in node.value] if isinstance(node, yaml.SequenceNode) else "scalar"
+        )
+
+    assert [shape(root) for root in parse_yaml(text)] == [
+        expected(root) for root in yaml.compose_all(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b: c\n", "a: [b\n", "? a\n: b\n", "a: 1\n  b: 2\n", 'a: "b\n']
+)
+def test_what_is_no_yaml(text):
+    with pytest.raises(YamlSyntaxError):
+        parse_yaml(text)
+
+
+def test_own_workflows_can_be_read():
+    root = Path(__file__).parents[2]
+    for path in [*root.glob("fixtures/**/*.yml"), *root.glob(".*.yaml")]:
+        assert parse_yaml(path.read_text())
