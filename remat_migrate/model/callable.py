@@ -98,21 +98,50 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
 
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    """Whether instances of a class cannot change: frozen dataclasses, named tuples, enums."""
+    """Whether instances of a class are values: equal only if all their parts are, for ever.
+
+    Enums; frozen dataclasses and named tuples of numbers, strings, functions and the like.
+    """
     for owner in class_chain(evaluator, cls):
         if isinstance(owner, External):
-            if owner.name.startswith("enum.") or owner.name == "typing.NamedTuple":
+            if owner.name.startswith("enum."):
                 return True
         elif isinstance(owner, Class):
-            for decorator in owner.node.decorator_list:
-                if isinstance(decorator, ast.Call) and any(
-                    k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value
-                    for k in decorator.keywords
-                ):
-                    return True
-    return False
+            if any(getattr(s, "name", "") in ("__eq__", "__hash__") for s in owner.node.body):
+                return False
+            if not all(_is_value_field(s) for s in owner.node.body):
+                return False
+    return _is_declared_frozen(evaluator, cls)
 
 
+def _is_declared_frozen(evaluator: Evaluator, cls: Class) -> bool:
+    if External("typing.NamedTuple") in class_chain(evaluator, cls):
+        return True
+    return any(
+        k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value is True
+        for decorator in cls.node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for k in decorator.keywords
+    )
+
+
+def _is_value_field(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.AnnAssign):
+        return True
+    names = {
+        getattr(n, "id", getattr(n, "attr", None))
+        for n in ast.walk(statement.annotation)
+        if isinstance(n, ast.Name | ast.Attribute)
+    }
+    # `dataclasses.field(compare=False)`: not a part of what is compared.
+    plain = not isinstance(statement.value, ast.Call)
+    return plain and bool(names) and names <= _VALUE_TYPES
+
+
+_VALUE_TYPES = frozenset(
+    {"bool", "int", "float", "str", "bytes", "complex", "tuple", "Tuple", "Optional", "Literal",
+     "Callable", "type", "typing", "None", "Union", "Final", "ClassVar"}
+)  # fmt: skip
 _PYTREE_BASES = frozenset(
     {
         "typing.NamedTuple",
@@ -179,3 +208,16 @@ def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr],
                 value = inner
             case _:
                 return args, keywords
+
+
+def partial_calls(value: Value | None) -> Iterator[ast.Call]:
+    """The calls of `functools.partial` on the way to the function, outermost first."""
+    while True:
+        match value:
+            case Partial(func=inner, call=call):
+                yield call
+                value = inner
+            case Applied(target=inner) | Wrapped(func=inner) | Bound(func=inner):
+                value = inner
+            case _:
+                return

@@ -15,6 +15,7 @@ from .bind import bind_call
 from .callable import full_arguments, skipped, underlying
 from .calling import returned_expressions
 from .evaluate import Evaluator
+from .module import Module
 from .scopes import Binding, FunctionNode
 from .values import Class, External, Function, Value
 
@@ -27,12 +28,13 @@ class Dependence:
         parameter: its name.
         index: the position in `*args` or the key in `**kwargs`.
         traced: the `jax.numpy` operations between the parameter and the expression: inside a
-            checkpointed function their results are tracers even where the parameter is static.
+            checkpointed function their results are tracers even where the parameter is static;
+            with the module they are in.
     """
 
     parameter: str
     index: int | str | None = None
-    traced: frozenset[ast.expr] = frozenset()
+    traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
 
 Dependences = frozenset[Dependence]
@@ -211,7 +213,7 @@ class DependenceAnalysis:
                         receiver = self._indexed(receiver, key.value)
                 found |= receiver
                 if node.func.attr in library.METHODS:
-                    found = {_through(d, node) for d in found}
+                    found = {_through(d, self.module, node) for d in found}
         return frozenset(found)
 
     def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
@@ -223,7 +225,7 @@ class DependenceAnalysis:
             return self._union(*arguments)
         found = self._union(*arguments)
         if name.startswith(library.TRACED_MODULES) and not self._at_compile_time(node):
-            return frozenset(_through(d, node) for d in found)
+            return frozenset(_through(d, self.module, node) for d in found)
         return found
 
     def _at_compile_time(self, node: ast.AST) -> bool:
@@ -267,5 +269,5 @@ class DependenceAnalysis:
         return frozenset(found)
 
 
-def _through(dependence: Dependence, node: ast.expr) -> Dependence:
-    return replace(dependence, traced=dependence.traced | {node})
+def _through(dependence: Dependence, module: Module, node: ast.expr) -> Dependence:
+    return replace(dependence, traced=dependence.traced | {(module, node)})

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ..errors import SourceError
 from ..source.changes import Change
@@ -69,7 +70,7 @@ def remove_flag_uses(
         module.source,
         module.tree,
         changes,
-        is_used_elsewhere=lambda name: _is_used_elsewhere(module, project, name),
+        is_used_elsewhere=_Importers(module, project).take,
         literals=frozenset(strings),
     )
 
@@ -263,22 +264,39 @@ def _is_idle(statement: ast.stmt) -> bool:
 # -- other files
 
 
-def _is_used_elsewhere(module: Module, project: Project, name: str) -> bool:
-    """Whether another file of the project takes a name of this module from it."""
-    path = module.source.path
-    stem = path.parent.name if module.is_package else path.stem
-    word = re.escape(name)
-    taken = re.compile(
-        rf"from\s+[\w.]*\b{re.escape(stem)}\s+import\s+(?:\([^)]*\b{word}\b|[^\n(]*\b{word}\b|\*)"
-        rf"|\b{re.escape(stem)}\.{word}\b"
-        + (rf"|from\s+\.+\s+import[^\n]*\b{word}\b" if module.is_package else "")
-    )
-    for other in project.files.mentioning((name,)):
-        if other != path:
-            try:
-                text = project.files.data(other).decode(errors="replace")
-            except SourceError:
+class _Importers:
+    """The files of the project that may take names of a module from it, read when first asked."""
+
+    def __init__(self, module: Module, project: Project) -> None:
+        self.module = module
+        self.project = project
+        path = module.source.path
+        self.stem = (path.parent.name if module.is_package else path.stem).encode()
+
+    @cached_property
+    def texts(self) -> list[bytes]:
+        """What stands in those files."""
+        path = self.module.source.path
+        found: list[bytes] = []
+        for other in self.project.files.all:
+            if other == path:
                 continue
-            if taken.search(text):
-                return True
-    return False
+            try:
+                data = self.project.files.data(other)
+            except SourceError:
+                continue  # reported where it is a target
+            if self.stem in data or (self.module.is_package and path.parent in other.parents):
+                found.append(data)
+        return found
+
+    def take(self, name: str) -> bool:
+        """Whether one of them takes `name`."""
+        word, stem = re.escape(name).encode(), re.escape(self.stem)
+        pattern = (
+            rb"from\s+[\w.]*\b%(stem)b\s+import\s+(?:\([^)]*\b%(name)b\b|[^\n(]*\b%(name)b\b|\*)"
+            rb"|\b%(stem)b\.%(name)b\b"
+        )
+        if self.module.is_package:
+            pattern += rb"|from\s+\.+\s+import[^\n]*\b%(name)b\b"
+        taken = re.compile(pattern % {b"name": word, b"stem": stem})
+        return any(name.encode() in data and taken.search(data) for data in self.texts)

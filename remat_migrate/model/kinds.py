@@ -47,7 +47,15 @@ _ARRAYS = frozenset(
 )  # fmt: skip
 _PYTHON = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal", "slice"})
 _WRAPPERS = frozenset({"Optional", "Final", "Annotated", "Union", "ClassVar"})
+_NUMPY_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "bool_", "int8", "int16", "int32", "int64", "uint8", "uint32", "float16", "float32",
+        "float64", "dtype", "prod",
+    )
+)  # fmt: skip
 _DEPTH = 4
+_COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"})
 
 
 def join(kinds: list[Kind]) -> Kind:
@@ -169,7 +177,7 @@ class Kinds:
             return found
         match node.value:
             case ast.Name(id=name) if name.lower() in _CONFIGS or _is_config(name):
-                return "python"
+                return "array" if self._is_traced(module, node.value) else "python"
             case ast.Attribute(attr=name) if name.lower() in _CONFIGS or _is_config(name):
                 return "python"
         for value in self.evaluator.values(module, node.value):
@@ -189,11 +197,21 @@ class Kinds:
                     return join(kinds)
         return "unknown"
 
+    def _is_traced(self, module: Module, node: ast.Name) -> bool:
+        """Whether a name is a parameter of which a gradient is taken, or that is traced."""
+        for binding in module.reaching(node):
+            function = binding.scope.node
+            if binding.kind == "parameter" and isinstance(function, FunctionNode):
+                places = self.differentiated(module).get(function, set())
+                if any(p.arg == node.id for p in _at(function, places)):
+                    return True
+        return False
+
     def _subscript(self, module: Module, node: ast.Subscript, depth: int) -> Kind:
         if isinstance(node.value, ast.Name) and (
             node.value.id.lower() in _CONFIGS or _is_config(node.value.id)
         ):
-            return "python"
+            return "array" if self._is_traced(module, node.value) else "python"
         values = self.evaluator.values(module, node)
         if values and all(isinstance(v, Constant) for v in values):
             return "python"
@@ -274,6 +292,8 @@ class Kinds:
                         kinds.append("python")
                     elif node.args:
                         kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
+                case External(name) if name in _NUMPY_SCALARS:
+                    kinds.append("python")
                 case External(name) if name.startswith(
                     ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")
                 ):
@@ -369,10 +389,18 @@ class Kinds:
                     node = value.node
                     places = gradient_places(node) if isinstance(node, ast.Call) else [0]
                     self._mark({value.func}, places, found)
+                if isinstance(value, Wrapped) and value.how in _COMPILERS:
+                    self._compiled(value, found)
         for function in module.functions():
             for decorator in getattr(function, "decorator_list", ()):
                 self._decorated(module, function, decorator, found)
         return found
+
+    def _compiled(self, value: Wrapped, found: dict[FunctionNode, set[int]]) -> None:
+        """The arguments of a compiled function are traced, if none is static."""
+        calls = [value.node] if isinstance(value.node, ast.Call) else []
+        if not any((k.arg or "static").startswith("static") for c in calls for k in c.keywords):
+            self._mark({value.func}, range(8), found)
 
     def _mark(
         self, values: Iterable[Value], places: Iterable[int], found: dict[FunctionNode, set[int]]
@@ -390,14 +418,21 @@ class Kinds:
         decorator: ast.expr,
         found: dict[FunctionNode, set[int]],
     ) -> None:
-        """`@jax.grad` and `@partial(jax.value_and_grad, argnums=1)`."""
+        """`@jax.grad` and `@partial(jax.value_and_grad, argnums=1)`; `@jax.jit` with no option."""
         for value in self.evaluator.values(module, decorator):
             match value:
+                case External(name) if name in _COMPILERS:
+                    found.setdefault(function, set()).update(range(8))
                 case External(name) if name in DIFFERENTIATE:
                     found.setdefault(function, set()).add(0)
                 case Partial(func=External(name), call=call) if name in DIFFERENTIATE:
                     places = gradient_places(ast.Call(call.func, call.args[1:2], call.keywords))
                     found.setdefault(function, set()).update(places)
+
+
+def _at(function: FunctionNode, places: Iterable[int]) -> list[ast.arg]:
+    positional = positional_parameters(function)
+    return [positional[p] for p in places if 0 <= p < len(positional)]
 
 
 def gradient_places(call: ast.Call) -> list[int]:

@@ -108,6 +108,19 @@ FUNCTIONS: Mapping[str, Static] = {
     "checkpoint_name": Static((1,)),
 }
 
+# Functions of arrays in which a number or flag is one more operand.
+ELEMENTWISE = frozenset(
+    {
+        "where", "select", "add", "subtract", "multiply", "divide", "true_divide", "maximum",
+        "minimum", "asarray", "array", "sin", "cos", "tan", "tanh", "exp", "log", "sqrt", "square",
+        "abs", "absolute", "negative", "sign", "logical_and", "logical_or", "logical_not", "equal",
+        "not_equal", "greater", "greater_equal", "less", "less_equal", "clip", "dot", "matmul",
+        "relu", "sigmoid", "softplus", "silu", "swish", "cond", "switch", "mod", "stop_gradient",
+        "checkpoint_name", "ensure_compile_time_eval", "PRNGKey", "key", "fold_in", "hypot",
+        "arctan2", "log1p", "expm1", "reciprocal", "isnan", "isfinite", "dropout",
+    }
+)  # fmt: skip
+
 # Methods of arrays, by name: which of their arguments Python must know.
 METHODS: Mapping[str, Static] = {
     **{name: Static((0,)) for name in _REDUCTIONS},
@@ -136,6 +149,10 @@ CONCRETE_BUILTINS = frozenset(
 STATIC_BUILTINS = frozenset(
     {"len", "isinstance", "issubclass", "hasattr", "callable", "type", "id", "print", "repr"}
 )
+# Builtins that tell a traced value from the Python value that it stands for.
+IDENTIFYING_BUILTINS = frozenset(
+    {"isinstance", "type", "callable", "str", "repr", "hash", "id", "format", "ascii"}
+)
 PASSING_BUILTINS = frozenset(
     {"enumerate", "zip", "list", "tuple", "reversed", "map", "filter", "abs", "sum", "dict", "iter"}
 )
@@ -144,7 +161,8 @@ PASSING_BUILTINS = frozenset(
 STATIC_RESULTS = frozenset(
     {
         "jax.numpy.shape", "jax.numpy.ndim", "jax.numpy.size", "jax.numpy.result_type",
-        "jax.numpy.dtype", "jax.numpy.issubdtype", "jax.numpy.iscomplexobj", "jax.dtypes.result_type",
+        "jax.numpy.dtype", "jax.numpy.issubdtype", "jax.numpy.iscomplexobj",
+        "jax.dtypes.result_type",
         "numpy.shape", "numpy.ndim", "numpy.result_type", "numpy.size", "jax.eval_shape",
         "jax.tree_util.tree_structure", "jax.tree.structure", "jax.local_device_count",
         "jax.device_count",

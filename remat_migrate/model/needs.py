@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from . import library
 from .bind import bind_call
-from .callable import full_arguments, skipped, underlying
+from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
 from .module import Module
@@ -28,7 +28,9 @@ from .values import (
     Function,
     Instance,
     Parameter,
+    Partial,
     Value,
+    Wrapped,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Need:
         reason: what for.
         certain: False when the value only goes somewhere that may need it.
         unseen: whether that is code that cannot be seen.
-        traced: see Dependence; with the module they are in.
+        beside: further parameters without whose being Python values there is no need.
+        traced: see Dependence.
     """
 
     parameter: str
@@ -57,6 +60,7 @@ class Need:
     reason: str
     certain: bool = True
     unseen: bool = False
+    beside: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
 
@@ -146,8 +150,7 @@ class _Analysis(DependenceAnalysis):
             return
         depends = self.depends(node) if found is None else found
         for d in sorted(depends, key=lambda d: (d.parameter, str(d.index))):
-            traced = frozenset((self.module, op) for op in d.traced)
-            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=traced)
+            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
 
     def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
         for need in self._need(node, reason, certain=False):
@@ -171,6 +174,17 @@ class _Analysis(DependenceAnalysis):
             case ast.comprehension():
                 for test in node.ifs:
                     yield from self._truth_need(test, "a branch on it")
+            case ast.Compare():
+                yield from self._compare_needs(node)
+            case ast.BinOp() | ast.UnaryOp():
+                yield from self._arithmetic_needs(node)
+            case ast.Assign(targets=targets, value=value) if any(
+                isinstance(t, ast.Subscript | ast.Attribute) for t in targets
+            ):
+                yield from self._need(value, "it is stored in an object", certain=False)
+            case ast.Set():
+                for part in node.elts:
+                    yield from self._need(part, "an element of a set")
             case ast.Slice():
                 for bound in (node.lower, node.upper, node.step):
                     yield from self._need(bound, "a slice bound")
@@ -181,6 +195,49 @@ class _Analysis(DependenceAnalysis):
                     yield from self._need(node.value, "text made of it", certain=False)
             case ast.Call():
                 yield from self._call_needs(node)
+
+    def _compare_needs(self, node: ast.Compare) -> Iterator[Need]:
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(operator, ast.Is | ast.IsNot):
+                if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
+                    for side in (left, right):
+                        yield from self._need(side, "a question which object it is", certain=False)
+            elif isinstance(operator, ast.In | ast.NotIn) and not isinstance(left, ast.Constant):
+                yield from self._need(left, "a question whether it is among others", certain=False)
+            elif len(node.ops) > 1:
+                for side in (left, right):
+                    yield from self._need(side, "a chained comparison of it")
+            left = right
+
+    def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
+        """Arithmetic of Python numbers alone: `2 ** -n` is 0 where `n` is a traced integer."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for sequence, times in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
+                    yield from self._need(times, "repetition of a sequence")
+                    return
+        if not self._is_number(node):
+            return
+        names = frozenset(d.parameter for d in self.depends(node))
+        for need in self._need(node, "arithmetic of Python numbers", certain=False):
+            yield replace(need, beside=names - {need.parameter})
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is made of parameters and numbers alone."""
+        match node:
+            case ast.Constant(value=int() | float()):
+                return True
+            case ast.UnaryOp(operand=operand):
+                return self._is_number(operand)
+            case ast.BinOp(left=left, right=right):
+                return self._is_number(left) and self._is_number(right)
+            case ast.Name():
+                bindings = self.module.reaching(node)
+                return bool(bindings) and all(
+                    b.kind == "parameter" and b.scope is self.scope for b in bindings
+                )
+        return False
 
     def _in_message(self, node: ast.AST) -> bool:
         for around in self.module.ancestors(node):
@@ -206,13 +263,17 @@ class _Analysis(DependenceAnalysis):
         known = False
         for value in values:
             inner = underlying(value)
+            if isinstance(inner, Instance | Function):
+                for target in targets_of(self.evaluator, value):
+                    known = True
+                    yield from self._function_needs(target.function, value, node, target.skip)
+            if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
+                for arg in node.args:
+                    yield from self._need(arg, "perhaps a `nondiff_argnums`", certain=False)
             match inner:
                 case External(name):
                     known = True
                     yield from self._external_needs(name, node)
-                case Function():
-                    known = True
-                    yield from self._function_needs(inner, value, node)
                 case Instance(cls=External(name)) if name in library.INSTANCES:
                     known = True
                     yield from self._instance_needs(name, node)
@@ -223,10 +284,15 @@ class _Analysis(DependenceAnalysis):
                     yield from self._keyword_needs(node)
                 case Class():
                     known = True
+                    for arg in (*node.args, *(k.value for k in node.keywords)):
+                        yield from self._need(arg, "an object is made of it", certain=False)
         if known:
             return
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
+            if attr not in library.METHODS and not values:
+                reason = f"`.{attr}()` of it"
+                yield from self._need(node.func.value, reason, certain=False)
             if attr in library.CONCRETE_METHODS:
                 yield from self._need(node.func.value, f"`.{attr}()`")
             if attr in library.METHODS and not values:
@@ -254,8 +320,12 @@ class _Analysis(DependenceAnalysis):
             ):
                 for arg in arguments:
                     yield from self._need(arg, f"`{last}()`")
-            elif last in ("getattr", "setattr") and len(node.args) > 1:
+            elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
                 yield from self._need(node.args[1], f"`{last}()`")
+                yield from self._need(node.args[0], f"`{last}()`", certain=False)
+            elif last in library.IDENTIFYING_BUILTINS:
+                for arg in arguments:
+                    yield from self._need(arg, f"`{last}()`", certain=False)
         elif name in library.STATIC_RESULTS or name in library.IDENTITIES:
             return
         elif name.startswith(library.CONCRETE_MODULES):
@@ -273,9 +343,26 @@ class _Analysis(DependenceAnalysis):
                 for arg in (*node.args[:2], *bounds):
                     yield from self._need(arg, "bounds of a differentiated loop", certain=False)
             yield from self._keyword_needs(node)
-        elif not name.startswith(("functools.", "itertools.", "typing.", "contextlib.")):
+            if last not in library.ELEMENTWISE:
+                # Python values may be options there, and as good as any where they are not.
+                for arg in arguments:
+                    yield from self._need(arg, f"an argument of `{last}`", certain=False)
+        elif name == "functools.partial":
+            yield from self._partial_needs(node)
+        elif name.startswith("itertools."):
+            for arg in arguments:
+                yield from self._need(arg, f"`{name}`", certain=False)
+        elif not name.startswith(("functools.", "typing.", "contextlib.")):
             for arg in arguments:
                 yield from self._unseen(arg, f"`{name}`, which cannot be seen")
+
+    def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
+        """What a function needs that gets some of its arguments now, and is called elsewhere."""
+        for value in self.evaluator.values(self.module, node):
+            inner = underlying(value)
+            if isinstance(value, Partial) and isinstance(inner, Function):
+                given = ast.Call(node.args[0], node.args[1:], node.keywords)
+                yield from self._function_needs(inner, value.func, given, skipped(value.func))
 
     def _of_static(self, arguments: list[ast.expr]) -> bool:
         return not self._union(*arguments)
@@ -289,10 +376,14 @@ class _Analysis(DependenceAnalysis):
             if position < len(node.args):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
 
-    def _function_needs(self, function: Function, callee: Value, node: ast.Call) -> Iterator[Need]:
+    def _function_needs(
+        self, function: Function, callee: Value, node: ast.Call, skip: int
+    ) -> Iterator[Need]:
         if self._inside(function.node) or function.node is self.node:
             return  # its body is walked as part of this one
-        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
+        # What partials on the way give stands among the arguments, too.
+        given = sum(len(call.args) - 1 for call in partial_calls(callee))
+        bound = bind_call(function.node, *full_arguments(callee, node), skip=skip - given)
         a = function.node.args
         for need in self.all.of(function):
             passed: list[ast.expr] = []
@@ -311,5 +402,11 @@ class _Analysis(DependenceAnalysis):
                 passed = [p for p in passed if self.depends(p)]
             for expr in passed:
                 for d in self.depends(expr):
-                    traced = frozenset((self.module, op) for op in d.traced) | need.traced
-                    yield replace(need, parameter=d.parameter, index=d.index, traced=traced)
+                    traced = d.traced | need.traced
+                    yield replace(
+                        need,
+                        parameter=d.parameter,
+                        index=d.index,
+                        traced=traced,
+                        beside=frozenset(),
+                    )

@@ -32,9 +32,11 @@ BoundCalls = tuple[tuple[Call, Arguments], ...]
 
 
 def is_flag(project: Project, module: Module, node: ast.expr) -> bool:
-    """A value of Python other than a number with a fraction, which may as well be traced."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, float | None.__class__):
-        return False
+    """Whether an argument is certainly a value of Python, a number with a fraction included."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return True
+    if isinstance(node, ast.Constant):
+        return node.value is not None
     return project.kinds.of(module, node) == "python"
 
 
@@ -85,7 +87,12 @@ def flag_like(
         return True
     if annotation_kind(parameter.annotation) == "python":
         return True
-    passed = what_is_passed(parameter, index, bound)
+    # `None` goes with anything.
+    passed = [
+        (module, expr)
+        for module, expr in what_is_passed(parameter, index, bound)
+        if not (isinstance(expr, ast.Constant) and expr.value is None)
+    ]
     return bool(passed) and all(is_flag(project, module, expr) for module, expr in passed)
 
 
@@ -94,7 +101,11 @@ def no_jax_value(project: Project, parameter: ast.arg, bound: BoundCalls) -> boo
     for module, expr in what_is_passed(parameter, None, bound):
         if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
             return True
-        if isinstance(expr, ast.Lambda):
+        if isinstance(expr, ast.Lambda | ast.Set | ast.SetComp):
+            return True
+        if isinstance(expr, ast.List | ast.Tuple) and any(
+            isinstance(part, ast.Constant) and isinstance(part.value, str) for part in expr.elts
+        ):
             return True
         values = project.values(module, expr)
         if values and all(not_an_array(project, v) for v in values):
@@ -112,6 +123,11 @@ def not_an_array(project: Project, value: Value) -> bool:
             return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
         case Constant(value=str() | bytes()):
             return True
+        case Result(name):
+            return name in ("builtins.range", "builtins.slice", "builtins.set")
+        case Instance(cls=External(name)):
+            # `types.SimpleNamespace(...)`; what array libraries make may be arrays.
+            return name.partition(".")[0] in ("types", "pathlib", "argparse", "collections", "enum")
         case Instance(cls=Class() as cls):
             return not is_pytree(project.evaluator, cls)
     return False
@@ -124,7 +140,13 @@ def by_value(
     index: int | str | None,
     bound: BoundCalls,
 ) -> bool:
-    """Whether what is passed for a parameter cannot change: no list, no object with attributes."""
+    """Whether what is passed for a parameter cannot change: no list, no object with attributes.
+
+    Nor do some calls pass `1` and others `1.0` or `True`: they are equal, and JAX traces once for
+    equal static arguments.
+    """
+    if len(_number_types(what_is_passed(parameter, index, bound))) > 1:
+        return False
     for module, expr in what_is_passed(parameter, index, bound):
         if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
             return False
@@ -151,6 +173,14 @@ def by_value(
             is_frozen(project.evaluator, v.cls) for v in annotated if isinstance(v.cls, Class)
         )
     return not has_attributes(target, parameter)
+
+
+def _number_types(passed: list[tuple[Module, ast.expr]]) -> set[type]:
+    return {
+        type(expr.value)
+        for _, expr in passed
+        if isinstance(expr, ast.Constant) and isinstance(expr.value, bool | int | float)
+    }
 
 
 def has_attributes(target: Target, parameter: ast.arg) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, targets_of
+from .classes import class_annotations, class_chain
 from .kinds import Kind, annotation_kind, default_kind
 from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
 from .module import Module
@@ -33,7 +34,9 @@ from .values import (
     External,
     Function,
     Instance,
+    Partial,
     Value,
+    Wrapped,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +139,10 @@ def find_statics(project: Project, site: Site) -> Statics:
     values = applied_values(project, site)
     targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
     uses = project.uses(site)
-    if not targets:
+    changed = _changed_below(values)
+    if changed is not None:
+        return Statics(None, uses=uses, obstacle=_decorator_obstacle(site, changed))
+    if not targets or _is_field(project, site):
         return _unseen(project, site, uses, values)
     found = [_for_target(project, site, target, uses) for target in targets.values()]
     if len(found) == 1:
@@ -166,10 +172,57 @@ def find_statics(project: Project, site: Site) -> Statics:
     return first
 
 
+def _changed_below(values: list[Value]) -> Wrapped | None:
+    """A decorator under the checkpoint that may take other arguments than the function."""
+    for value in values:
+        inner: Value | None = value
+        while isinstance(inner, Wrapped | Bound | Partial):
+            if isinstance(inner, Wrapped) and inner.how == "?":
+                return inner
+            inner = inner.func
+    return None
+
+
+def _decorator_obstacle(site: Site, wrapped: Wrapped) -> Obstacle:
+    return Obstacle(
+        "a decorator stands between the checkpoint and the function, so it is not known which"
+        " arguments are passed on: name those that Python needs in `static_argnums`",
+        wrapped.module,
+        wrapped.node,
+        "this may change the arguments",
+    )
+
+
+def _is_field(project: Project, site: Site) -> bool:
+    """Whether what is wrapped is a field of an object, that callers set: `nn.remat(self.cls)`."""
+    if site.subject is None or not isinstance(site.subject[1], ast.Attribute):
+        return False
+    module, node = site.subject
+    assert isinstance(node, ast.Attribute)
+    for value in project.values(module, node.value):
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            for owner in class_chain(project.evaluator, value.cls):
+                if isinstance(owner, Class) and node.attr in class_annotations(owner.node):
+                    return True
+    return False
+
+
+def _field_obstacle(site: Site) -> Obstacle:
+    return Obstacle(
+        f"`{site.target}` is a field, which may hold any class or function: name the arguments that"
+        " Python needs in `static_argnums`",
+        site.module,
+        site.application or site.reference,
+        "wraps what a field holds",
+    )
+
+
 def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
     """A target that cannot be seen: what is passed tells what is static."""
     if values and all(_library_layer(v) for v in values):
         return Statics(None, uses=uses)
+    if _is_field(project, site):
+        return Statics(None, uses=uses, obstacle=_field_obstacle(site))
     place = site.application or site.reference
     what = f"`{site.target}`" if site.target else "what it wraps"
     obstacle = Obstacle(
@@ -199,6 +252,8 @@ def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> St
         for index in positions:
             if index >= len(args) or project.kinds.of(call.module, args[index]) != "python":
                 return Statics(None, uses=uses, obstacle=obstacle)
+    if not positions:
+        return Statics(None, uses=uses, obstacle=obstacle)
     required = tuple(
         Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
         for i in sorted(positions)
@@ -245,17 +300,20 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 continue
             certain = tuple(n for n in own if n.certain)
             kind, shown = passed_kind(project, target, parameter, index, bound)
-            if not certain and not flag_like(project, target, parameter, index, bound):
+            if not certain and not (
+                flag_like(project, target, parameter, index, bound)
+                and any(_stands_alone(project, target, need, bound) for need in own)
+            ):
                 continue
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
             if problem is not None:
-                obstacle = obstacle or problem
+                obstacle = obstacle or (problem if certain else None)
                 continue
             reason = (certain or tuple(own))[0].reason
             position = _position(target, name, index)
             fixed = by_value(project, target, parameter, index, bound)
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
-        if (parameter.arg, None) not in needs and parameter.arg not in closed:
+        if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
             if no_jax_value(project, parameter, bound):
                 required.append(
                     Required(
@@ -355,6 +413,8 @@ def _obstacle(
 def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
     """Whether a parameter is the function's first and its result is computed from it."""
     positional = positional_parameters(target.function.node)
+    if not positional:
+        return False
     first = positional[1:2] if _is_self(target, positional, positional[0]) else positional[:1]
     if parameter not in first:
         return False
@@ -389,6 +449,15 @@ def _out_of_sight(
                     "this cannot be seen",
                 )
     return None
+
+
+def _stands_alone(project: Project, target: Target, need: Need, bound: BoundCalls) -> bool:
+    """Whether the other parameters of an operation are Python values, too."""
+    by_name = {p.arg: p for p in parameters(target.function.node)}
+    return all(
+        name in by_name and flag_like(project, target, by_name[name], None, bound)
+        for name in need.beside
+    )
 
 
 def _position(target: Target, name: str, index: int | str | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
-from .bind import positional_parameters
+from .bind import default_of, positional_parameters
 from .callable import targets_of
 from .classes import class_chain
 from .containers import elements
@@ -28,6 +28,7 @@ from .values import (
     Parameter,
     Partial,
     Value,
+    Values,
     Wrapped,
 )
 
@@ -258,9 +259,26 @@ class _Search:
                                 self.uses.differentiated.setdefault(index, (module, node))
                 continue
             if self._is_it(value):
-                own = all(self._is_it(c) or c == callee or self._same_function(c) for c in callees)
+                own = self._own(callees, callee)
                 self._call(module, node, value, first, own)
                 return
+
+    def _own(self, callees: Values, callee: Value) -> bool:
+        """Whether whatever may be called there takes the same arguments, with the same defaults."""
+        known = all(self._same_function(c) or isinstance(c, Parameter) for c in callees)
+        return known and not self._overridden(callee)
+
+    def _overridden(self, callee: Value) -> bool:
+        """Whether a method may be another class's."""
+        if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
+            return False
+        cls = callee.receiver.cls
+        names = {getattr(node, "name", "") for node in self.functions}
+        return isinstance(cls, Class) and any(
+            getattr(statement, "name", None) in names
+            for sub in self.evaluator.subclasses.get(cls.node, ())
+            for statement in sub.node.body
+        )
 
     def _call(self, module: Module, node: ast.Call, callee: Value, first: int, own: bool) -> None:
         skip = 0
@@ -431,8 +449,12 @@ class _Search:
         self.uses.escapes.append(Escape(module, node, reason))
 
 
-def _order_of_parameters(function: FunctionNode) -> tuple[str, ...]:
-    return tuple(p.arg for p in positional_parameters(function))
+def _order_of_parameters(function: FunctionNode) -> tuple[tuple[str, str], ...]:
+    """Names and defaults in order: what passing arguments by position depends on."""
+    return tuple(
+        (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
+        for p in positional_parameters(function)
+    )
 
 
 def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:
