@@ -160,8 +160,12 @@ class WordPlanner:
     def _attached(self, word: Word, removed: Removed) -> bool:
         """`--env=NAME=0`, `-eNAME=0`."""
         name = self.setting.variable
-        if not re.fullmatch(rf"(--?[\w-]+=|-\w){name}(=[^,\s]*)?", bare(word.text)):
+        found = re.fullmatch(rf"(?:--?[\w-]+=|-\w){name}(?:=(\S*))?", bare(word.text))
+        if found is None:
             return False
+        value, comma, _ = (found.group(1) or "").partition(",")
+        if comma and self.setting.truth(value) is not None:
+            return False  # a list: behind the comma comes another variable
         drop(removed, [word], self.variable(word, word.text.rpartition(f"{name}=")[2]))
         return True
 

@@ -28,6 +28,7 @@ _NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
 _TEXT_METHODS = frozenset({"lower", "upper", "strip", "casefold", "title", "capitalize"})
 _TO_NUMBER = frozenset({"int", "float", "strtobool", "str2bool", "literal_eval"})
 _SKIPS = frozenset({"skipTest", "SkipTest", "skip"})
+_ASSERTIONS = {"assertTrue": True, "assertFalse": False}
 _EXITS = frozenset({"exit", "_exit", "quit", "abort", "fail"})
 
 
@@ -121,12 +122,15 @@ class _Folder:
             case ast.While(test=test) if test is root and not yes:
                 return self._branch(above, above.orelse, reads)
             case ast.Assert(test=test) if test is root:
-                if not yes:
-                    return Folding(
-                        reads,
-                        refused="the assertion holds only for the implementation that is gone",
-                    )
-                return Folding(reads, Change(remove=(above,)))
+                return _asserted(above, reads, holds=yes)
+            case ast.Call(func=called) if (name := _last_name(called)) in _ASSERTIONS:
+                statement = self.parent(above)
+                if above.args[:1] == [root] and isinstance(statement, ast.Expr):
+                    return _asserted(statement, reads, holds=yes == _ASSERTIONS[name])
+            case ast.Attribute(attr=name) if name not in dir(str):
+                return Folding(reads, refused=f"what `.{name}` does with the value is not known")
+            case ast.Subscript(value=indexed) if indexed is root:
+                return Folding(reads, refused="what is done with the value is not known")
             case ast.comprehension() if root in above.ifs and yes:
                 return Folding(reads, Change(remove=(root,)))
             case ast.Expr():
@@ -292,6 +296,13 @@ class _Folder:
             self._write(node, known)
             return _UNKNOWN
         return result is not isinstance(op, ast.NotEq | ast.IsNot | ast.NotIn)
+
+
+def _asserted(statement: ast.stmt, reads: tuple[ast.expr, ...], *, holds: bool) -> Folding:
+    """An assertion that always holds goes; one that never does insists on what is gone."""
+    if holds:
+        return Folding(reads, Change(remove=(statement,)))
+    return Folding(reads, refused="the assertion holds only for the implementation that is gone")
 
 
 class _Unknown:

@@ -9,7 +9,7 @@ are those of a removed statement; comments in a branch that is never reached go 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from .changes import Change
 from .layout import Layout
@@ -17,6 +17,7 @@ from .pieces import Removal, join_pieces
 from .statements import Writer
 from .suites import Marks, Verdicts
 from .text import SourceFile
+from .tree_index import TreeIndex
 from .unused import Unused
 
 
@@ -39,20 +40,13 @@ def plan_removals(
         literals: strings; a name that only holds one of them goes with its last use, as an import
             does.
     """
+    if not any(changes):
+        return []
     layout = Layout(source)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    loads = _loads(tree)
+    index = TreeIndex(tree)
     marks = Marks.of(changes)
-    unused = Unused(layout, tree, parents, is_used_elsewhere, literals)
-    while unused.mark(marks, loads):
+    unused = Unused(layout, index, is_used_elsewhere, literals)
+    while unused.mark(marks):
         pass
-    writer = Writer(layout, tree, parents, marks, Verdicts(marks, loads, parents))
+    writer = Writer(layout, tree, index.parents, marks, Verdicts(marks, index))
     return join_pieces(source.path, source.text, writer.write())
-
-
-def _loads(tree: ast.Module) -> Mapping[str, list[ast.Name]]:
-    found: dict[str, list[ast.Name]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, []).append(node)
-    return found

@@ -7,11 +7,12 @@ a `with` without items and a `try` with nothing to try come down to what is left
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .changes import Change, is_pure
 from .pieces import Causes
+from .tree_index import TreeIndex
 
 Reduced = tuple[list[ast.stmt], Causes]
 TryNode = ast.Try | ast.TryStar
@@ -55,19 +56,12 @@ class Marks:
 class Verdicts:
     """What becomes of each statement under some marks.
 
-    `loads` are the names that are read in the tree, with the nodes that read them; `parents` the
-    node that holds each node.
+    `index` is of the whole tree.
     """
 
-    def __init__(
-        self,
-        marks: Marks,
-        loads: Mapping[str, Sequence[ast.Name]],
-        parents: Mapping[ast.AST, ast.AST],
-    ) -> None:
+    def __init__(self, marks: Marks, index: TreeIndex) -> None:
         self.marks = marks
-        self._parents = parents
-        self._loads = loads
+        self._index = index
         self._gone: dict[ast.stmt, Causes | None] = {}
         self._reduced: dict[ast.stmt, Reduced | None] = {}
 
@@ -170,12 +164,12 @@ class Verdicts:
         return any(
             node not in inside and not self._is_rebound(node)
             for name in names
-            for node in self._loads.get(name, ())
+            for node in self._index.loads(name)
         )
 
     def _is_rebound(self, node: ast.Name) -> bool:
         """Whether a name is read inside a loop or comprehension that gives it its value."""
-        above = self._parents.get(node)
+        above = self._index.parents.get(node)
         while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef):
             targets = [g.target for g in getattr(above, "generators", ())]
             if isinstance(above, ast.For) and node not in ast.walk(above.iter):
@@ -184,7 +178,7 @@ class Verdicts:
                 isinstance(n, ast.Name) and n.id == node.id for t in targets for n in ast.walk(t)
             ):
                 return True
-            above = self._parents.get(above)
+            above = self._index.parents.get(above)
         return False
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .layout import Layout
 from .pieces import Causes
 from .suites import Marks, TryNode, Verdicts, lost_nodes
+from .tree_index import TreeIndex
 
 _KEEP = re.compile(r"#\s*noqa\s*(?:$|[^:\s]|:[^#]*\bF401\b)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -32,8 +33,7 @@ class Unused:
 
     Args:
         layout: the file.
-        tree: its tree.
-        parents: the node that holds each node.
+        index: its tree.
         is_used_elsewhere: whether another file may use a module-level name of this one.
         literals: strings; a name that is assigned nothing but one of them may go like an import.
     """
@@ -41,22 +41,20 @@ class Unused:
     def __init__(
         self,
         layout: Layout,
-        tree: ast.Module,
-        parents: Mapping[ast.AST, ast.AST],
+        index: TreeIndex,
         is_used_elsewhere: Callable[[str], bool],
         literals: frozenset[str] = frozenset(),
     ) -> None:
         self.layout = layout
-        self.tree = tree
-        self.parents = parents
+        self.index = index
         self.is_used_elsewhere = is_used_elsewhere
         self.literals = literals
-        self._exported = frozenset(_exported_names(tree))
+        self._exported = frozenset(_exported_names(index.tree))
 
-    def mark(self, marks: Marks, loads: Mapping[str, Sequence[ast.Name]]) -> bool:
+    def mark(self, marks: Marks) -> bool:
         """Mark what goes now; False when there is nothing more."""
-        verdicts = Verdicts(marks, loads, self.parents)
-        lost = dict(lost_nodes(self.tree, verdicts))
+        verdicts = Verdicts(marks, self.index)
+        lost = dict(lost_nodes(self.index.tree, verdicts))
         names: dict[str, Causes] = {}
         for node, causes in lost.items():
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -70,23 +68,22 @@ class Unused:
                     continue
                 if not self._may_go(name, here):
                     continue
-                if self._go(here, causes, marks, loads):
+                if self._go(here, causes, marks):
                     changed = True
         return changed
 
     # -- candidates
 
     def _spares(self, name: str, marks: Marks) -> Iterator[_Spare]:
-        for node in ast.walk(self.tree):
-            match node:
-                case ast.Import() | ast.ImportFrom():
-                    for alias in node.names:
-                        bound = alias.asname or alias.name.partition(".")[0]
-                        if bound == name and (scope := self._scope(node)):
-                            yield _Spare(name, alias, node, scope)
-                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                    if self._is_spare_value(value, marks) and (scope := self._scope(node)):
-                        yield _Spare(name, node, node, scope)
+        for statement in self.index.imports:
+            for alias in statement.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                if bound == name and (scope := self._scope(statement)):
+                    yield _Spare(name, alias, statement, scope)
+        for assignment in self.index.assignments.get(name, ()):
+            if self._is_spare_value(assignment.value, marks):
+                if scope := self._scope(assignment):
+                    yield _Spare(name, assignment, assignment, scope)
 
     def _is_spare_value(self, value: ast.expr, marks: Marks) -> bool:
         if isinstance(value, ast.Constant):
@@ -99,9 +96,9 @@ class Unused:
 
     def _scope(self, node: ast.AST) -> Scope | None:
         """The function or module in which a statement binds; None for class bodies."""
-        above = self.parents.get(node)
+        above = self.index.parents.get(node)
         while above is not None and not isinstance(above, Scope):
-            above = self.parents.get(above)
+            above = self.index.parents.get(above)
         return None if above is None or isinstance(above, ast.ClassDef) else above
 
     # -- uses
@@ -112,40 +109,39 @@ class Unused:
         """Whether anything left in `scope` uses or rebinds the name, or nothing ever used it."""
         own = {spare.node for spare in spares}
         ever = False
-        for node in ast.walk(scope):
-            match node:
-                case ast.Name(id=used) if used == name:
-                    if node in lost:
-                        ever = ever or isinstance(node.ctx, ast.Load)
-                    elif self.parents.get(node) not in own:
-                        return True
-                case ast.Global(names=names) | ast.Nonlocal(names=names):
-                    if name in names:
-                        return True
-                case ast.FunctionDef(name=bound) | ast.ClassDef(name=bound) if bound == name:
+        for use in self.index.names.get(name, ()):
+            if not self.index.is_within(use, scope):
+                continue
+            if use in lost:
+                ever = ever or isinstance(use.ctx, ast.Load)
+            elif self.index.parents.get(use) not in own:
+                return True
+        if any(self.index.is_within(n, scope) for n in self.index.binders.get(name, ())):
+            return True
+        for node, text in self.index.strings:
+            if name in text and node not in lost and self.index.is_within(node, scope):
+                if self._names(name, node, text):
                     return True
-                case ast.Constant(value=str(text)) if name in text and node not in lost:
-                    if self._names(name, node, text):
-                        return True
         return not ever or any(
             re.search(rf"#\s*type:.*\b{re.escape(name)}\b", comment.text)
             for comment in self.layout.comments
         )
 
-    @staticmethod
-    def _is_written(name: str, scope: Scope, marks: Marks) -> bool:
+    def _is_written(self, name: str, scope: Scope, marks: Marks) -> bool:
         """Whether a text that takes the place of an expression uses the name."""
-        using = {node for node, (text, _) in marks.replaced.items() if name in _WORD.findall(text)}
-        return bool(using) and any(node in using for node in ast.walk(scope))
+        return any(
+            name in _WORD.findall(text) and self.index.is_within(node, scope)
+            for node, (text, _) in marks.replaced.items()
+        )
 
     def _names(self, name: str, node: ast.Constant, text: str) -> bool:
         """Whether a string is an annotation that uses the name, or a path to it."""
         if f"{self.layout.source.path.stem}.{name}" in text:
             return True  # mock.patch("package.module.os.environ")
         child: ast.AST = node
-        above = self.parents.get(node)
+        above = self.index.parents.get(node)
         while isinstance(above, ast.expr | ast.Expr):
-            child, above = above, self.parents.get(above)
+            child, above = above, self.index.parents.get(above)
         annotations = (
             getattr(above, "annotation", None),
             getattr(above, "returns", None),
@@ -174,12 +170,11 @@ class Unused:
         spares: list[_Spare],
         causes: Causes,
         marks: Marks,
-        loads: Mapping[str, Sequence[ast.Name]],
     ) -> bool:
         """Mark the bindings as gone, unless a `try` watches over one of them."""
         for spare in spares:
             marks.remove(spare.node, causes)
-        verdicts = Verdicts(marks, loads, self.parents)
+        verdicts = Verdicts(marks, self.index)
         for spare in spares:
             for watch in self._watches(spare.statement):
                 if not all(_is_idle(s, verdicts) for h in watch.handlers for s in h.body) or any(
@@ -193,11 +188,11 @@ class Unused:
     def _watches(self, statement: ast.stmt) -> Iterator[TryNode]:
         """The `try` statements whose handlers catch what `statement` raises."""
         child: ast.AST = statement
-        above = self.parents.get(statement)
+        above = self.index.parents.get(statement)
         while above is not None and not isinstance(above, Scope):
             if isinstance(above, TryNode) and child in above.body and above.handlers:
                 yield above
-            child, above = above, self.parents.get(above)
+            child, above = above, self.index.parents.get(above)
 
 
 def _is_idle(statement: ast.stmt, verdicts: Verdicts) -> bool:

@@ -51,6 +51,7 @@ CONFIG = [
     'import jax\nfor name in ("jax_new_checkpoint",):\n    jax.config.update(name, False)\n',
     'import jax\nfor k, v in {"jax_new_checkpoint": False}.items():\n    jax.config.update(k, v)\n',
     'import jax\nassert jax.config.jax_new_checkpoint, "new"\n',
+    "import jax\ntest.assertTrue(jax.config.jax_new_checkpoint)\n",
     'import os\nos.environ["JAX_NEW_CHECKPOINT"] = "0"\n',
     'from os import environ as e\ne["JAX_NEW_CHECKPOINT"] = "0"\n',
     'import os\nos.environ.setdefault("JAX_NEW_CHECKPOINT", "0")\n',
@@ -379,6 +380,8 @@ def test_prose_and_other_things_of_the_name(code):
         ('run({"JAX_NEW_CHECKPOINT": "0"})\n', "cannot be seen"),
         ("import jax\nassert not jax.config.jax_new_checkpoint\n", "gone"),
         ("import jax\nif jax.config.jax_new_checkpoint:\n    raise Error\n", "raises"),
+        ("import jax\nt.assertFalse(jax.config.jax_new_checkpoint)\n", "gone"),
+        ("import jax\nx = jax.config.jax_new_checkpoint.value\n", "`.value`"),
         ("import jax\na = jax.config.jax_new_checkpoint = 0\n", "several targets"),
         ('import os\nos.environ["JAX_NEW_CHECKPOINT"] = start()\n', "may do more"),
         (

@@ -43,6 +43,7 @@ LINES = [
     ("docker run --env=OLD_WAY=0 img\n", "docker run img\n"),
     ("srun --export=ALL,OLD_WAY=0 t\n", "srun --export=ALL t\n"),
     ("srun --export=OLD_WAY=0,ALL t\n", "srun --export=ALL t\n"),
+    ("bazel test --test_env=OLD_WAY=a,b //x\n", "bazel test //x\n"),
     ("mpirun -x OLD_WAY -x A t\n", "mpirun -x A t\n"),
     ("mpirun -genv OLD_WAY 0 t\n", "mpirun t\n"),
     ('FLAGS="--a --old_way=0 --b"\n', 'FLAGS="--a --b"\n'),
