@@ -34,7 +34,7 @@ _RUNS = frozenset(
 _RUNS_WORDS = re.compile(r"(os\.)?(exec|spawn)l\w*|create_subprocess_exec")
 _SPEAKS = re.compile(
     r"print|p?print|echo|log\w*|debug|info|warn\w*|error|exception|critical|fatal|fail|skip\w*"
-    r"|xfail|add_argument|add_option|DEFINE_\w+|secho|write|[A-Z]\w*(Error|Warning|Exception|Test)"
+    r"|xfail|add_argument|add_option|DEFINE_\w+|secho|[A-Z]\w*(Error|Warning|Exception|Test)"
 )
 _PROGRAM = re.compile(
     r"(\w+=\S*\s+)*(python[\d.]*|ipython|pytest|bash|sh|zsh|env|export|unset|sudo|srun|sbatch|mpirun"
@@ -215,9 +215,12 @@ class Strings:
         if _CODE.search(literal.value):
             reason = "it is code in a string"
             return FlagUse(node, form, reason=reason, sure=False)
-        likely = _PROGRAM.match(literal.value.strip()) is not None
+        line = literal.value.strip()
+        likely = _PROGRAM.match(line) is not None or (
+            SETTING.is_assignment(line) and not re.search(r"\s", line)
+        )
         if context == "unknown" and not (likely and self._is_assigned(outer)):
-            if not likely and not SETTING.is_option(literal.value.strip()):
+            if not likely and not SETTING.is_option(line):
                 return None
             reason = "it cannot be seen what runs this text"
             return FlagUse(node, form, reason=reason, sure=False)
@@ -268,6 +271,8 @@ class Strings:
         match holder:
             case ast.AugAssign(op=ast.Add()):
                 return Change(remove=(holder,))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return Change(keep=((holder, right if node is left else left),))
             case ast.Call(func=function, args=[first, *_]) if first is node:
                 if last_name(function) in _RUNS - {"split"}:
                     return self.forms.without(holder)

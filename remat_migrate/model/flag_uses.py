@@ -280,6 +280,12 @@ class Forms:
                     return Change(remove=(node,))
             case ast.Call(func=ast.Attribute(attr="enter_context" | "enterContext")):
                 return self.without(holder)
+            case ast.BoolOp() | ast.IfExp():
+                statement = self.module.parent(holder)
+                others = (n for n in ast.iter_child_nodes(holder) if n is not node)
+                if isinstance(statement, ast.Expr):
+                    if all(is_pure(n) for n in others if isinstance(n, ast.expr)):
+                        return Change(remove=(statement,))  # `old and config.update(...)`
             case ast.Attribute(attr="start"):
                 call = self.module.parent(holder)
                 return self.without(call) if isinstance(call, ast.Call) else None

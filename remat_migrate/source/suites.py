@@ -72,16 +72,16 @@ class Verdicts:
         return self._gone[statement]
 
     def all_gone(self, suite: Sequence[ast.stmt]) -> Causes | None:
-        """The changes that leave nothing of a suite; None if something stays or it is empty."""
-        if not suite:
-            return None
+        """The changes that leave nothing of a suite but `pass`; None if something stays."""
         found: Causes = frozenset()
         for statement in suite:
+            if isinstance(statement, ast.Pass):
+                continue
             causes = self.gone(statement)
             if causes is None:
                 return None
             found |= causes
-        return found
+        return found or None
 
     def reduced(self, statement: ast.stmt) -> Reduced | None:
         """The suite that a statement comes down to, with the changes; None if it stays."""
@@ -107,7 +107,8 @@ class Verdicts:
     def _reduce(self, statement: ast.stmt) -> Reduced | None:
         known = self.marks.suites.get(statement)
         if known is not None:
-            return known
+            suite, causes = known
+            return [] if all(isinstance(s, ast.Pass) for s in suite) else suite, causes
         match statement:
             case ast.If():
                 return self._reduce_if(statement)

@@ -35,6 +35,7 @@ CONFIG = [
     'import jax\nc = jax.config\nc.update("jax_new_checkpoint", False)\n',
     'import jax\nupdate = jax.config.update\nupdate("jax_new_checkpoint", False)\n',
     'import jax\nN = "jax_new_checkpoint"\njax.config.update(N, False)\n',
+    'import jax\n0 and jax.config.update("jax_new_checkpoint", 0)\n',
     "import jax\njax.config.jax_new_checkpoint = False\n",
     "import jax\njax.config.jax_new_checkpoint |= True\n",
     "import jax\ndel jax.config.jax_new_checkpoint\n",
@@ -377,6 +378,7 @@ def test_prose_and_other_things_of_the_name(code):
     [
         ('def f(config):\n    config.update("jax_new_checkpoint", 0)\n', "cannot be seen"),
         ("def f(config):\n    return config.jax_new_checkpoint\n", "cannot be seen"),
+        ('f.write("JAX_NEW_CHECKPOINT=0\\n")\n', "what runs this"),
         ('run({"JAX_NEW_CHECKPOINT": "0"})\n', "cannot be seen"),
         ("import jax\nassert not jax.config.jax_new_checkpoint\n", "gone"),
         ("import jax\nif jax.config.jax_new_checkpoint:\n    raise Error\n", "raises"),

@@ -103,6 +103,7 @@ def test_file_without_a_last_newline():
         ("if x:\n    zap()\ny = 1\n", "y = 1\n"),
         ("if f():\n    zap()\ny = 1\n", "if f():\n    pass\ny = 1\n"),
         ("if x: zap()\ny = 1\n", "y = 1\n"),
+        ("if x:\n    zap()\n    pass\ny = 1\n", "y = 1\n"),
         ("if x: zap()\nelse: a()\n", "if x: pass\nelse: a()\n"),
         ("if x:\n    zap()\nelse:\n    a()\n", "if not x:\n    a()\n"),
         ("if not x:\n    zap()\nelse:\n    a()\n", "if x:\n    a()\n"),
@@ -171,6 +172,7 @@ def test_items(before, after):
         ("if FLAG:\n    a()\nelse:\n    b()\n", "a()\n"),
         ("if not FLAG:\n    a()\nelse:\n    b()\n", "b()\n"),
         ("if not FLAG:\n    a()\nz\n", "z\n"),
+        ("if FLAG:\n    pass\nelse:\n    a()\nz\n", "z\n"),
         (
             "if not FLAG:\n    a()\nelif x:\n    b()\nelse:\n    c()\n",
             "if x:\n    b()\nelse:\n    c()\n",
