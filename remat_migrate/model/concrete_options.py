@@ -96,6 +96,8 @@ def _value(project: Project, option: Option) -> tuple[bool | None, str]:
         return None, ""
     text = option.module.segment(option.value)
     values = project.values(option.module, option.value)
+    if values and all(isinstance(v, Constant) and v.value is True for v in values):
+        return True, ""
     if values and all(isinstance(v, Constant) and not v.value for v in values):
         return False, ""
     return None, (

@@ -394,6 +394,10 @@ class Evaluator:
                 return frozenset((Container(module, node),))
             case ast.Subscript():
                 return self._subscript(module, node)
+            case ast.BinOp(op=ast.BitOr()):
+                # Two dicts put together: each may hold what is looked for.
+                sides = self.values(module, node.left) | self.values(module, node.right)
+                return frozenset(v for v in sides if isinstance(v, Container))
         return NOTHING
 
     def _name(self, module: Module, node: ast.Name) -> Values:

@@ -161,6 +161,11 @@ class Module:
             return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
         return self._free(scope, node.id)
 
+    def is_written_elsewhere(self, scope: Scope, name: str) -> bool:
+        """Whether a nested scope assigns a name of `scope` by `global` or `nonlocal`."""
+        self._index()
+        return (scope, name) in self._writers
+
     def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
         """The bindings of a name as code inside `scope` may see it, anywhere in the scope."""
         if name in scope.bound and not scope.is_class:

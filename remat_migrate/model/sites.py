@@ -12,7 +12,7 @@ from .application import api_of, given, subject_of
 from .containers import stored_items
 from .evaluate import Evaluator
 from .module import Module
-from .values import Container, External, Parameter, Partial, Value
+from .values import Container, External, ModuleValue, Parameter, Partial, Value
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,6 +26,7 @@ class Option:
         call: the call (of the Api, a partial, or `dict`) or dict display that holds it.
         keyword: the keyword node; None for a positional one or an entry of a dict display.
         position: the index among the call's arguments, for a positional one.
+        behind: the names of what may stand behind it by position.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Option:
     call: ast.Call | ast.Dict
     keyword: ast.keyword | None = None
     position: int | None = None
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,6 +98,10 @@ def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
     aliases: list[tuple[str, ast.expr]] = []
     for node in module.nodes:
         match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                for base in evaluator.import_base(node, module):
+                    if isinstance(base, ModuleValue) and base.module is not module:
+                        names |= _exported(base.module, evaluator)
             case ast.ImportFrom():
                 _imported_names(module, node, evaluator, names)
             case ast.Assign(targets=targets, value=value) if _alias_like(value):
@@ -134,6 +140,11 @@ def _bound_names(target: ast.expr) -> Iterator[str]:
                 yield from _bound_names(part)
         case ast.Starred(value=part):
             yield from _bound_names(part)
+
+
+def _exported(module: Module, evaluator: Evaluator) -> set[str]:
+    """The module-level names of a module that may be Apis."""
+    return set(interesting_names(module, evaluator)) & module.scope_of(module.tree).bound
 
 
 def _imported_names(
@@ -362,7 +373,8 @@ def _options(
             order = api.jax_order
             if 0 < position < len(order):
                 name = order[position]
-                found[name] = Option(name, arg, owner, made, None, offset + index)
+                rest = order[position + 1 :]
+                found[name] = Option(name, arg, owner, made, None, offset + index, rest)
             position += 1
         for keyword in made.keywords:
             if keyword.arg is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, targets_of
+from .changing import changing_name
 from .classes import class_annotations, class_chain
 from .kinds import Kind, annotation_kind, default_kind
 from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
@@ -89,6 +90,7 @@ class Statics:
         uses: the calls of the wrapped function and where it goes out of sight.
         bound: each call's arguments by parameter.
         obstacle: why no rewriting keeps the meaning.
+        changing: a name that the function reads from around it and that may change between calls.
     """
 
     target: Target | None
@@ -97,6 +99,7 @@ class Statics:
     uses: Uses = field(default_factory=Uses)
     bound: tuple[tuple[Call, Arguments], ...] = ()
     obstacle: Obstacle | None = None
+    changing: ast.Name | None = None
 
     @property
     def escapes(self) -> list[Escape]:
@@ -331,7 +334,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
     indices = _indices(site.definition, target, required)
-    return Statics(target, tuple(required), indices, uses, bound, obstacle)
+    changing = changing_name(function.module, function.node)
+    return Statics(target, tuple(required), indices, uses, bound, obstacle, changing)
 
 
 def _bind(site: Site, target: Target, call: Call) -> Arguments:

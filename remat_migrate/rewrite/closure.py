@@ -12,9 +12,10 @@ The signature stays, so callers need not be known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..model import Module, Project
+from ..model.apis import TRANSPARENT
 from ..model.bind import default_of
 from ..model.callable import Target
 from ..model.references import reference_to
@@ -96,7 +97,7 @@ def _nested_body(
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
     star = ["*"] if handed and not _has_star(node, closed) else []
     first = _first_statement(node)
-    unit, outer = indent_unit(module), indentation(module, node.lineno)
+    unit, outer = _unit(module, node), indentation(module, node.lineno)
     newline, inside = module.source.newline, outer + unit
     decorator = f"@{checkpoint}"
     imports: tuple[Edit, ...] = ()
@@ -110,7 +111,7 @@ def _nested_body(
         *bracketed(f"def {name}", [*inner.written, *star, *handed], ":", inside, unit),
     ]
     tail = bracketed(f"return {name}", inner.passed, "", inside, unit)
-    start, end = _body_start(module, node, first), module.span(node).end
+    start, end = _body_start(module, node, first), _body_end(module, node)
     if _on_header_line(module, node, first):
         start = module.span(first).start
         body = f"{inside}{unit}{module.source.text[start:end]}"
@@ -135,7 +136,7 @@ def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
     """
     calls = [
         n
-        for n in ast.walk(node)
+        for n in own_nodes(node)
         if isinstance(n, ast.Call)
         and isinstance(n.func, ast.Name)
         and n.func.id == "super"
@@ -163,6 +164,14 @@ def _on_header_line(module: Module, node: ast.FunctionDef, first: ast.stmt) -> b
     return bool(module.source.text[start : module.span(first).start].strip())
 
 
+def _unit(module: Module, node: ast.FunctionDef) -> str:
+    """One step of indentation as the function's own body has it."""
+    outer, inner = (indentation(module, n.lineno) for n in (node, node.body[0]))
+    if len(inner) > len(outer) and inner.startswith(outer):
+        return inner.removeprefix(outer)
+    return indent_unit(module)
+
+
 def _has_star(node: FunctionNode, closed: Sequence[str]) -> bool:
     a = node.args
     if a.vararg is not None and a.vararg.arg not in closed:
@@ -171,12 +180,22 @@ def _has_star(node: FunctionNode, closed: Sequence[str]) -> bool:
 
 
 def _check_body(module: Module, node: ast.FunctionDef) -> None:
-    for inner in ast.walk(node):
+    for inner in own_nodes(node):
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             raise Refused("a generator cannot be checkpointed", module, inner)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
             if inner.func.id in ("locals", "vars", "eval", "exec"):
                 raise Refused(f"its body calls `{inner.func.id}()`", module, inner)
+
+
+def own_nodes(node: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without those of functions and classes in it."""
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        yield inner
+        if not isinstance(inner, FunctionNode | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(inner))
 
 
 def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
@@ -202,6 +221,7 @@ def _first_statement(node: ast.FunctionDef) -> ast.stmt:
         and isinstance(first.value, ast.Constant)
         and isinstance(first.value.value, str)
         and len(node.body) > 1
+        and node.body[1].lineno > node.lineno
     ):
         return node.body[1]
     return first
@@ -226,6 +246,16 @@ def _body_start(module: Module, node: ast.FunctionDef, first: ast.stmt) -> int:
     return module.source.line_starts[at - 1]
 
 
+def _body_end(module: Module, node: ast.FunctionDef) -> int:
+    """The end of the body, with a comment that stands on its last line."""
+    end = module.span(node).end
+    text = module.source.text
+    stop = end
+    while stop < len(text) and text[stop] not in "\r\n":
+        stop += 1
+    return stop if text[end:stop].lstrip().startswith("#") else end
+
+
 def _decorators_below(
     module: Module, node: ast.FunctionDef, site: Site, project: Project
 ) -> list[str]:
@@ -234,8 +264,13 @@ def _decorators_below(
     found = []
     for decorator in node.decorator_list[index + 1 :]:
         names = project.qualified(module, decorator)
-        if not any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
-            found.append(f"@{module.segment(decorator)}")
+        if any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
+            continue
+        if not names & TRANSPARENT:
+            raise Refused(
+                "a decorator under the checkpoint would run at every call", module, decorator
+            )
+        found.append(f"@{module.segment(decorator)}")
     return found
 
 
@@ -299,8 +334,9 @@ def _inline(
                 default,
             )
     closed = [r.name for r in statics.required]
-    whole = signature(node, skip=target.skip)
-    array = signature(node, skip=target.skip, without=closed, defaults=None)
+    whole = signature(node, skip=target.skip, without=target.given)
+    without = {*closed, *target.given}
+    array = signature(node, skip=target.skip, without=without, defaults=None)
     given = "".join(f", {o}" for o in options)
     source = module.source
     name = module.segment(subject)

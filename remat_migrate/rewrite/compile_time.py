@@ -73,12 +73,22 @@ def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
 
 def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr:
     """The expression to take out: the whole test of an `if`, else the operation itself."""
+    place: ast.expr = operation
     child: ast.AST = operation
     for around in module.ancestors(operation):
         if isinstance(around, ast.Lambda | ast.comprehension | ast.ListComp | ast.GeneratorExp):
             raise Refused(
                 "a `jax.numpy` result that Python needs is computed in a lambda or comprehension:"
                 f" compute it before, in `with {_CONTEXT}():`",
+                module,
+                operation,
+            )
+        if isinstance(around, ast.BoolOp) and around.values[0] is not child:
+            place = around  # what stands before it guards it
+        if isinstance(around, ast.IfExp) and around.test is not child:
+            raise Refused(
+                "a `jax.numpy` result that Python needs is computed under a condition: compute it"
+                f" before, in `with {_CONTEXT}():`",
                 module,
                 operation,
             )
@@ -110,8 +120,7 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr
                 module,
                 operation,
             )
-    assert isinstance(child, ast.AST)
-    return operation
+    return place
 
 
 def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Edit]:

@@ -17,7 +17,7 @@ from ..model.static_arguments import Required, Statics, find_statics
 from ..source import Edit
 from ..source.changes import Change
 from .calls import pass_by_position
-from .closure import close_over
+from .closing import closing_edits
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .options import drop_change, removal_edits, static_argnums_edits
@@ -131,7 +131,7 @@ def _plan(project: Project, site: Site, option: Option) -> _Plan:
     if statics.obstacle is not None:
         obstacle = statics.obstacle
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
-    if not statics.required:
+    if not statics.required and statics.changing is None:
         return _Plan(site, "drop `concrete`: Python needs the value of no argument")
     needs = [n for r in statics.required for n in r.needs]
     notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
@@ -179,10 +179,24 @@ def _positional(project: Project, site: Site, statics: Statics, option: Option) 
     Raises:
         Refused: some call cannot be seen or cannot be rewritten.
     """
+    if "methods" in site.arguments:
+        raise Refused(
+            "`methods` names other methods than `__call__`: name their static arguments in"
+            " `static_argnums`",
+            site.module,
+            site.reference,
+        )
     if site.definition.static_option is None:
         raise Refused(f"`{site.api}` has no static arguments", site.module, site.reference)
     if statics.indices is None:
         raise Refused("a parameter that Python needs can only be passed by keyword")
+    if statics.changing is not None:
+        raise Refused(
+            f"`{statics.changing.id}` may change between calls, and JAX would not see it: it traces"
+            " the function once",
+            statics.target.function.module if statics.target else site.module,
+            statics.changing,
+        )
     for item in statics.required:
         if not item.by_value:
             raise Refused(
@@ -235,56 +249,23 @@ def _closure(
     notes: tuple[Note, ...],
     why: Refused,
 ) -> _Plan:
-    if not site.certain:
-        raise Refused(
-            "what is applied there is not always a checkpoint", site.module, site.reference
-        ) from why
-    checkpoint, options = _rest(site, option)
-    if site.definition.subject and not site.module.editable:
+    if not site.module.editable:
         raise why
     try:
-        edits = close_over(project, site, statics, checkpoint, options)
+        edits, closed = closing_edits(project, site, statics, option)
     except Refused as refused:
-        if not refused.module:
+        if refused.module is None:
             raise why from refused
         raise Refused(
-            f"{why.reason}; and it cannot be closed over: {refused.reason}"
-            if why.reason
-            else refused.reason,
+            f"{why.reason}; and it cannot be closed over: {refused.reason}",
             why.module or refused.module,
             why.node or refused.node,
         ) from refused
-    needs = [n for r in statics.required for n in r.needs]
-    if any(n.traced for n in needs):
-        raise Refused(
-            "Python needs the result of a `jax.numpy` operation: compute it with `numpy`, or in"
-            " `with jax.ensure_compile_time_eval():`",
-            needs[0].module,
-            needs[0].node,
-        )
-    names = ", ".join(f"`{r.name}`" for r in statics.required)
+    names = ", ".join(f"`{r.name}`" for r in closed.required)
     if why.module is not None and isinstance(why.node, ast.expr):
         notes = (*notes, Note(why.module, why.node, why.reason))
-    return _Plan(
-        site, f"close over {names}", (), tuple(edits), notes, option.call is site.application
-    )
-
-
-def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
-    """The checkpoint as it stays: what is called, and its options without `concrete`."""
-    module = site.module
-    call = site.application
-    if not isinstance(call, ast.Call):
-        assert call is not None
-        return module.segment(call), []
-    through_partial = call.args and call.args[0] is site.reference
-    head = call.args[0] if through_partial else call.func
-    options = [
-        module.segment(k)
-        for k in call.keywords
-        if k is not option.keyword and k.arg != site.definition.subject
-    ]
-    return module.segment(head), options
+    title = f"close over {names}" if names else "a new checkpointed function for each call"
+    return _Plan(site, title, (), tuple(edits), notes, option.call is site.application)
 
 
 def _shared_indices(plans: list[_Plan], option: Option) -> bool:

@@ -55,9 +55,13 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ch
         return Change(remove=(key,))
     if option.keyword is None:
         assert option.position is not None
-        if option.position != len(call.args) - 1:
-            return Change(replace=((option.value, "False"),))
-        return Change(remove=(option.value,))
+        # What stands behind it by position is named.
+        behind = call.args[option.position + 1 :]
+        named = tuple(
+            (arg, f"{name}={option.module.segment(arg)}")
+            for name, arg in zip(option.behind, behind, strict=False)
+        )
+        return Change(remove=(option.value,), replace=named)
     if shorten and len(call.args) == 1 and len(call.keywords) == 1:
         if External("functools.partial") in project.values(option.module, call.func):
             return Change(keep=((call, call.args[0]),))
@@ -94,9 +98,10 @@ def static_argnums_edits(
         span = named.module.span(named.value)
         return [Edit(named.module.source.path, *span, indices_text(together))]
     written = f"static_argnums={indices_text(indices)}"
-    source = site.module.source
     if instead_of is not None and instead_of.keyword is not None:
-        return [Edit(instead_of.module.source.path, *source.span(instead_of.keyword), written)]
+        holder = instead_of.module
+        return [Edit(holder.source.path, *holder.span(instead_of.keyword), written)]
+    source = site.module.source
     call = site.application
     assert isinstance(call, ast.Call)
     end = source.span(call).end - 1

@@ -55,7 +55,9 @@ def checkpointed_subclass(
     if "methods" in site.arguments:
         raise Refused("`methods` names other methods than `__call__`", module, site.reference)
     place = _place(module, site)
-    name = f"Checkpoint{owner.node.name}"
+    # The name that the transformation gives to the class that it makes.
+    prefix = "Core_remat_static" if site.api.endswith("partitioning.remat") else "Checkpoint"
+    name = prefix + owner.node.name
     if name in {n.id for n in module.nodes if isinstance(n, ast.Name)} or module.visible(
         name, module.scope_at(place)
     ):

@@ -1,0 +1,51 @@
+"""Names from outside a function that change between its calls.
+
+JAX traces a checkpointed function once for equal static arguments and shapes, and remembers it:
+what the function reads from outside is read at the first call only. A function that is made anew at
+each call is traced anew.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .module import Module
+from .scopes import FunctionNode
+
+
+def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
+    """A name that a function reads from around it, and that may have changed at the next call."""
+    inside = {function, *(n for n in ast.walk(function) if isinstance(n, FunctionNode))}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Nonlocal):
+            for name in ast.walk(function):
+                if isinstance(name, ast.Name) and name.id in node.names:
+                    return name
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        bindings = module.reaching(node)
+        if not bindings or any(b.scope.node in inside for b in bindings):
+            continue
+        if all(b.kind in ("def", "class", "import") for b in bindings):
+            continue
+        scope = next(iter(bindings)).scope
+        if module.is_written_elsewhere(scope, node.id):
+            return node
+        if scope.parent is not None and any(
+            getattr(b.node, "lineno", 0) > function.lineno for b in bindings
+        ):
+            return node
+    return None
+
+
+def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
+    """A name in an expression that means something else if it is evaluated later, in a function."""
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+            bindings = module.reaching(name)
+            if any(b.kind in ("element", "with", "opaque", "augment") for b in bindings):
+                return name
+            scope = module.scope_at(name)
+            if scope.is_function and len(module.visible(name.id, scope)) > 1:
+                return name
+    return None

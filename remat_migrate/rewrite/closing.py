@@ -1,0 +1,89 @@
+"""When to close over: what stays of an application's options, and what is closed over with them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from ..model import Project
+from ..model.bind import positional_parameters
+from ..model.changing import changes_later
+from ..model.sites import Option, Site
+from ..model.static_arguments import Required, Statics
+from ..source import Edit
+from .closure import close_over
+from .options import literal_indices
+from .refusal import Refused
+
+
+def closing_edits(
+    project: Project, site: Site, statics: Statics, option: Option
+) -> tuple[list[Edit], Statics]:
+    """The edits that close over what Python must know at an application, and what that is.
+
+    Raises:
+        Refused: it would not keep the meaning.
+    """
+    if not site.certain:
+        raise Refused(
+            "what is applied there is not always a checkpoint", site.module, site.reference
+        )
+    if any(n.traced for r in statics.required for n in r.needs):
+        need = next(n for r in statics.required for n in r.needs if n.traced)
+        raise Refused(
+            "Python needs the result of a `jax.numpy` operation: compute it with `numpy`, or in"
+            " `with jax.ensure_compile_time_eval():`",
+            need.module,
+            need.node,
+        )
+    statics = _with_named(site, statics)
+    checkpoint, options = _rest(site, option)
+    return close_over(project, site, statics, checkpoint, options), statics
+
+
+def _with_named(site: Site, statics: Statics) -> Statics:
+    """What `static_argnums` names already is closed over, too: indices change."""
+    named, target = site.arguments.get("static_argnums"), statics.target
+    if named is None or target is None:
+        return statics
+    if site.definition.counting == "method-without-self":
+        shift = 1
+    else:
+        shift = target.skip if site.definition.counting == "function" else 0
+    positional = positional_parameters(target.function.node)
+    more = []
+    for index in literal_indices(named):
+        place = index + shift if index >= 0 else index
+        if not -len(positional) <= place < len(positional):
+            raise Refused("`static_argnums` is out of range", named.module, named.value)
+        parameter = positional[place]
+        if all(r.name != parameter.arg for r in statics.required):
+            more.append(Required(parameter.arg, None, place, (), "it is static already"))
+    return replace(statics, required=(*statics.required, *more))
+
+
+def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
+    """The checkpoint as it stays: what is called, and its options without those that go."""
+    module = site.module
+    call = site.application
+    if not isinstance(call, ast.Call):
+        assert call is not None
+        return module.segment(call), []
+    through_partial = call.args and call.args[0] is site.reference
+    head = call.args[0] if through_partial else call.func
+    options = []
+    for keyword in call.keywords:
+        if keyword is option.keyword or keyword.arg in (site.definition.subject, "static_argnums"):
+            continue
+        name = changes_later(module, keyword.value)
+        if name is not None:
+            raise Refused(
+                f"the option `{keyword.arg}` depends on `{name.id}`, which may have changed by the"
+                " time of the call",
+                module,
+                name,
+            )
+        options.append(module.segment(keyword))
+    if len(call.args) > (2 if option.keyword is None and option.position is not None else 1):
+        raise Refused("options are given by position", module, call)
+    return module.segment(head), options
