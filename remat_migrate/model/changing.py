@@ -28,14 +28,26 @@ def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
             continue
         if all(b.kind in ("def", "class", "import") for b in bindings):
             continue
-        scope = next(iter(bindings)).scope
-        if module.is_written_elsewhere(scope, node.id):
+        root = module.scope_of(module.tree)
+        if any(
+            module.is_written_elsewhere(s, node.id) for s in (root, *(b.scope for b in bindings))
+        ):
             return node
-        if scope.parent is not None and any(
-            getattr(b.node, "lineno", 0) > function.lineno for b in bindings
+        if any(
+            b.scope.parent is not None and getattr(b.node, "lineno", 0) > function.lineno
+            for b in bindings
         ):
             return node
     return None
+
+
+def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
+    for around in module.ancestors(node):
+        if around is within:
+            return False
+        if isinstance(around, ast.For | ast.While | ast.AsyncFor):
+            return True
+    return False
 
 
 def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
@@ -47,5 +59,7 @@ def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
                 return name
             scope = module.scope_at(name)
             if scope.is_function and len(module.visible(name.id, scope)) > 1:
+                return name
+            if any(_in_loop(module, b.node, scope.node) for b in bindings):
                 return name
     return None

@@ -21,6 +21,7 @@ from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
 from .module import Module
 from .scopes import FunctionNode, parameters
 from .values import (
+    Bound,
     Class,
     Constant,
     Container,
@@ -267,6 +268,12 @@ class _Analysis(DependenceAnalysis):
                 for target in targets_of(self.evaluator, value):
                     known = True
                     yield from self._function_needs(target.function, value, node, target.skip)
+            match value:
+                case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
+                    (".apply", ".init", ".init_with_output")
+                ):
+                    known = True
+                    yield from self._module_needs(model, node)
             if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
                 for arg in node.args:
                     yield from self._need(arg, "perhaps a `nondiff_argnums`", certain=False)
@@ -306,6 +313,14 @@ class _Analysis(DependenceAnalysis):
         for arg in (*node.args, *(k.value for k in node.keywords)):
             yield from self._unseen(arg, "a call of code that cannot be seen")
 
+    def _module_needs(self, model: Instance, node: ast.Call) -> Iterator[Need]:
+        """What `__call__` needs of `model.apply(variables, ...)`."""
+        own = {"rngs", "mutable", "method", "variables", "capture_intermediates"}
+        keywords = [k for k in node.keywords if k.arg not in own]
+        call = ast.Call(node.func, node.args[1:], keywords)
+        for target in targets_of(self.evaluator, model):
+            yield from self._function_needs(target.function, model, call, 1)
+
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
             if keyword.arg in library.STATIC_KEYWORDS:
@@ -343,7 +358,10 @@ class _Analysis(DependenceAnalysis):
                 for arg in (*node.args[:2], *bounds):
                     yield from self._need(arg, "bounds of a differentiated loop", certain=False)
             yield from self._keyword_needs(node)
-            if last not in library.ELEMENTWISE:
+            if last[:1].isupper() and name.startswith(("flax.linen.", "haiku.")):
+                for arg in arguments:
+                    yield from self._need(arg, f"a field of `{last}`")
+            elif last not in library.ELEMENTWISE:
                 # Python values may be options there, and as good as any where they are not.
                 for arg in arguments:
                     yield from self._need(arg, f"an argument of `{last}`", certain=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .apis import Api
@@ -147,10 +147,23 @@ def find_statics(project: Project, site: Site) -> Statics:
         return Statics(None, uses=uses, obstacle=_decorator_obstacle(site, changed))
     if not targets or _is_field(project, site):
         return _unseen(project, site, uses, values)
-    found = [_for_target(project, site, target, uses) for target in targets.values()]
+    ordered = sorted(targets.values(), key=_place)
+    found = [_for_target(project, site, target, uses) for target in ordered]
     if len(found) == 1:
         return found[0]
     first = found[0]
+    if len({_defaults(t) for t in ordered}) > 1 and not _all_by_position(first):
+        assert site.application is not None
+        return replace(
+            first,
+            obstacle=Obstacle(
+                "it wraps functions with different parameters or defaults, and not every call passes"
+                " the static arguments by position: pass them, and name them in `static_argnums`",
+                site.module,
+                site.application,
+                "wraps one of several functions",
+            ),
+        )
     for other in found[1:]:
         if other.obstacle is not None:
             return other
@@ -173,6 +186,24 @@ def find_statics(project: Project, site: Site) -> Statics:
                 ),
             )
     return first
+
+
+def _place(target: Target) -> tuple[str, int, int]:
+    node = target.function.node
+    return str(target.function.module.source.path), node.lineno, node.col_offset
+
+
+def _defaults(target: Target) -> tuple[tuple[str, str], ...]:
+    node = target.function.node
+    return tuple(
+        (p.arg, ast.dump(d) if (d := default_of(node, p)) is not None else "")
+        for p in positional_parameters(node)
+    )
+
+
+def _all_by_position(statics: Statics) -> bool:
+    names = {r.name for r in statics.required}
+    return all(names <= arguments.by_position for _, arguments in statics.bound)
 
 
 def _changed_below(values: list[Value]) -> Wrapped | None:
@@ -467,6 +498,8 @@ def _stands_alone(project: Project, target: Target, need: Need, bound: BoundCall
 def _position(target: Target, name: str, index: int | str | None) -> int | None:
     node = target.function.node
     names = [p.arg for p in positional_parameters(node)]
+    if name in names and target.given & set(names[: names.index(name)]):
+        return None  # a partial gives an earlier one by keyword
     if node.args.vararg is not None and name == node.args.vararg.arg:
         return len(names) + index if isinstance(index, int) else None
     return names.index(name) if name in names else None

@@ -18,13 +18,13 @@ from ..model import Module, Project
 from ..model.apis import TRANSPARENT
 from ..model.bind import default_of
 from ..model.callable import Target
-from ..model.references import reference_to
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.static_arguments import Statics
 from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
 from .calls import is_literal
+from .imports import written
 from .indent import indent_unit, indentation, indented
 from .options import removal_edits
 from .refusal import Refused
@@ -102,7 +102,7 @@ def _nested_body(
     decorator = f"@{checkpoint}"
     imports: tuple[Edit, ...] = ()
     if options:
-        partial = reference_to(module, project, "functools.partial", first)
+        partial = written(project, module, "functools.partial", first)
         decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
         imports = partial.edits
     moved = _decorators_below(module, node, site, project)
@@ -334,7 +334,7 @@ def _inline(
                 default,
             )
     closed = [r.name for r in statics.required]
-    whole = signature(node, skip=target.skip, without=target.given)
+    whole = signature(node, skip=target.skip, without=target.given, by_keyword=target.given)
     without = {*closed, *target.given}
     array = signature(node, skip=target.skip, without=without, defaults=None)
     given = "".join(f", {o}" for o in options)

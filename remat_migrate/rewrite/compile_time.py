@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from ..model import Module, Project
 from ..model.needs import Need
-from ..model.references import reference_to
 from ..source import Edit
+from .imports import written
 from .indent import indent_unit, indentation, indented
 from .refusal import Refused
 
@@ -128,7 +128,7 @@ def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Edit]:
     start, end = source.span(statement)
     _own_line(module, statement)
     indent, unit = indentation(module, statement.lineno), indent_unit(module)
-    context = reference_to(module, project, _CONTEXT, statement)
+    context = written(project, module, _CONTEXT, statement)
     lines = indented(source, source.line_starts[statement.lineno - 1], end, unit).lstrip()
     text = f"with {context.text}():{source.newline}{indent}{unit}{lines}"
     return [Edit(source.path, start, end, text), *context.edits]
@@ -146,7 +146,7 @@ def _take_out(
     source = module.source
     _own_line(module, statement)
     indent, unit = indentation(module, statement.lineno), indent_unit(module)
-    context = reference_to(module, project, _CONTEXT, statement)
+    context = written(project, module, _CONTEXT, statement)
     function = module.enclosing_function(statement)
     taken = {n.id for n in ast.walk(function or module.tree) if isinstance(n, ast.Name)}
     lines: list[str] = []

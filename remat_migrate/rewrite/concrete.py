@@ -10,7 +10,6 @@ from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.concrete_options import ConcreteUse
 from ..model.needs import Need
-from ..model.references import reference_to
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Option, Site
 from ..model.static_arguments import Required, Statics, find_statics
@@ -20,7 +19,8 @@ from .calls import pass_by_position
 from .closing import closing_edits
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .options import drop_change, removal_edits, static_argnums_edits
+from .imports import written
+from .options import drop_change, is_last, removal_edits, static_argnums_edits
 from .refusal import Refused
 
 
@@ -82,7 +82,7 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
             own = option.call is plan.site.application
             named = "static_argnums" in plan.site.arguments
             if (own or shared) and not named and not isinstance(option.call, ast.Dict):
-                if not in_place and option.keyword is not None:
+                if not in_place and (option.keyword is not None or is_last(option)):
                     edits += static_argnums_edits(plan.site, plan.indices, option)
                     in_place = True
                     continue
@@ -285,7 +285,7 @@ def _at_application(
     if isinstance(site.application, ast.Call) or named:
         return static_argnums_edits(site, indices, None)
     assert site.application is not None
-    partial = reference_to(site.module, project, "functools.partial", site.application)
+    partial = written(project, site.module, "functools.partial", site.application)
     text = f"{partial.text}({site.module.segment(site.application)}, static_argnums={indices!r})"
     span = site.module.span(site.application)
     return [Edit(site.module.source.path, *span, text), *partial.edits]

@@ -68,6 +68,12 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ch
     return Change(remove=(option.keyword,))
 
 
+def is_last(option: Option) -> bool:
+    """Whether an option is the last that its call gives by position."""
+    call = option.call
+    return isinstance(call, ast.Call) and option.position == len(call.args) - 1
+
+
 def removal_edits(project: Project, module: Module, change: Change) -> list[Edit]:
     """A change of one module as edits, with imports that nothing uses any more."""
     found = plan_removals(
@@ -98,9 +104,9 @@ def static_argnums_edits(
         span = named.module.span(named.value)
         return [Edit(named.module.source.path, *span, indices_text(together))]
     written = f"static_argnums={indices_text(indices)}"
-    if instead_of is not None and instead_of.keyword is not None:
-        holder = instead_of.module
-        return [Edit(holder.source.path, *holder.span(instead_of.keyword), written)]
+    if instead_of is not None:
+        holder, place = instead_of.module, instead_of.keyword or instead_of.value
+        return [Edit(holder.source.path, *holder.span(place), written)]
     source = site.module.source
     call = site.application
     assert isinstance(call, ast.Call)

@@ -55,11 +55,13 @@ def signature(
     *,
     skip: int = 0,
     without: Collection[str] = (),
+    by_keyword: Collection[str] = (),
     defaults: Callable[[ast.expr], str] | None = ast.unparse,
     annotations: Callable[[ast.expr], str] | None = None,
 ) -> Signature:
     """The parameters of a function from number `skip` on, without some of them.
 
+    What stands behind one of `by_keyword`, which a partial has given, is passed by keyword.
     `defaults` and `annotations` say how those are written; None leaves them out.
     """
     a = function.args
@@ -78,11 +80,12 @@ def signature(
             text += equals + defaults(default)
         return text
 
+    gap = False
     for index, parameter in enumerate(positional):
+        gap = gap or parameter.arg in by_keyword
         if index >= skip and parameter.arg not in without:
             written.append(one(parameter))
-            # Behind a parameter that is left out nothing changes: the order stays.
-            passed.append(parameter.arg)
+            passed.append(f"{parameter.arg}={parameter.arg}" if gap else parameter.arg)
         if index == len(a.posonlyargs) - 1 and written:
             written.append("/")
     if a.vararg is not None and a.vararg.arg not in without:

@@ -25,13 +25,13 @@ from collections.abc import Sequence
 from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.callable import Target
-from ..model.references import reference_to
 from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.static_arguments import Statics
 from ..model.values import Class
 from ..source import Edit
 from .calls import is_literal
+from .imports import written
 from .indent import indent_unit, indentation
 from .refusal import Refused
 from .signature import bracketed, signature
@@ -146,7 +146,7 @@ def _definition(
     imports: list[Edit] = []
     decorator = f"@{checkpoint}"
     if options:
-        partial = reference_to(module, project, "functools.partial", place)
+        partial = written(project, module, "functools.partial", place)
         decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
         imports += partial.edits
     outer, unit, newline = indentation(module, place.lineno), indent_unit(module), "\n"
