@@ -156,6 +156,15 @@ _SPELLINGS: Mapping[str, str] = {
 }
 
 
+# Packages whose names are kept as names even where their source is part of the project.
+KNOWN_PACKAGES = frozenset(
+    {
+        "jax", "jaxlib", "flax", "haiku", "equinox", "numpy", "functools", "itertools", "typing",
+        "dataclasses", "collections", "abc", "os", "contextlib", "enum", "math", "optax",
+        "brainstate", "jaxtyping", "typing_extensions", "tensorflow", "torch", "scipy",
+    }
+)  # fmt: skip
+
 # Modules that jax's own names were, or are, reached through.
 _PRIVATE = ("jax._src.api.", "jax.api.", "jax._src.lax.lax.", "jax._src.lax.control_flow.")
 

@@ -6,13 +6,13 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from .apis import SAME_CALL, TRANSPARENT, ApiTable, public_name
+from .apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
 from .application import api_of
-from .bind import default_of
 from .calling import apply_decorator, called
 from .classes import class_attribute
 from .containers import Part, elements, items, keys, literal_index, looked_up
 from .module import Module
+from .parameter_values import annotated_values, parameter_values
 from .scopes import Binding, FunctionNode
 from .values import (
     NOTHING,
@@ -25,20 +25,10 @@ from .values import (
     Function,
     Instance,
     ModuleValue,
-    Parameter,
     Value,
     Values,
     Wrapped,
 )
-
-# Packages whose names are kept as names even where their source is part of the project.
-KNOWN_PACKAGES = frozenset(
-    {
-        "jax", "jaxlib", "flax", "haiku", "equinox", "numpy", "functools", "itertools", "typing",
-        "dataclasses", "collections", "abc", "os", "contextlib", "enum", "math", "optax",
-        "brainstate", "jaxtyping", "typing_extensions", "tensorflow", "torch", "scipy",
-    }
-)  # fmt: skip
 
 _MAX_VALUES = 64
 Substitution = Mapping[tuple[FunctionNode, str], Values]
@@ -223,7 +213,7 @@ class Evaluator:
             case "parameter":
                 assert isinstance(node, ast.arg)
                 assert isinstance(binding.scope.node, FunctionNode)
-                return self._parameter(module, binding.scope.node, node)
+                return parameter_values(self, module, binding.scope.node, node)
         return NOTHING
 
     def _step(self, values: Values, step: int) -> Values:
@@ -258,41 +248,9 @@ class Evaluator:
                     found |= self.values(owner, part)
         return frozenset(found)
 
-    def _parameter(self, module: Module, function: FunctionNode, node: ast.arg) -> Values:
-        found: set[Value] = {Parameter(module, function, node.arg)}
-        found |= self.passed.get((function, node.arg), set())
-        cls = module.enclosing_class(function)
-        a = function.args
-        first = next(iter((*a.posonlyargs, *a.args)), None)
-        if cls is not None and node is first and not isinstance(function, ast.Lambda):
-            names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
-            if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
-                return frozenset((Class(module, cls),))
-            if "staticmethod" not in names:
-                return frozenset((Instance(Class(module, cls)),))
-        if node.annotation is not None:
-            found |= self.annotated(module, node.annotation)
-        default = default_of(function, node)
-        if default is not None:
-            found |= self.values(module, default)
-        return frozenset(found)
-
     def annotated(self, module: Module, annotation: ast.expr) -> Values:
         """Instances of the project's classes that an annotation names."""
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            return NOTHING
-        if isinstance(annotation, ast.BinOp):
-            return self.annotated(module, annotation.left) | self.annotated(
-                module, annotation.right
-            )
-        if isinstance(annotation, ast.Subscript):
-            base = self.values(module, annotation.value)
-            if any(isinstance(v, External) and v.name.endswith("Optional") for v in base):
-                return self.annotated(module, annotation.slice)
-            return NOTHING
-        return frozenset(
-            Instance(v) for v in self.values(module, annotation) if isinstance(v, Class)
-        )
+        return annotated_values(self, module, annotation)
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
         values: Values = frozenset((Class(module, node),))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .bind import Arguments, default_of
 from .callable import Target, is_frozen, is_pytree
-from .kinds import Kind, annotation_kind, default_kind, join
+from .declared import Kind, annotation_kind, default_kind, join
 from .library import METHODS, STATIC_ATTRIBUTES, TRACED_MODULES
 from .module import Module
 from .uses import Call

@@ -20,7 +20,8 @@ from .kinds import Kinds
 from .module import Module
 from .needs import Needs
 from .sites import Site, find_sites, interesting_names
-from .uses import Uses, find_uses
+from .use_search import find_uses
+from .uses import Uses
 from .values import Class, External, Function, ModuleValue, Values
 from .wrappers import find_wrappers, note_passed_apis
 

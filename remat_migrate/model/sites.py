@@ -5,14 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..source import Span
 from .apis import Api
 from .application import api_of, given, subject_of
 from .containers import stored_items
 from .evaluate import Evaluator
+from .forms import call_form, decorates, value_form
 from .module import Module
 from .values import Container, External, ModuleValue, Parameter, Partial, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,6 +83,19 @@ class Site:
     def api(self) -> str:
         """The Api's qualified name."""
         return self.definition.name
+
+    def node(self) -> cst.BaseExpression:
+        """The application as LibCST, parsed from its own text, for rules to match and rewrite.
+
+        Comments and layout are in it; `libcst.Module([]).code_for_node` gives the text back. Of
+        what is only named, the name.
+        """
+        import libcst  # only rules that ask for it pay for the import
+
+        place = self.application or self.reference
+        start, end = self.module.span(place)
+        text = self.module.source.text[start:end]
+        return libcst.parse_expression(text)
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -231,11 +249,11 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
     if isinstance(parent, ast.Call) and parent.func is node:
         if subject_of(evaluator.apis, value, module, parent) is not None:
             application = parent
-            form = _call_form(module, parent)
+            form = call_form(module, parent)
         else:
             # A factory, or a call that spreads its arguments.
             callee = Partial(value, module, parent, by_functools=False)
-            form, application = _value_form(module, parent, "factory")
+            form, application = value_form(module, parent, "factory")
             if application is None:
                 application = parent
             elif application is parent:
@@ -243,10 +261,10 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
     elif _is_partial_of(module, parent, node, evaluator):
         assert isinstance(parent, ast.Call)
         callee = Partial(value, module, parent)
-        form, application = _value_form(module, parent, "partial")
+        form, application = value_form(module, parent, "partial")
         place = parent
     else:
-        form, application = _value_form(module, node, "")
+        form, application = value_form(module, node, "")
     subject = _subject(module, application, callee, evaluator)
     arguments, spread = _options(api, callee, module, application, evaluator)
     return Site(
@@ -285,63 +303,10 @@ def _is_partial_of(
     )
 
 
-def _decorates(module: Module, node: ast.expr) -> bool:
-    holder = module.parent(node)
-    return (
-        isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and node in holder.decorator_list
-    )
-
-
-def _value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
-    """The form of an Api or partial of it that is a value, and its application if it is one."""
-    holder = module.parent(node)
-    if _decorates(module, node):
-        return {"": "decorator", "partial": "decorator-partial"}.get(
-            made, "decorator-factory"
-        ), node
-    if isinstance(holder, ast.Call) and holder.func is node:
-        return "applied", holder
-    if made == "partial":
-        return "partial", None
-    if isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-        return "alias", None
-    return "reference", None
-
-
-def _call_form(module: Module, call: ast.Call) -> str:
-    node: ast.AST = call
-    holder = module.parent(call)
-    while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):
-        node, holder = holder, module.parent(holder)
-    match holder:
-        case ast.Call() if holder.func is node:
-            return "applied"
-        case ast.Call() | ast.keyword():
-            return "argument"
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
-            node in holder.decorator_list
-        ):
-            return "decorator-factory"
-        case ast.Assign() | ast.AnnAssign():
-            return "assigned"
-        case ast.IfExp() | ast.BoolOp():
-            return "conditional"
-        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return "container"
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return "container"
-        case ast.Lambda():
-            return "lambda"
-        case ast.Return():
-            return "returned"
-    return "expression"
-
-
 def _subject(
     module: Module, application: ast.expr | None, callee: Value, evaluator: Evaluator
 ) -> tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None:
-    if application is not None and _decorates(module, application):
+    if application is not None and decorates(module, application):
         holder = module.parent(application)
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         return module, holder
@@ -360,7 +325,7 @@ def _options(
 ) -> tuple[dict[str, Option], bool]:
     """The options by name, a later one over an earlier one, and whether a `**` is not followed."""
     call = application if isinstance(application, ast.Call) else None
-    if call is not None and (_decorates(module, call) or _call_of(callee) is call):
+    if call is not None and (decorates(module, call) or _call_of(callee) is call):
         call = None
     found: dict[str, Option] = {}
     spread = False

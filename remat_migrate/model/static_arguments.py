@@ -4,107 +4,38 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .apis import Api
 from .bind import Arguments, bind_call, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, targets_of
 from .changing import changing_name
-from .classes import class_annotations, class_chain
-from .kinds import Kind, annotation_kind, default_kind
-from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
+from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .needs import Need
 from .passing import (
     BoundCalls,
     by_value,
     flag_like,
-    is_flag,
     no_jax_value,
     passed_kind,
     used_as_array,
 )
 from .scopes import parameters
 from .sites import Site
-from .uses import Call, Escape, Uses
+from .statics import Obstacle, Required, Statics
+from .unseen import changed_below, decorator_obstacle, is_field, unseen_statics
+from .uses import Call, Uses
 from .values import (
     Applied,
-    Bound,
     Class,
-    External,
     Function,
-    Instance,
-    Partial,
     Value,
-    Wrapped,
 )
 
 if TYPE_CHECKING:
     from .project import Project
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Required:
-    """A parameter that Python must know.
-
-    Attributes:
-        name: the parameter, or `*args`' name.
-        index: the position in `*args`, or the key in `**kwargs`.
-        position: the index among the wrapped function's positional parameters, `self` counted;
-            None where it can only be passed by keyword.
-        needs: the places where it is needed; empty when what is passed is no value of JAX.
-        reason: what for, in words.
-        by_value: whether it may be a static argument. JAX traces a checkpointed function once for
-            equal static arguments; an object that can change is equal to itself, so a change of it
-            would not be seen.
-    """
-
-    name: str
-    index: int | str | None
-    position: int | None
-    needs: tuple[Need, ...]
-    reason: str
-    by_value: bool = True
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Obstacle:
-    """Why the arguments cannot be made static: a reason and the place that shows it."""
-
-    reason: str
-    module: Module
-    node: ast.expr | ast.stmt | ast.arg
-    label: str
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Statics:
-    """What must be static at one application.
-
-    Attributes:
-        target: the wrapped function; None when it cannot be seen.
-        required: the parameters that Python must know, in order.
-        indices: their `static_argnums`, counted as the Api does; None when some of them cannot
-            be passed by position.
-        uses: the calls of the wrapped function and where it goes out of sight.
-        bound: each call's arguments by parameter.
-        obstacle: why no rewriting keeps the meaning.
-        changing: a name that the function reads from around it and that may change between calls.
-    """
-
-    target: Target | None
-    required: tuple[Required, ...] = ()
-    indices: tuple[int, ...] | None = ()
-    uses: Uses = field(default_factory=Uses)
-    bound: tuple[tuple[Call, Arguments], ...] = ()
-    obstacle: Obstacle | None = None
-    changing: ast.Name | None = None
-
-    @property
-    def escapes(self) -> list[Escape]:
-        """Where the wrapped function goes out of sight."""
-        return self.uses.escapes
 
 
 def applied_values(project: Project, site: Site) -> list[Value]:
@@ -142,11 +73,11 @@ def find_statics(project: Project, site: Site) -> Statics:
     values = applied_values(project, site)
     targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
     uses = project.uses(site)
-    changed = _changed_below(values)
+    changed = changed_below(values)
     if changed is not None:
-        return Statics(None, uses=uses, obstacle=_decorator_obstacle(site, changed))
-    if not targets or _is_field(project, site):
-        return _unseen(project, site, uses, values)
+        return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
+    if not targets or is_field(project, site):
+        return unseen_statics(project, site, uses, values)
     ordered = sorted(targets.values(), key=_place)
     found = [_for_target(project, site, target, uses) for target in ordered]
     if len(found) == 1:
@@ -157,8 +88,9 @@ def find_statics(project: Project, site: Site) -> Statics:
         return replace(
             first,
             obstacle=Obstacle(
-                "it wraps functions with different parameters or defaults, and not every call passes"
-                " the static arguments by position: pass them, and name them in `static_argnums`",
+                "it wraps functions with different parameters or defaults, and not every call"
+                " passes the static arguments by position: pass them there, and name them in"
+                " `static_argnums`",
                 site.module,
                 site.application,
                 "wraps one of several functions",
@@ -204,114 +136,6 @@ def _defaults(target: Target) -> tuple[tuple[str, str], ...]:
 def _all_by_position(statics: Statics) -> bool:
     names = {r.name for r in statics.required}
     return all(names <= arguments.by_position for _, arguments in statics.bound)
-
-
-def _changed_below(values: list[Value]) -> Wrapped | None:
-    """A decorator under the checkpoint that may take other arguments than the function."""
-    for value in values:
-        inner: Value | None = value
-        while isinstance(inner, Wrapped | Bound | Partial):
-            if isinstance(inner, Wrapped) and inner.how == "?":
-                return inner
-            inner = inner.func
-    return None
-
-
-def _decorator_obstacle(site: Site, wrapped: Wrapped) -> Obstacle:
-    return Obstacle(
-        "a decorator stands between the checkpoint and the function, so it is not known which"
-        " arguments are passed on: name those that Python needs in `static_argnums`",
-        wrapped.module,
-        wrapped.node,
-        "this may change the arguments",
-    )
-
-
-def _is_field(project: Project, site: Site) -> bool:
-    """Whether what is wrapped is a field of an object, that callers set: `nn.remat(self.cls)`."""
-    if site.subject is None or not isinstance(site.subject[1], ast.Attribute):
-        return False
-    module, node = site.subject
-    assert isinstance(node, ast.Attribute)
-    for value in project.values(module, node.value):
-        if isinstance(value, Instance) and isinstance(value.cls, Class):
-            for owner in class_chain(project.evaluator, value.cls):
-                if isinstance(owner, Class) and node.attr in class_annotations(owner.node):
-                    return True
-    return False
-
-
-def _field_obstacle(site: Site) -> Obstacle:
-    return Obstacle(
-        f"`{site.target}` is a field, which may hold any class or function: name the arguments that"
-        " Python needs in `static_argnums`",
-        site.module,
-        site.application or site.reference,
-        "wraps what a field holds",
-    )
-
-
-def _unseen(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
-    """A target that cannot be seen: what is passed tells what is static."""
-    if values and all(_library_layer(v) for v in values):
-        return Statics(None, uses=uses)
-    if _is_field(project, site):
-        return Statics(None, uses=uses, obstacle=_field_obstacle(site))
-    place = site.application or site.reference
-    what = f"`{site.target}`" if site.target else "what it wraps"
-    obstacle = Obstacle(
-        f"{what} cannot be seen, so it is not known which of its arguments Python needs: name them"
-        " in `static_argnums`, or tell remat-migrate where its package is installed"
-        " (`search-path`)",
-        site.module,
-        place,
-        "wraps code that cannot be seen",
-    )
-    calls = uses.calls
-    if not calls or uses.escapes or site.definition.counting != "function":
-        return Statics(None, uses=uses, obstacle=obstacle)
-    positions: set[int] = set()
-    for call in calls:
-        args, keywords = call.arguments
-        if any(isinstance(a, ast.Starred) for a in args) or not call.own:
-            return Statics(None, uses=uses, obstacle=obstacle)
-        for keyword in keywords:
-            if keyword.arg is None or project.kinds.of(call.module, keyword.value) == "python":
-                return Statics(None, uses=uses, obstacle=obstacle)
-        for index, arg in enumerate(args):
-            if is_flag(project, call.module, arg):
-                positions.add(index)
-    for call in calls:
-        args, _ = call.arguments
-        for index in positions:
-            if index >= len(args) or project.kinds.of(call.module, args[index]) != "python":
-                return Statics(None, uses=uses, obstacle=obstacle)
-    if not positions:
-        return Statics(None, uses=uses, obstacle=obstacle)
-    required = tuple(
-        Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
-        for i in sorted(positions)
-    )
-    return Statics(None, required, tuple(sorted(positions)), uses)
-
-
-def _library_layer(value: Value) -> bool:
-    """A layer of a neural network library none of whose arguments Python needs: `nn.Dense`."""
-    match value:
-        case External(name) | Instance(cls=External(name)):
-            if name in INSTANCES:
-                return not INSTANCES[name]
-            layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
-            return layer and name.rpartition(".")[2][:1].isupper()
-    return _library_function(value)
-
-
-def _library_function(value: Value) -> bool:
-    """A function of one array, such as `jnp.sin` and `jax.nn.relu`."""
-    match value:
-        case External(name) | Bound(func=External(name)):
-            return name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in FUNCTIONS
-    return False
 
 
 def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:

@@ -9,7 +9,7 @@ from ..model import Project
 from ..model.bind import positional_parameters
 from ..model.changing import changes_later
 from ..model.sites import Option, Site
-from ..model.static_arguments import Required, Statics
+from ..model.statics import Required, Statics
 from ..source import Edit
 from .closure import close_over
 from .options import literal_indices

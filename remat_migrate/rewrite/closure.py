@@ -20,7 +20,7 @@ from ..model.bind import default_of
 from ..model.callable import Target
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
-from ..model.static_arguments import Statics
+from ..model.statics import Statics
 from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
 from .calls import is_literal

@@ -12,7 +12,8 @@ from ..model.concrete_options import ConcreteUse
 from ..model.needs import Need
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Option, Site
-from ..model.static_arguments import Required, Statics, find_statics
+from ..model.static_arguments import find_statics
+from ..model.statics import Required, Statics
 from ..source import Edit
 from ..source.changes import Change
 from .calls import pass_by_position

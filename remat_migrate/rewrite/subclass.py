@@ -27,7 +27,7 @@ from ..model.bind import default_of
 from ..model.callable import Target
 from ..model.scopes import parameters
 from ..model.sites import Site
-from ..model.static_arguments import Statics
+from ..model.statics import Statics
 from ..model.values import Class
 from ..source import Edit
 from .calls import is_literal

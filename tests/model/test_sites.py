@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import libcst
 import pytest
 
 from remat_migrate.model import Project, Site
@@ -239,3 +240,13 @@ def test_sites_are_in_order_and_the_same_in_every_run(open_project) -> None:
     assert first == sorted(first)
     for _ in range(5):
         assert [(site.span, site.api) for site in sites(open_project(code))] == first
+
+
+def test_a_site_is_seen_as_libcst(open_project: Callable[..., Project]) -> None:
+    text = "import jax\n\nf = jax.checkpoint(  # why\n    abs,\n    concrete=True,\n)\n"
+    (site,) = open_project(text).sites
+    node = site.node()
+    assert isinstance(node, libcst.Call)
+    kept = [a for a in node.args if not (a.keyword and a.keyword.value == "concrete")]
+    code = libcst.Module([]).code_for_node(node.with_changes(args=kept))
+    assert code == "jax.checkpoint(  # why\n    abs,\n    )"

@@ -1,0 +1,86 @@
+"""What declarations say of a parameter: annotations, defaults, `argnums`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal
+
+Kind = Literal["python", "array", "unknown"]
+
+_ARRAYS = frozenset(
+    {
+        "Array", "ndarray", "ArrayLike", "DeviceArray", "ArrayTree", "PyTree", "Params", "KeyArray",
+        "PRNGKey", "PRNGKeyArray", "Float", "Int", "Bool", "Shaped", "Num", "Inexact", "Integer",
+        "Key", "UInt", "FrozenDict", "TrainState", "ArrayDType",
+    }
+)  # fmt: skip
+_PYTHON = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal", "slice"})
+_WRAPPERS = frozenset({"Optional", "Final", "Annotated", "Union", "ClassVar"})
+
+
+def join(kinds: list[Kind]) -> Kind:
+    """The kind of something that is one of several."""
+    if "array" in kinds:
+        return "array"
+    return "python" if kinds and all(k == "python" for k in kinds) else "unknown"
+
+
+def annotation_kind(annotation: ast.expr | None) -> Kind:
+    """What a type annotation says; a `float` says nothing, for scalars of JAX pass for floats."""
+    match annotation:
+        case None:
+            return "unknown"
+        case ast.Constant(value=str(text)):
+            try:
+                return annotation_kind(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return "unknown"
+        case ast.Constant(value=None):
+            return "python"
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            if name in _PYTHON:
+                return "python"
+            return "array" if name in _ARRAYS else "unknown"
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            if name in _WRAPPERS:
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                if name == "Annotated":
+                    parts = parts[:1]
+                return join([annotation_kind(p) for p in parts])
+            if name in ("Tuple", "tuple", "Sequence", "List", "list"):
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                parts = [p for p in parts if not isinstance(p, ast.Constant)]
+                return join([annotation_kind(p) for p in parts])
+            return annotation_kind(annotation.value)
+        case ast.BinOp(op=ast.BitOr()):
+            return join([annotation_kind(annotation.left), annotation_kind(annotation.right)])
+    return "unknown"
+
+
+def default_kind(default: ast.expr | None) -> Kind:
+    """What a default says: `False`, `1`, `"mean"` are of Python; `None` and floats say nothing."""
+    match default:
+        case ast.Constant(value=None | float()) | None:
+            return "unknown"
+        case ast.Constant() | ast.Lambda():
+            return "python"
+        case ast.UnaryOp(operand=ast.Constant(value=int())):
+            return "python"
+        case ast.Tuple(elts=[_, *_] as parts):
+            return join([default_kind(p) for p in parts])
+    return "unknown"
+
+
+def gradient_places(call: ast.Call) -> list[int]:
+    """The `argnums` of `jax.grad(f, argnums=...)`; the first argument if they are not literal."""
+    option = call.args[1] if len(call.args) > 1 else None
+    for keyword in call.keywords:
+        if keyword.arg == "argnums":
+            option = keyword.value
+    if option is None:
+        return [0]
+    try:
+        given = ast.literal_eval(option)
+    except ValueError:
+        return [0]
+    return [given] if isinstance(given, int) else list(given)

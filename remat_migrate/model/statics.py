@@ -1,0 +1,75 @@
+"""What must be static at an application: the decision as data."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from .bind import Arguments
+from .callable import Target
+from .module import Module
+from .needs import Need
+from .uses import Call, Escape, Uses
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Required:
+    """A parameter that Python must know.
+
+    Attributes:
+        name: the parameter, or `*args`' name.
+        index: the position in `*args`, or the key in `**kwargs`.
+        position: the index among the wrapped function's positional parameters, `self` counted;
+            None where it can only be passed by keyword.
+        needs: the places where it is needed; empty when what is passed is no value of JAX.
+        reason: what for, in words.
+        by_value: whether it may be a static argument. JAX traces a checkpointed function once for
+            equal static arguments; an object that can change is equal to itself, so a change of it
+            would not be seen.
+    """
+
+    name: str
+    index: int | str | None
+    position: int | None
+    needs: tuple[Need, ...]
+    reason: str
+    by_value: bool = True
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Obstacle:
+    """Why the arguments cannot be made static: a reason and the place that shows it."""
+
+    reason: str
+    module: Module
+    node: ast.expr | ast.stmt | ast.arg
+    label: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Statics:
+    """What must be static at one application.
+
+    Attributes:
+        target: the wrapped function; None when it cannot be seen.
+        required: the parameters that Python must know, in order.
+        indices: their `static_argnums`, counted as the Api does; None when some of them cannot
+            be passed by position.
+        uses: the calls of the wrapped function and where it goes out of sight.
+        bound: each call's arguments by parameter.
+        obstacle: why no rewriting keeps the meaning.
+        changing: a name that the function reads from around it and that may change between calls.
+    """
+
+    target: Target | None
+    required: tuple[Required, ...] = ()
+    indices: tuple[int, ...] | None = ()
+    uses: Uses = field(default_factory=Uses)
+    bound: tuple[tuple[Call, Arguments], ...] = ()
+    obstacle: Obstacle | None = None
+    changing: ast.Name | None = None
+
+    @property
+    def escapes(self) -> list[Escape]:
+        """Where the wrapped function goes out of sight."""
+        return self.uses.escapes

@@ -1,0 +1,126 @@
+"""Wrapped code that cannot be seen, or whose arguments a decorator may change."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .classes import class_annotations, class_chain
+from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
+from .passing import is_flag
+from .sites import Site
+from .statics import Obstacle, Required, Statics
+from .uses import Uses
+from .values import Bound, Class, External, Instance, Partial, Value, Wrapped
+
+if TYPE_CHECKING:
+    from .project import Project
+
+
+def decorator_obstacle(site: Site, wrapped: Wrapped) -> Obstacle:
+    """Why nothing is made static under such a decorator."""
+    return Obstacle(
+        "a decorator stands between the checkpoint and the function, so it is not known which"
+        " arguments are passed on: name those that Python needs in `static_argnums`",
+        wrapped.module,
+        wrapped.node,
+        "this may change the arguments",
+    )
+
+
+def is_field(project: Project, site: Site) -> bool:
+    """Whether what is wrapped is a field of an object, that callers set: `nn.remat(self.cls)`."""
+    if site.subject is None or not isinstance(site.subject[1], ast.Attribute):
+        return False
+    module, node = site.subject
+    assert isinstance(node, ast.Attribute)
+    for value in project.values(module, node.value):
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            for owner in class_chain(project.evaluator, value.cls):
+                if isinstance(owner, Class) and node.attr in class_annotations(owner.node):
+                    return True
+    return False
+
+
+def _field_obstacle(site: Site) -> Obstacle:
+    return Obstacle(
+        f"`{site.target}` is a field, which may hold any class or function: name the arguments that"
+        " Python needs in `static_argnums`",
+        site.module,
+        site.application or site.reference,
+        "wraps what a field holds",
+    )
+
+
+def unseen_statics(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
+    """A target that cannot be seen: what is passed tells what is static."""
+    if values and all(_library_layer(v) for v in values):
+        return Statics(None, uses=uses)
+    if is_field(project, site):
+        return Statics(None, uses=uses, obstacle=_field_obstacle(site))
+    place = site.application or site.reference
+    what = f"`{site.target}`" if site.target else "what it wraps"
+    obstacle = Obstacle(
+        f"{what} cannot be seen, so it is not known which of its arguments Python needs: name them"
+        " in `static_argnums`, or tell remat-migrate where its package is installed"
+        " (`search-path`)",
+        site.module,
+        place,
+        "wraps code that cannot be seen",
+    )
+    calls = uses.calls
+    if not calls or uses.escapes or site.definition.counting != "function":
+        return Statics(None, uses=uses, obstacle=obstacle)
+    positions: set[int] = set()
+    for call in calls:
+        args, keywords = call.arguments
+        if any(isinstance(a, ast.Starred) for a in args) or not call.own:
+            return Statics(None, uses=uses, obstacle=obstacle)
+        for keyword in keywords:
+            if keyword.arg is None or project.kinds.of(call.module, keyword.value) == "python":
+                return Statics(None, uses=uses, obstacle=obstacle)
+        for index, arg in enumerate(args):
+            if is_flag(project, call.module, arg):
+                positions.add(index)
+    for call in calls:
+        args, _ = call.arguments
+        for index in positions:
+            if index >= len(args) or project.kinds.of(call.module, args[index]) != "python":
+                return Statics(None, uses=uses, obstacle=obstacle)
+    if not positions:
+        return Statics(None, uses=uses, obstacle=obstacle)
+    required = tuple(
+        Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
+        for i in sorted(positions)
+    )
+    return Statics(None, required, tuple(sorted(positions)), uses)
+
+
+def _library_layer(value: Value) -> bool:
+    """A layer of a neural network library none of whose arguments Python needs: `nn.Dense`."""
+    match value:
+        case External(name) | Instance(cls=External(name)):
+            if name in INSTANCES:
+                return not INSTANCES[name]
+            layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
+            return layer and name.rpartition(".")[2][:1].isupper()
+    return _library_function(value)
+
+
+def _library_function(value: Value) -> bool:
+    """A function of one array, such as `jnp.sin` and `jax.nn.relu`."""
+    match value:
+        case External(name) | Bound(func=External(name)):
+            return name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in FUNCTIONS
+    return False
+
+
+def changed_below(values: list[Value]) -> Wrapped | None:
+    """A decorator under the checkpoint that may take other arguments than the function."""
+    for value in values:
+        inner: Value | None = value
+        while isinstance(inner, Wrapped | Bound | Partial):
+            if isinstance(inner, Wrapped) and inner.how == "?":
+                return inner
+            inner = inner.func
+    return None

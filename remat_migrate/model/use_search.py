@@ -1,0 +1,414 @@
+"""Searching the project for the calls of a checkpointed function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
+from .application import api_of
+from .bind import default_of, positional_parameters
+from .callable import targets_of
+from .classes import class_chain
+from .containers import elements
+from .declared import gradient_places
+from .module import Module
+from .scopes import FunctionNode, parameters
+from .sites import Site
+from .uses import Call, Escape, Uses
+from .values import (
+    Applied,
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .project import Project
+
+_APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
+_HARMLESS_BUILTINS = frozenset(
+    {
+        "zip", "enumerate", "list", "tuple", "reversed", "len", "isinstance", "print", "repr",
+        "str", "id", "callable", "type", "hasattr", "iter",
+    }
+)  # fmt: skip
+_HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
+
+
+def find_uses(project: Project, site: Site) -> Uses:
+    """The uses of what `site` makes, in the whole project."""
+    return _Search(project, site).run()
+
+
+class _Search:
+    def __init__(self, project: Project, site: Site) -> None:
+        self.project = project
+        self.evaluator = project.evaluator
+        self.site = site
+        self.uses = Uses()
+        # Parameters of the project's functions that the checkpointed function is passed for.
+        self.passed: set[tuple[FunctionNode, str]] = set()
+        self.functions = {
+            t.function.node for value in self._applied() for t in targets_of(self.evaluator, value)
+        }
+
+    def _applied(self) -> Iterator[Value]:
+        if self.site.application is None:
+            return
+        if self.site.form.startswith("decorator"):
+            assert self.site.subject is not None
+            node = self.site.subject[1]
+            if isinstance(node, ast.ClassDef):
+                yield Applied(
+                    self.site.module, self.site.application, Class(self.site.module, node)
+                )
+            elif isinstance(node, FunctionNode):
+                yield Applied(
+                    self.site.module, self.site.application, Function(self.site.module, node)
+                )
+            return
+        yield from self.evaluator.values(self.site.module, self.site.application)
+
+    def run(self) -> Uses:
+        modules = self._modules()
+        while True:
+            before = len(self.passed)
+            self.uses = Uses()
+            for module in modules:
+                for node in module.nodes:
+                    if isinstance(node, ast.expr):
+                        self._look(module, node)
+            if len(self.passed) == before:
+                self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
+                self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
+                return self.uses
+
+    def _modules(self) -> list[Module]:
+        """The modules that may hold a use: by the names under which it can be reached."""
+        words = self._names()
+        if any(len(word) < 3 for word in words):
+            # Too short to look for: whoever imports it names its module or package.
+            words = {w for w in words if len(w) >= 3}
+            words.add(self.site.module.name.rpartition(".")[2])
+        found = {self.site.module: None}
+        for module in self.project.mentioning(sorted(words)):
+            found[module] = None
+        # Inherited methods that call what this class assigns.
+        for around in self.site.module.ancestors(self.site.reference):
+            if isinstance(around, ast.ClassDef):
+                for base in class_chain(self.evaluator, Class(self.site.module, around)):
+                    if isinstance(base, Class):
+                        found[base.module] = None
+        return list(found)
+
+    def _names(self) -> set[str]:
+        module, names = self.site.module, set()
+        node: ast.AST = self.site.application or self.site.reference
+        if self.site.subject is not None and self.site.form.startswith("decorator"):
+            names.add(getattr(self.site.subject[1], "name", ""))
+        for around in module.ancestors(node):
+            match around:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    names.add(around.name)
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        names.add(getattr(target, "id", getattr(target, "attr", "")))
+                case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+                    names.add(name)
+        return {n for n in names if n and not n.startswith("__")}
+
+    # -- recognising
+
+    def _is_it(self, value: Value | None) -> bool:
+        """Whether calling a value runs this site's function through its checkpoint."""
+        match value:
+            case Applied(module=module, node=node):
+                if module is self.site.module and node is self.site.application:
+                    return True
+                return self._is_it(value.target)
+            case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
+                return self._is_it(inner)
+            case Instance(cls=Applied() | Wrapped() as inner):
+                return self._is_it(inner)
+            case Instance(cls=Class()):
+                return any(
+                    self._is_it(v)
+                    for v in self.evaluator.attribute(value, "__call__")
+                    if isinstance(v, Bound) and isinstance(v.func, Applied | Wrapped)
+                )
+            case Parameter(function=function, name=name):
+                return (function, name) in self.passed
+        return False
+
+    def _holds(self, value: Value) -> bool:
+        """Whether a container has it as an element."""
+        if not isinstance(value, Container):
+            return False
+        return any(
+            self._is_it(v)
+            for module, part in elements(value)
+            for v in self.evaluator.values(module, part)
+        )
+
+    def _same_function(self, value: Value) -> bool:
+        """Whether a value is called as this site's function is: the same positions."""
+        nodes = {t.function.node for t in targets_of(self.evaluator, value)}
+        if not nodes:
+            return False
+        orders = {_order_of_parameters(node) for node in self.functions}
+        return nodes <= self.functions or (
+            len(orders) == 1 and all(_order_of_parameters(node) in orders for node in nodes)
+        )
+
+    # -- looking
+
+    def _look(self, module: Module, node: ast.expr) -> None:
+        if isinstance(node, ast.Call):
+            self._look_call(module, node)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
+                values = self.evaluator.values(module, node)
+                if any(self._is_it(v) or self._holds(v) for v in values):
+                    self._classify(module, node)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            self._unresolved_method(module, node)
+
+    def _look_call(self, module: Module, node: ast.Call) -> None:
+        callees = self.evaluator.values(module, node.func)
+        for callee in callees:
+            first = 0
+            value = callee
+            if isinstance(callee, Applied | Wrapped) and isinstance(_innermost(callee), Class):
+                continue  # calling a wrapped class makes an instance
+            if isinstance(callee, Bound) and isinstance(callee.func, External):
+                method = callee.func.name.rpartition(".")[2]
+                if method not in _APPLY or not self._is_it(callee.receiver):
+                    continue
+                if any(k.arg == "method" for k in node.keywords):
+                    continue
+                first, value = 1, callee.receiver
+            elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
+                for inner in self.evaluator.values(module, node.args[0]):
+                    if self._is_it(inner):
+                        self._call(module, node, inner, 1, True)
+                        if callee.name != "jax.eval_shape":
+                            for index in range(len(node.args) - 1):
+                                self.uses.differentiated.setdefault(index, (module, node))
+                continue
+            if self._is_it(value):
+                own = self._own(callees, callee)
+                self._call(module, node, value, first, own)
+                return
+
+    def _own(self, callees: Values, callee: Value) -> bool:
+        """Whether whatever may be called there takes the same arguments, with the same defaults."""
+        known = all(self._same_function(c) or isinstance(c, Parameter) for c in callees)
+        return known and not self._overridden(callee)
+
+    def _overridden(self, callee: Value) -> bool:
+        """Whether a method may be another class's."""
+        if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
+            return False
+        cls = callee.receiver.cls
+        names = {getattr(node, "name", "") for node in self.functions}
+        return isinstance(cls, Class) and any(
+            getattr(statement, "name", None) in names
+            for sub in self.evaluator.subclasses.get(cls.node, ())
+            for statement in sub.node.body
+        )
+
+    def _call(self, module: Module, node: ast.Call, callee: Value, first: int, own: bool) -> None:
+        skip = 0
+        partials: list[tuple[Module, ast.Call]] = []
+        inner: Value | None = callee
+        while inner is not None:
+            match inner:
+                case Applied(target=deeper, module=owner, node=at):
+                    if owner is self.site.module and at is self.site.application:
+                        break
+                    inner = deeper
+                case Wrapped(how=how, func=deeper):
+                    if how in DIFFERENTIATE:
+                        self._differentiated(inner)
+                    inner = deeper
+                case Partial(func=deeper, call=call, module=owner):
+                    partials.append((owner, call))
+                    inner = deeper
+                case Bound(func=deeper):
+                    skip += 1
+                    inner = deeper
+                case Instance():
+                    skip += 1
+                    break
+                case _:
+                    break
+        self.uses.calls.append(Call(module, node, callee, first, skip, tuple(partials), own))
+
+    def _differentiated(self, wrapped: Wrapped) -> None:
+        """Which arguments a gradient is taken of: `argnums`, by default the first."""
+        node = wrapped.node
+        places = gradient_places(node) if isinstance(node, ast.Call) else [0]
+        for place in places:
+            self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
+
+    def _classify(self, module: Module, node: ast.expr) -> None:
+        """Whether a value stays in sight where it stands."""
+        parent = module.parent(node)
+        if isinstance(parent, ast.keyword):
+            holder = module.parent(parent)
+            if isinstance(holder, ast.Call):
+                self._argument(module, node, holder, parent.arg)
+            return
+        match parent:
+            case ast.Call():
+                if parent.func is not node:
+                    self._argument(module, node, parent, None)
+            case ast.Starred():
+                self._escape(module, node, "it is spread into a call")
+            case ast.Assign():
+                for target in parent.targets:
+                    if isinstance(target, ast.Subscript):
+                        self._escape(module, node, "it is stored in a container")
+                    elif isinstance(target, ast.Attribute):
+                        if not self._on_self(module, target):
+                            self._escape(module, node, "it is stored on another object")
+            case ast.Attribute() if self._is_instance(module, node):
+                pass  # a field or method of the module itself
+            case ast.Attribute():
+                known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in _APPLY
+                if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
+                    if not self.evaluator.values(module, parent):
+                        self._escape(module, node, f"`.{parent.attr}` of it is used")
+            case ast.Yield() | ast.YieldFrom():
+                self._escape(module, node, "it is yielded")
+            case ast.Return():
+                self._returned(module, node)
+            case ast.Lambda() if not isinstance(node, ast.Call) or self._is_value(module, node):
+                self._escape(module, node, "a lambda returns it")
+
+    def _is_instance(self, module: Module, node: ast.expr) -> bool:
+        values = self.evaluator.values(module, node)
+        return bool(values) and all(isinstance(v, Instance) for v in values)
+
+    def _is_value(self, module: Module, node: ast.expr) -> bool:
+        return any(self._is_it(v) for v in self.evaluator.values(module, node))
+
+    def _on_self(self, module: Module, target: ast.Attribute) -> bool:
+        return any(isinstance(v, Instance) for v in self.evaluator.values(module, target.value))
+
+    def _argument(
+        self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
+    ) -> None:
+        if node is self.site.application and call is self.site.application:
+            return
+        if isinstance(node, ast.Name) and self._is_instance(module, node):
+            if all(b.kind == "parameter" for b in module.reaching(node)):
+                return  # `self`, handed on by a method
+        callees = self.evaluator.values(module, call.func)
+        if not callees:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
+                return
+            self._escape(module, node, "it is passed to code that cannot be seen")
+            return
+        for callee in callees:
+            match callee:
+                case External(name) if name in SAME_CALL or name in CALL_WITH:
+                    pass
+                case External("functools.partial"):
+                    pass
+                case Partial(func=External(name)) if name in SAME_CALL:
+                    pass
+                case External(name) if name.removeprefix("builtins.") in _HARMLESS_BUILTINS:
+                    pass
+                case External("functools.wraps" | "functools.update_wrapper"):
+                    pass
+                case _ if api_of(self.project.apis, callee) is not None:
+                    pass
+                case Function() | Bound(func=Function()):
+                    self._passed_to(callee, call, node, keyword, module)
+                case External(name):
+                    self._escape(module, node, f"`{name}` calls it")
+                case _:
+                    self._escape(module, node, "it is passed to code that cannot be seen")
+
+    def _passed_to(
+        self, callee: Value, call: ast.Call, node: ast.expr, keyword: str | None, module: Module
+    ) -> None:
+        function = callee.func if isinstance(callee, Bound) else callee
+        assert isinstance(function, Function)
+        if keyword is not None:
+            names = {p.arg for p in parameters(function.node)}
+            if keyword in names:
+                self.passed.add((function.node, keyword))
+                return
+        elif node in call.args:
+            index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
+            a = function.node.args
+            positional = [*a.posonlyargs, *a.args]
+            if index < len(positional):
+                self.passed.add((function.node, positional[index].arg))
+                return
+        self._escape(module, node, "it is passed on in a way that cannot be followed")
+
+    def _returned(self, module: Module, node: ast.expr) -> None:
+        """A factory: in sight only if its own calls are."""
+        function = module.enclosing_function(node)
+        if function is None or isinstance(function, ast.Lambda):
+            self._escape(module, node, "a lambda returns it")
+            return
+        for other in self._modules():
+            for call in other.nodes:
+                if isinstance(call, ast.Call | ast.FunctionDef):
+                    heads: Iterable[ast.expr] = (
+                        [call.func] if isinstance(call, ast.Call) else call.decorator_list
+                    )
+                    for head in heads:
+                        for value in self.evaluator.values(other, head):
+                            inner = value.func if isinstance(value, Bound) else value
+                            if isinstance(inner, Function) and inner.node is function:
+                                return
+        self._escape(module, node, f"`{getattr(function, 'name', 'lambda')}` returns it")
+
+    def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
+        """`unknown.step(x)` where the site decorates a method `step`."""
+        if not self.site.form.startswith("decorator") or self.site.subject is None:
+            return
+        subject = self.site.subject[1]
+        name = getattr(subject, "name", None)
+        if node.attr != name or not isinstance(subject, FunctionNode):
+            return
+        if self.site.module.enclosing_class(subject) is None:
+            return
+        if not self.evaluator.values(module, node) and isinstance(module.parent(node), ast.Call):
+            self._escape(module, node, f"`.{name}` of an object that cannot be seen is called")
+
+    def _escape(self, module: Module, node: ast.expr, reason: str) -> None:
+        self.uses.escapes.append(Escape(module, node, reason))
+
+
+def _order_of_parameters(function: FunctionNode) -> tuple[tuple[str, str], ...]:
+    """Names and defaults in order: what passing arguments by position depends on."""
+    return tuple(
+        (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
+        for p in positional_parameters(function)
+    )
+
+
+def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:
+    return str(module.source.path), node.lineno, node.col_offset
+
+
+def _innermost(value: Value | None) -> Value | None:
+    while isinstance(value, Wrapped | Applied | Partial):
+        value = value.target if isinstance(value, Applied) else value.func
+    return value
