@@ -123,6 +123,11 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     """
     if _is_too_wide(root):
         return targets.python
+    # In a repository of several packages a caller may stand in another one.
+    for folder in (root, *root.parents):
+        if not _is_too_wide(folder) and (folder / ".git").exists():
+            root = folder
+            break
     return tuple(sorted({*targets.python, *list_files(root, lambda name: name.endswith(".py"))}))
 
 

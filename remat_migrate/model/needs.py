@@ -50,6 +50,7 @@ class Need:
         reason: what for.
         certain: False when the value only goes somewhere that may need it.
         unseen: whether that is code that cannot be seen.
+        identity: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
         beside: further parameters without whose being Python values there is no need.
         traced: see Dependence.
     """
@@ -61,6 +62,7 @@ class Need:
     reason: str
     certain: bool = True
     unseen: bool = False
+    identity: bool = False
     beside: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
@@ -340,7 +342,8 @@ class _Analysis(DependenceAnalysis):
                 yield from self._need(node.args[0], f"`{last}()`", certain=False)
             elif last in library.IDENTIFYING_BUILTINS:
                 for arg in arguments:
-                    yield from self._need(arg, f"`{last}()`", certain=False)
+                    for need in self._need(arg, f"`{last}()`", certain=False):
+                        yield replace(need, identity=True)
         elif name in library.STATIC_RESULTS or name in library.IDENTITIES:
             return
         elif name.startswith(library.CONCRETE_MODULES):

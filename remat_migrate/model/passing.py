@@ -40,6 +40,18 @@ def is_flag(project: Project, module: Module, node: ast.expr) -> bool:
     return project.kinds.of(module, node) == "python"
 
 
+def is_mixed(
+    project: Project, parameter: ast.arg, index: int | str | None, bound: BoundCalls
+) -> bool:
+    """Whether some calls pass a value of Python, and others something else."""
+    flags = [
+        is_flag(project, module, expr)
+        for module, expr in what_is_passed(parameter, index, bound)
+        if not (isinstance(expr, ast.Constant) and expr.value is None)
+    ]
+    return any(flags) and not all(flags)
+
+
 def what_is_passed(
     parameter: ast.arg, index: int | str | None, bound: BoundCalls
 ) -> list[tuple[Module, ast.expr]]:

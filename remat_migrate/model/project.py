@@ -28,6 +28,9 @@ from .wrappers import find_wrappers, note_passed_apis
 # `concrete=concrete`: an option that is handed on.
 _HANDED_ON = re.compile(rb"\bconcrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
+_SET = re.compile(rb"\bconcrete\s*=\s*(?:True|False)\b")
+_SPREAD = re.compile(rb"\b(?:remat|checkpoint)\([^()]*\*\*\s*\w+\s*,?\s*\)")
+
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
 
@@ -72,6 +75,7 @@ class Project:
         self._read_targets()
         self._read_texts(texts)
         self._note_passed()
+        self._take_option_holders()
         self._previous = {}
 
     @classmethod
@@ -129,6 +133,10 @@ class Project:
             for path in self.files.mentioning(("concrete",))
             if _HANDED_ON.search(self.files.data(path))
         ]
+        if any(_SET.search(self.files.data(path)) for path in self.files.mentioning(("concrete",))):
+            # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
+            around = self.files.mentioning(("remat", "checkpoint"))
+            paths += [path for path in around if _SPREAD.search(self.files.data(path))]
         modules = [module for path in paths if (module := self.module(path)) is not None]
         found = [w for module in modules for w in find_wrappers(module, self.evaluator)]
         for wrapper in found:
@@ -151,6 +159,15 @@ class Project:
                     noted = note_passed_apis(module, reference, self.evaluator) or noted
         if noted:
             self._sites.clear()
+
+    def _take_option_holders(self) -> None:
+        """Take targets that only hold options: `OPTIONS = dict(concrete=True)`."""
+        for module in list(self.modules.values()):
+            for site in self.sites_in(module):
+                for option in site.arguments.values():
+                    path = option.module.source.path
+                    if path in self.targets and path not in self.modules:
+                        self.modules[path] = option.module
 
     def _take(self, path: Path) -> None:
         module = self.module(path)

@@ -18,6 +18,7 @@ from .passing import (
     BoundCalls,
     by_value,
     flag_like,
+    is_mixed,
     no_jax_value,
     passed_kind,
     used_as_array,
@@ -158,6 +159,9 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 continue
             certain = tuple(n for n in own if n.certain)
             kind, shown = passed_kind(project, target, parameter, index, bound)
+            if any(n.identity for n in own) and is_mixed(project, parameter, index, bound):
+                obstacle = obstacle or _mixed_obstacle(parameter, own)
+                continue
             if not certain and not (
                 flag_like(project, target, parameter, index, bound)
                 and any(_stands_alone(project, target, need, bound) for need in own)
@@ -308,6 +312,17 @@ def _out_of_sight(
                     "this cannot be seen",
                 )
     return None
+
+
+def _mixed_obstacle(parameter: ast.arg, needs: list[Need]) -> Obstacle:
+    need = next(n for n in needs if n.identity)
+    return Obstacle(
+        f"the function asks what kind of value `{parameter.arg}` is, and some calls pass a Python"
+        " value, others may pass an array: give it two parameters, or ask before the call",
+        need.module,
+        need.node,
+        "asks what kind of value it is",
+    )
 
 
 def _stands_alone(project: Project, target: Target, need: Need, bound: BoundCalls) -> bool:

@@ -56,9 +56,12 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
         if not isinstance(node, ast.Call):
             continue
         for keyword in node.keywords:
-            if keyword.arg != "concrete":
+            if keyword.arg not in ("concrete", None):
                 continue
             option = forwarded(module, keyword.value)
+            if option is not None and keyword.arg is None:
+                if option.parameter is not option.function.args.kwarg:
+                    continue
             if option is None or module.enclosing_class(option.function) is not None:
                 continue
             for callee in evaluator.values(module, node.func):

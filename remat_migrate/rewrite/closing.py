@@ -11,6 +11,7 @@ from ..model.changing import changes_later
 from ..model.sites import Option, Site
 from ..model.statics import Required, Statics
 from ..source import Edit
+from ..source.layout import Layout
 from .closure import close_over
 from .options import literal_indices
 from .refusal import Refused
@@ -35,6 +36,14 @@ def closing_edits(
             " `with jax.ensure_compile_time_eval():`",
             need.module,
             need.node,
+        )
+    assert site.application is not None
+    start, end = site.module.span(site.application)
+    if isinstance(site.application, ast.Call) and Layout(site.module.source).comments_in(
+        start, end
+    ):
+        raise Refused(
+            "comments stand inside the application, and would be lost", site.module, site.reference
         )
     statics = _with_named(site, statics)
     checkpoint, options = _rest(site, option)
