@@ -64,13 +64,13 @@ def _analysis_options(command: _Command) -> _Command:
             metavar="FILE",
             help="Write the report there instead of to standard output.",
         ),
-        click.option("--no-cache", is_flag=True, help="Neither read nor write cached facts."),
+        click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached so far."),
         click.option(
             "--jobs",
             "-j",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Processes to use; 0, the default, for one per core.",
+            help="Accepted; one process is used so far.",
         ),
         click.option(
             "--jax-version",
