@@ -29,6 +29,21 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit]]:
     return f"drop `concrete`, which no caller sets, and the parameter of {names}", edits
 
 
+def exported_names(module: Module) -> set[str]:
+    """The names in a module's `__all__`."""
+    return {
+        part.value
+        for statement in module.tree.body
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        and any(
+            isinstance(n, ast.Name) and n.id == "__all__" and isinstance(n.ctx, ast.Store)
+            for n in ast.walk(statement)
+        )
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
+
+
 class _Drop:
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -43,6 +58,13 @@ class _Drop:
         if not handed.module.editable:
             raise Refused(
                 "the wrapper stands in a file that is not to be changed", handed.module, function
+            )
+        if function.name in exported_names(handed.module):
+            raise Refused(
+                f"`{name}` is a parameter of `{function.name}`, which `__all__` exports: callers"
+                " elsewhere may pass it: take it out, or raise an error if it is set",
+                handed.module,
+                handed.parameter,
             )
         default = handed.default
         if not isinstance(default, ast.Constant) or default.value:
