@@ -153,6 +153,12 @@ STATIC_BUILTINS = frozenset(
 IDENTIFYING_BUILTINS = frozenset(
     {"isinstance", "type", "callable", "str", "repr", "hash", "id", "format", "ascii"}
 )
+NUMBER_TYPES = frozenset(
+    {
+        "int", "float", "bool", "complex", "Number", "Integral", "Real", "number", "integer",
+        "floating", "generic", "ndarray", "Array", "DeviceArray", "ArrayLike",
+    }
+)  # fmt: skip
 PASSING_BUILTINS = frozenset(
     {"enumerate", "zip", "list", "tuple", "reversed", "map", "filter", "abs", "sum", "dict", "iter"}
 )

@@ -343,7 +343,7 @@ class _Analysis(DependenceAnalysis):
             elif last in library.IDENTIFYING_BUILTINS:
                 for arg in arguments:
                     for need in self._need(arg, f"`{last}()`", certain=False):
-                        yield replace(need, identity=True)
+                        yield replace(need, identity=_asks_for_a_number(last, node))
         elif name in library.STATIC_RESULTS or name in library.IDENTITIES:
             return
         elif name.startswith(library.CONCRETE_MODULES):
@@ -431,3 +431,11 @@ class _Analysis(DependenceAnalysis):
                         traced=traced,
                         beside=frozenset(),
                     )
+
+
+def _asks_for_a_number(function: str, node: ast.Call) -> bool:
+    """Whether `isinstance` tells numbers or arrays from the rest, not tuples, dicts and classes."""
+    if function != "isinstance" or len(node.args) < 2:
+        return False
+    names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])}
+    return bool(names & library.NUMBER_TYPES)

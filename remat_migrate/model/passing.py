@@ -44,12 +44,18 @@ def is_mixed(
     project: Project, parameter: ast.arg, index: int | str | None, bound: BoundCalls
 ) -> bool:
     """Whether some calls pass a value of Python, and others something else."""
-    flags = [
-        is_flag(project, module, expr)
+    passed = [
+        (module, expr)
         for module, expr in what_is_passed(parameter, index, bound)
         if not (isinstance(expr, ast.Constant) and expr.value is None)
     ]
-    return any(flags) and not all(flags)
+    flags = [is_flag(project, module, expr) for module, expr in passed]
+    # A loop over numbers and arrays.
+    numbers = [
+        any(isinstance(v, Constant) for v in project.values(module, expr))
+        for module, expr in passed
+    ]
+    return any(numbers) and not all(flags)
 
 
 def what_is_passed(

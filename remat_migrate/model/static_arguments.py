@@ -159,7 +159,11 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 continue
             certain = tuple(n for n in own if n.certain)
             kind, shown = passed_kind(project, target, parameter, index, bound)
-            if any(n.identity for n in own) and is_mixed(project, parameter, index, bound):
+            if any(n.identity for n in own) and not (
+                (kind == "array" and not is_mixed(project, parameter, index, bound))
+                or annotation_kind(parameter.annotation) == "array"
+                or flag_like(project, target, parameter, index, bound)
+            ):
                 obstacle = obstacle or _mixed_obstacle(parameter, own)
                 continue
             if not certain and not (
@@ -317,8 +321,9 @@ def _out_of_sight(
 def _mixed_obstacle(parameter: ast.arg, needs: list[Need]) -> Obstacle:
     need = next(n for n in needs if n.identity)
     return Obstacle(
-        f"the function asks what kind of value `{parameter.arg}` is, and some calls pass a Python"
-        " value, others may pass an array: give it two parameters, or ask before the call",
+        f"the function asks what kind of value `{parameter.arg}` is, and what is passed may be a"
+        " Python number or an array: ask before the call, or name it in `static_argnums` if it is"
+        " never traced",
         need.module,
         need.node,
         "asks what kind of value it is",
