@@ -123,7 +123,7 @@ def analyse(
     What a `previous` analysis has read of files that are still the same is used again.
     """
     settings, targets = request.settings, request.targets
-    project = Project.open(
+    project = Project(
         settings,
         targets.python,
         targets.texts,

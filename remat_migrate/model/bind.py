@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .scopes import FunctionNode
@@ -74,10 +74,30 @@ def bind_call(
     )
 
 
+def with_partials(
+    args: Sequence[ast.expr], keywords: Sequence[ast.keyword], partials: Iterable[ast.Call]
+) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """Arguments with those that calls of `functools.partial` give before them, outermost first."""
+    args, keywords = list(args), list(keywords)
+    for call in partials:
+        args = [*call.args[1:], *args]
+        named = {k.arg for k in keywords}
+        keywords = [*(k for k in call.keywords if k.arg not in named), *keywords]
+    return args, keywords
+
+
+def call_order(function: FunctionNode) -> tuple[tuple[str, str], ...]:
+    """Names and defaults of positional parameters: what passing them by position depends on."""
+    return tuple(
+        (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
+        for p in positional_parameters(function)
+    )
+
+
 def default_of(function: FunctionNode, parameter: ast.arg) -> ast.expr | None:
     """The default of a parameter, or None."""
     a = function.args
-    positional = [*a.posonlyargs, *a.args]
+    positional = positional_parameters(function)
     if parameter in positional:
         index = positional.index(parameter) - (len(positional) - len(a.defaults))
         return a.defaults[index] if index >= 0 else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .bind import with_partials
 from .classes import class_chain
 from .evaluate import Evaluator
 from .values import (
@@ -168,56 +169,35 @@ _PYTREE_DECORATORS = frozenset(
 )
 
 
-def underlying(value: Value | None) -> Value | None:
-    """The function that calling a value runs in the end, or the class that it instantiates."""
-    while True:
+def layers(value: Value | None) -> Iterator[Value]:
+    """A value and what it stands around, outermost first: checkpoints, transforms, partials."""
+    while value is not None:
+        yield value
         match value:
-            case Applied(target=inner):
-                value = inner
-            case Wrapped(func=inner) | Partial(func=inner):
+            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
                 value = inner
             case Bound(func=inner):
                 value = inner
             case _:
-                return value
+                return
+
+
+def underlying(value: Value | None) -> Value | None:
+    """The function that calling a value runs in the end, or the class that it instantiates."""
+    *_, last = layers(value) if value is not None else (None,)
+    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
 
 
 def skipped(value: Value | None) -> int:
     """How many leading parameters are bound already (`self`)."""
-    while True:
-        match value:
-            case Bound():
-                return 1
-            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
-                value = inner
-            case _:
-                return 0
-
-
-def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
-    """The arguments of a call with those that partials on the way give."""
-    args, keywords = list(node.args), list(node.keywords)
-    while True:
-        match value:
-            case Partial(func=inner, call=call):
-                args = [*call.args[1:], *args]
-                given = {k.arg for k in keywords}
-                keywords = [*(k for k in call.keywords if k.arg not in given), *keywords]
-                value = inner
-            case Applied(target=inner) | Wrapped(func=inner) | Bound(func=inner):
-                value = inner
-            case _:
-                return args, keywords
+    return int(any(isinstance(layer, Bound) for layer in layers(value)))
 
 
 def partial_calls(value: Value | None) -> Iterator[ast.Call]:
     """The calls of `functools.partial` on the way to the function, outermost first."""
-    while True:
-        match value:
-            case Partial(func=inner, call=call):
-                yield call
-                value = inner
-            case Applied(target=inner) | Wrapped(func=inner) | Bound(func=inner):
-                value = inner
-            case _:
-                return
+    return (layer.call for layer in layers(value) if isinstance(layer, Partial))
+
+
+def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """The arguments of a call with those that partials on the way give."""
+    return with_partials(node.args, node.keywords, partial_calls(value))

@@ -16,6 +16,7 @@ from .scopes import FunctionNode
 def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
     """A name that a function reads from around it, and that may have changed at the next call."""
     inside = {function, *(n for n in ast.walk(function) if isinstance(n, FunctionNode))}
+    root = module.scope_of(module.tree)
     for node in ast.walk(function):
         if isinstance(node, ast.Nonlocal):
             for name in ast.walk(function):
@@ -28,7 +29,6 @@ def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
             continue
         if all(b.kind in ("def", "class", "import") for b in bindings):
             continue
-        root = module.scope_of(module.tree)
         if any(
             module.is_written_elsewhere(s, node.id) for s in (root, *(b.scope for b in bindings))
         ):

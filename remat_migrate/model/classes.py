@@ -56,12 +56,12 @@ def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | N
         for binding in bindings:
             for value in ev.binding(owner.module, binding):
                 callable_ = isinstance(value, Function | Applied | Wrapped)
-                if callable_ and _is_decorated(binding.node, "classmethod"):
+                if callable_ and is_decorated(binding.node, "classmethod"):
                     found.add(Bound(value, cls))
                 elif (
                     receiver is not None
                     and callable_
-                    and not _is_decorated(binding.node, "staticmethod")
+                    and not is_decorated(binding.node, "staticmethod")
                 ):
                     found.add(Bound(value, receiver))
                 else:
@@ -81,7 +81,8 @@ def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | N
     return frozenset()
 
 
-def _is_decorated(node: ast.AST, name: str) -> bool:
+def is_decorated(node: ast.AST, name: str) -> bool:
+    """Whether a function has a decorator that is a plain name."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
         isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
     )

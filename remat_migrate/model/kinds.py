@@ -114,9 +114,9 @@ class Kinds:
         if found != "unknown":
             return found
         match node.value:
-            case ast.Name(id=name) if name.lower() in _CONFIGS or _is_config(name):
+            case ast.Name(id=name) if _is_config(name):
                 return "array" if self._is_traced(module, node.value) else "python"
-            case ast.Attribute(attr=name) if name.lower() in _CONFIGS or _is_config(name):
+            case ast.Attribute(attr=name) if _is_config(name):
                 return "python"
         for value in self.evaluator.values(module, node.value):
             if isinstance(value, Instance) and isinstance(value.cls, Class):
@@ -146,9 +146,7 @@ class Kinds:
         return False
 
     def _subscript(self, module: Module, node: ast.Subscript, depth: int) -> Kind:
-        if isinstance(node.value, ast.Name) and (
-            node.value.id.lower() in _CONFIGS or _is_config(node.value.id)
-        ):
+        if isinstance(node.value, ast.Name) and (_is_config(node.value.id)):
             return "array" if self._is_traced(module, node.value) else "python"
         values = self.evaluator.values(module, node)
         if values and all(isinstance(v, Constant) for v in values):
@@ -374,4 +372,5 @@ def _at(function: FunctionNode, places: Iterable[int]) -> list[ast.arg]:
 
 
 def _is_config(name: str) -> bool:
-    return name.lower().endswith(("_config", "_cfg", "_args", "_flags", "_options", "config"))
+    ends = ("_config", "_cfg", "_args", "_flags", "_options", "config")
+    return name.lower() in _CONFIGS or name.lower().endswith(ends)

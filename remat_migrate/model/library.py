@@ -159,9 +159,6 @@ NUMBER_TYPES = frozenset(
         "floating", "generic", "ndarray", "Array", "DeviceArray", "ArrayLike",
     }
 )  # fmt: skip
-PASSING_BUILTINS = frozenset(
-    {"enumerate", "zip", "list", "tuple", "reversed", "map", "filter", "abs", "sum", "dict", "iter"}
-)
 
 # Functions whose result is known while tracing, whatever their arguments are.
 STATIC_RESULTS = frozenset(

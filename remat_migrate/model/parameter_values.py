@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .bind import default_of
+from .bind import default_of, positional_parameters
 from .module import Module
 from .scopes import FunctionNode
 from .values import NOTHING, Class, External, Instance, Parameter, Value, Values
@@ -21,8 +21,7 @@ def parameter_values(
     found: set[Value] = {Parameter(module, function, node.arg)}
     found |= ev.passed.get((function, node.arg), set())
     cls = module.enclosing_class(function)
-    a = function.args
-    first = next(iter((*a.posonlyargs, *a.args)), None)
+    first = next(iter(positional_parameters(function)), None)
     if cls is not None and node is first and not isinstance(function, ast.Lambda):
         names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
         if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):

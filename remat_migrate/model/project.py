@@ -57,6 +57,10 @@ class Project:
         overlay: Mapping[Path, SourceFile] | None = None,
         previous: Project | None = None,
     ) -> None:
+        """Read the targets that can matter; `context` files are read when something needs them.
+
+        Modules of a `previous` project whose text is still the same are taken from it.
+        """
         self.settings = settings
         self.targets = frozenset((*targets, *texts))
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
@@ -77,22 +81,6 @@ class Project:
         self._note_passed()
         self._take_option_holders()
         self._previous = {}
-
-    @classmethod
-    def open(
-        cls,
-        settings: Settings,
-        targets: Sequence[Path],
-        texts: Sequence[Path] = (),
-        context: Sequence[Path] = (),
-        overlay: Mapping[Path, SourceFile] | None = None,
-        previous: Project | None = None,
-    ) -> Project:
-        """Read the targets that can matter; `context` files are read when something needs them.
-
-        Modules of a `previous` project whose text is still the same are taken from it.
-        """
-        return cls(settings, targets, texts, context, overlay, previous)
 
     # -- reading
 
@@ -128,12 +116,9 @@ class Project:
 
     def _find_wrappers(self) -> None:
         """Take the project's own wrappers, which hand `concrete` on, for Apis of the project."""
-        paths = [
-            path
-            for path in self.files.mentioning(("concrete",))
-            if _HANDED_ON.search(self.files.data(path))
-        ]
-        if any(_SET.search(self.files.data(path)) for path in self.files.mentioning(("concrete",))):
+        mentioning = {p: self.files.data(p) for p in self.files.mentioning(("concrete",))}
+        paths = [path for path, data in mentioning.items() if _HANDED_ON.search(data)]
+        if any(_SET.search(data) for data in mentioning.values()):
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             around = self.files.mentioning(("remat", "checkpoint"))
             paths += [path for path in around if _SPREAD.search(self.files.data(path))]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..source import Span
 from .apis import Api
 from .application import api_of, given, subject_of
+from .bind import positional_parameters
 from .containers import stored_items
 from .evaluate import Evaluator
 from .forms import call_form, decorates, value_form
@@ -132,7 +133,7 @@ def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
                 aliases += ((name, node.iter) for name in _bound_names(node.target))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 a = node.args
-                positional = [*a.posonlyargs, *a.args]
+                positional = positional_parameters(node)
                 defaults = positional[len(positional) - len(a.defaults) :]
                 for parameter, default in zip(defaults, a.defaults, strict=True):
                     aliases.append((parameter.arg, default))

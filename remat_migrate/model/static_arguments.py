@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .apis import Api
-from .bind import Arguments, bind_call, default_of, positional_parameters
-from .callable import Target, is_frozen, is_pytree, targets_of
+from .bind import Arguments, bind_call, call_order, default_of, positional_parameters
+from .callable import Target, is_frozen, is_pytree, layers, targets_of
 from .changing import changing_name
+from .classes import is_decorated
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .needs import Need
@@ -52,21 +53,10 @@ def applied_values(project: Project, site: Site) -> list[Value]:
     holder: Value = Function(module, node)
     for value in project.evaluator.definition(module, node):
         # Decorators below this one are part of what is wrapped.
-        inner = _under(value, site)
-        if inner is not None:
-            holder = inner
+        for layer in layers(value):
+            if isinstance(layer, Applied) and layer.node is site.application:
+                holder = layer.target or holder
     return [holder]
-
-
-def _under(value: Value | None, site: Site) -> Value | None:
-    while value is not None:
-        if isinstance(value, Applied):
-            if value.node is site.application:
-                return value.target
-            value = value.target
-        else:
-            value = getattr(value, "func", None)
-    return None
 
 
 def find_statics(project: Project, site: Site) -> Statics:
@@ -84,18 +74,13 @@ def find_statics(project: Project, site: Site) -> Statics:
     if len(found) == 1:
         return found[0]
     first = found[0]
-    if len({_defaults(t) for t in ordered}) > 1 and not _all_by_position(first):
-        assert site.application is not None
-        return replace(
+    orders = {call_order(t.function.node) for t in ordered}
+    if len(orders) > 1 and not _all_by_position(first):
+        return _several(
+            site,
             first,
-            obstacle=Obstacle(
-                "it wraps functions with different parameters or defaults, and not every call"
-                " passes the static arguments by position: pass them there, and name them in"
-                " `static_argnums`",
-                site.module,
-                site.application,
-                "wraps one of several functions",
-            ),
+            "it wraps functions with different parameters or defaults, and not every call passes"
+            " the static arguments by position: pass them there, and name them in `static_argnums`",
         )
     for other in found[1:]:
         if other.obstacle is not None:
@@ -103,35 +88,25 @@ def find_statics(project: Project, site: Site) -> Statics:
         if other.indices != first.indices or [r.name for r in other.required] != [
             r.name for r in first.required
         ]:
-            assert site.application is not None
-            return Statics(
-                first.target,
-                first.required,
-                first.indices,
-                uses,
-                first.bound,
-                Obstacle(
-                    "it wraps different functions whose static arguments stand at different"
-                    " places: give each its own checkpoint with its own `static_argnums`",
-                    site.module,
-                    site.application,
-                    "wraps one of several functions",
-                ),
+            return _several(
+                site,
+                first,
+                "it wraps different functions whose static arguments stand at different places:"
+                " give each its own checkpoint with its own `static_argnums`",
             )
     return first
+
+
+def _several(site: Site, statics: Statics, reason: str) -> Statics:
+    """The decision where one application wraps several functions that do not agree."""
+    assert site.application is not None
+    obstacle = Obstacle(reason, site.module, site.application, "wraps one of several functions")
+    return replace(statics, obstacle=obstacle)
 
 
 def _place(target: Target) -> tuple[str, int, int]:
     node = target.function.node
     return str(target.function.module.source.path), node.lineno, node.col_offset
-
-
-def _defaults(target: Target) -> tuple[tuple[str, str], ...]:
-    node = target.function.node
-    return tuple(
-        (p.arg, ast.dump(d) if (d := default_of(node, p)) is not None else "")
-        for p in positional_parameters(node)
-    )
 
 
 def _all_by_position(statics: Statics) -> bool:
@@ -211,11 +186,7 @@ def _is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> b
     """`self` of a method, and the module that a lifted function takes first."""
     if target.owner is None or not positional or positional[0] is not parameter:
         return False
-    node = target.function.node
-    return not (
-        isinstance(node, ast.FunctionDef)
-        and any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-    )
+    return not is_decorated(target.function.node, "staticmethod")
 
 
 def _obstacle(

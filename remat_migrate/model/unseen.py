@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from .callable import layers
 from .classes import class_annotations, class_chain
 from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
 from .passing import is_flag
 from .sites import Site
 from .statics import Obstacle, Required, Statics
 from .uses import Uses
-from .values import Bound, Class, External, Instance, Partial, Value, Wrapped
+from .values import Applied, Bound, Class, External, Instance, Value, Wrapped
 
 if TYPE_CHECKING:
     from .project import Project
@@ -118,9 +119,9 @@ def _library_function(value: Value) -> bool:
 def changed_below(values: list[Value]) -> Wrapped | None:
     """A decorator under the checkpoint that may take other arguments than the function."""
     for value in values:
-        inner: Value | None = value
-        while isinstance(inner, Wrapped | Bound | Partial):
-            if isinstance(inner, Wrapped) and inner.how == "?":
-                return inner
-            inner = inner.func
+        for layer in layers(value):
+            if isinstance(layer, Applied):
+                break  # another checkpoint stands between
+            if isinstance(layer, Wrapped) and layer.how == "?":
+                return layer
     return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
-from .bind import default_of, positional_parameters
-from .callable import targets_of
+from .bind import call_order, positional_parameters
+from .callable import targets_of, underlying
 from .classes import class_chain
 from .containers import elements
 from .declared import gradient_places
@@ -80,11 +81,10 @@ class _Search:
         yield from self.evaluator.values(self.site.module, self.site.application)
 
     def run(self) -> Uses:
-        modules = self._modules()
         while True:
             before = len(self.passed)
             self.uses = Uses()
-            for module in modules:
+            for module in self.modules:
                 for node in module.nodes:
                     if isinstance(node, ast.expr):
                         self._look(module, node)
@@ -93,7 +93,8 @@ class _Search:
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
                 return self.uses
 
-    def _modules(self) -> list[Module]:
+    @cached_property
+    def modules(self) -> list[Module]:
         """The modules that may hold a use: by the names under which it can be reached."""
         words = self._names()
         if any(len(word) < 3 for word in words):
@@ -165,9 +166,9 @@ class _Search:
         nodes = {t.function.node for t in targets_of(self.evaluator, value)}
         if not nodes:
             return False
-        orders = {_order_of_parameters(node) for node in self.functions}
+        orders = {call_order(node) for node in self.functions}
         return nodes <= self.functions or (
-            len(orders) == 1 and all(_order_of_parameters(node) in orders for node in nodes)
+            len(orders) == 1 and all(call_order(node) in orders for node in nodes)
         )
 
     # -- looking
@@ -188,7 +189,7 @@ class _Search:
         for callee in callees:
             first = 0
             value = callee
-            if isinstance(callee, Applied | Wrapped) and isinstance(_innermost(callee), Class):
+            if isinstance(callee, Applied | Wrapped) and isinstance(underlying(callee), Class):
                 continue  # calling a wrapped class makes an instance
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 method = callee.func.name.rpartition(".")[2]
@@ -353,8 +354,7 @@ class _Search:
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
-            a = function.node.args
-            positional = [*a.posonlyargs, *a.args]
+            positional = positional_parameters(function.node)
             if index < len(positional):
                 self.passed.add((function.node, positional[index].arg))
                 return
@@ -366,7 +366,7 @@ class _Search:
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
             return
-        for other in self._modules():
+        for other in self.modules:
             for call in other.nodes:
                 if isinstance(call, ast.Call | ast.FunctionDef):
                     heads: Iterable[ast.expr] = (
@@ -396,19 +396,5 @@ class _Search:
         self.uses.escapes.append(Escape(module, node, reason))
 
 
-def _order_of_parameters(function: FunctionNode) -> tuple[tuple[str, str], ...]:
-    """Names and defaults in order: what passing arguments by position depends on."""
-    return tuple(
-        (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
-        for p in positional_parameters(function)
-    )
-
-
 def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:
     return str(module.source.path), node.lineno, node.col_offset
-
-
-def _innermost(value: Value | None) -> Value | None:
-    while isinstance(value, Wrapped | Applied | Partial):
-        value = value.target if isinstance(value, Applied) else value.func
-    return value

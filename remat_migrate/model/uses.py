@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from .bind import with_partials
 from .module import Module
 from .values import Value
 
@@ -35,13 +36,8 @@ class Call:
     @property
     def arguments(self) -> tuple[list[ast.expr], list[ast.keyword]]:
         """Positional and keyword arguments, those of partials included."""
-        args = list(self.node.args[self.first :])
-        keywords = list(self.node.keywords)
-        for _, call in self.partials:
-            args = [*call.args[1:], *args]
-            named = {k.arg for k in keywords}
-            keywords = [*(k for k in call.keywords if k.arg not in named), *keywords]
-        return args, keywords
+        partials = (call for _, call in self.partials)
+        return with_partials(self.node.args[self.first :], self.node.keywords, partials)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

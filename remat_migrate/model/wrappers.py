@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from .apis import Api
 from .application import api_of
-from .bind import bind_call, default_of
+from .bind import bind_call, default_of, positional_parameters
 from .evaluate import Evaluator
 from .module import Module
 from .scopes import parameters
@@ -87,7 +87,7 @@ def _handed_subject(
 
 def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call: ast.Call) -> Api:
     a = function.args
-    positional = tuple(p.arg for p in (*a.posonlyargs, *a.args))
+    positional = tuple(p.arg for p in positional_parameters(function))
     names = {p.arg for p in parameters(function)}
     open_ended = a.kwarg is not None and any(
         k.arg is None and isinstance(k.value, ast.Name) and k.value.id == a.kwarg.arg

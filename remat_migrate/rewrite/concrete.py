@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..model import Module, Project
-from ..model.bind import default_of
+from ..model.bind import default_of, positional_parameters
 from ..model.concrete_options import ConcreteUse
 from ..model.needs import Need
 from ..model.scopes import FunctionNode, parameters
@@ -15,7 +15,6 @@ from ..model.sites import Option, Site
 from ..model.static_arguments import find_statics
 from ..model.statics import Required, Statics
 from ..source import Edit
-from ..source.changes import Change
 from .calls import pass_by_position
 from .closing import closing_edits
 from .compile_time import hoist
@@ -70,7 +69,6 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
     plans = [_plan(project, site, option) for site in sites]
     shared = _shared_indices(plans, option)
     edits: list[Edit] = []
-    changes: list[Change] = []
     notes: list[Note] = []
     titles: list[str] = []
     in_place = False
@@ -93,8 +91,7 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
     if not in_place and not any(plan.replaces for plan in plans):
         # `functools.partial` is still needed where a plan writes it anew.
         needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
-        changes.append(drop_change(project, option, shorten=not needed))
-    for change in changes:
+        change = drop_change(project, option, shorten=not needed)
         edits += removal_edits(project, option.module, change)
     return Migration("; ".join(titles), merged(edits), tuple(notes))
 
@@ -212,7 +209,7 @@ def _positional(project: Project, site: Site, statics: Statics, option: Option) 
         return edits
     function = statics.target.function.node
     positions = [r.position for r in statics.required if r.position is not None]
-    count = len([*function.args.posonlyargs, *function.args.args])
+    count = len(positional_parameters(function))
     last = max(min(p, count - 1) for p in positions)
     star = max((p - count + 1 for p in positions), default=0)
     every = site.definition.counting == "method-without-self"

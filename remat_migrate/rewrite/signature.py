@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ..model.bind import default_of
+from ..model.bind import default_of, positional_parameters
 from ..model.scopes import FunctionNode
 
 _WIDTH = 88
@@ -67,7 +67,7 @@ def signature(
     a = function.args
     written: list[str] = []
     passed: list[str] = []
-    positional = [*a.posonlyargs, *a.args]
+    positional = positional_parameters(function)
     after_keyword = False
 
     def one(parameter: ast.arg, stars: str = "") -> str:

@@ -31,6 +31,6 @@ def open_project(tmp_path: Path) -> OpenProject:
             path.write_text(textwrap.dedent(text))
             paths.append(path)
         settings = Settings(root=tmp_path, **options)  # type: ignore[arg-type]
-        return Project.open(settings, paths, (), paths)
+        return Project(settings, paths, (), paths)
 
     return make

@@ -18,7 +18,7 @@ def uses(code: str) -> list[FlagUse]:
     """The uses in one module."""
     path = Path("/project/module.py")
     overlay = {path: SourceFile(path, textwrap.dedent(code))}
-    project = Project.open(Settings(root=path.parent), [path], overlay=overlay)
+    project = Project(Settings(root=path.parent), [path], overlay=overlay)
     return find_flag_uses(project.modules[path], project)
 
 
