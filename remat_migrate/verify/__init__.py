@@ -1,0 +1,1 @@
+"""Running code before and after a migration under JAX, and comparing what it computes."""
