@@ -1,0 +1,379 @@
+"""A copy of a project that keeps it from being written to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.errors import VerificationError
+from remat_migrate.verify import workspace
+from remat_migrate.verify.workspace import Workspace, make_workspace, remove_workspace
+
+
+def write(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(params=["plain folder", "git repository"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    if request.param == "git repository":
+        git(folder, "init", "--quiet")
+    return folder
+
+
+def copied(root: Path, **options: object) -> Workspace:
+    return make_workspace(root, root.parent / "copy", **{"texts": {}, **options})  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every entry below a folder: `copy`, `folder`, or where a link leads."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = os.readlink(path)
+        elif path.is_file():
+            found[name] = "copy"
+    return found
+
+
+def test_files_are_copied_and_the_ignored_linked(root: Path) -> None:
+    write(root, ["a.py", "pkg/b.py", "pkg/data.json", "data/x.bin", "data/deep/y.bin", "pkg/c.so"])
+    write(root, [".venv/pyvenv.cfg", ".venv/bin/pytest", "build/lib/z.py"])
+    dropped = (".pytest_cache", "__pycache__", "node_modules", ".tox", ".remat_migrate")
+    write(root, [f"{name}/x" for name in dropped])
+    write(root, ["pkg/__pycache__/b.pyc"])
+    (root / ".gitignore").write_text("data/\n*.so\n.venv\n")
+    found = copied(root)
+    assert contents(found.folder) == {
+        ".gitignore": "copy",
+        ".venv": str(root / ".venv"),
+        "a.py": "copy",
+        "build/lib": str(root / "build/lib"),
+        "data/deep": str(root / "data/deep"),
+        "data/x.bin": str(root / "data/x.bin"),
+        "pkg/b.py": "copy",
+        "pkg/c.so": str(root / "pkg/c.so"),
+        "pkg/data.json": "copy",
+    }
+    assert (found.folder / "pkg/b.py").read_text() == "pkg/b.py"
+    assert found.notes == ()
+
+
+def test_writing_to_the_copy_leaves_the_project_alone(root: Path) -> None:
+    write(root, ["a.py", "out/old.txt"])
+    (root / ".gitignore").write_text("out/\n")
+    before = contents(root)
+    found = copied(root)
+    (found.folder / "a.py").write_text("changed")
+    (found.folder / "out/new.txt").write_text("a result")
+    (found.folder / "a.py").chmod(0o600)
+    assert (root / "a.py").read_text() == "a.py"
+    assert contents(root) == before
+
+
+def test_texts_and_removed_files(root: Path) -> None:
+    write(root, ["a.py", "b.py", "gen/c.py", "gen/d.py", "new/e.py", "run.sh"])
+    (root / "run.sh").chmod(0o755)
+    (root / ".gitignore").write_text("gen/\n")
+    texts = {
+        root / "a.py": b"after\r\n",
+        root / "gen/c.py": b"ignored, and changed",
+        root / "old/gone.py": b"once there",
+        Path("run.sh"): b"#!/bin/sh",
+    }
+    found = copied(root, texts=texts, removed=[root / "new/e.py", root / "b.py"])
+    assert (found.folder / "a.py").read_bytes() == b"after\r\n"
+    assert contents(found.folder) == {
+        ".gitignore": "copy",
+        "a.py": "copy",
+        "gen/c.py": "copy",
+        "gen/d.py": str(root / "gen/d.py"),
+        "old/gone.py": "copy",
+        "run.sh": "copy",
+    }
+    assert os.access(found.folder / "run.sh", os.X_OK)
+    assert (root / "a.py").read_text() == "a.py"
+    assert not (root / "old").exists()
+
+
+def test_a_file_where_there_is_a_folder_now_and_the_other_way_round(root: Path) -> None:
+    write(root, ["model/__init__.py", "config"])
+    texts = {root / "model": b"a script", root / "config/base.py": b"x = 1"}
+    removed = [root / "model/__init__.py", root / "config"]
+    found = copied(root, texts=texts, removed=removed)
+    assert contents(found.folder) == {"config/base.py": "copy", "model": "copy"}
+
+
+def test_a_text_reached_through_a_link(root: Path) -> None:
+    write(root, ["real/a.py"])
+    (root / "alias").symlink_to("real")
+    found = copied(root, texts={root / "alias/a.py": b"after"})
+    assert (found.folder / "real/a.py").read_bytes() == b"after"
+    assert (found.folder / "alias").is_symlink()
+    # The link is new: in the old tree it was a folder.
+    remove_workspace(found.folder)
+    found = copied(root, texts={root / "alias/a.py": b"before"}, removed=[root / "alias"])
+    assert not (found.folder / "alias").is_symlink()
+    assert (found.folder / "alias/a.py").read_bytes() == b"before"
+    assert (found.folder / "real/a.py").read_text() == "real/a.py"
+
+
+def test_a_text_outside_of_the_project(root: Path) -> None:
+    with pytest.raises(VerificationError, match="lies outside the project"):
+        copied(root, texts={root.parent / "x.py": b""})
+
+
+def test_links_lead_within_the_copy(root: Path) -> None:
+    outside = root.parent / "outside"
+    write(outside, ["far.txt"])
+    write(root, ["pkg/a.py", "data/x"])
+    links = {
+        "near.py": "pkg/a.py",
+        "pkg/up.py": "../pkg/a.py",
+        "absolute.py": str(root / "pkg/a.py"),
+        "folder": "pkg",
+        "round.py": "../project/pkg/a.py",
+        "far.txt": "../outside/far.txt",
+        "far_absolute": str(outside),
+        "broken": "nowhere",
+        "loop": "loop",
+        "chain.py": "near.py",
+    }
+    for name, target in links.items():
+        (root / name).symlink_to(target)
+    copy = copied(root).folder
+    found = contents(copy)
+    assert {name: found[name] for name in links} == {
+        **links,
+        "absolute.py": str(copy / "pkg/a.py"),
+        "round.py": "pkg/a.py",
+        "far.txt": str(outside / "far.txt"),
+    }
+    for name in ("near.py", "pkg/up.py", "absolute.py", "round.py", "chain.py", "folder/a.py"):
+        assert os.path.realpath(copy / name) == str(copy / "pkg/a.py")
+    assert (copy / "far.txt").read_text() == "far.txt"
+
+
+def test_a_project_named_through_a_link(root: Path) -> None:
+    write(root, ["a.py"])
+    (root / "self.py").symlink_to(root.parent / "alias" / "a.py")
+    (root.parent / "alias").symlink_to(root)
+    found = copied(root.parent / "alias", texts={root.parent / "alias/a.py": b"after"})
+    assert found.root == root
+    assert (found.folder / "a.py").read_bytes() == b"after"
+    assert os.path.realpath(found.folder / "self.py") == str(found.folder / "a.py")
+
+
+def test_what_is_no_file_is_passed_by(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, ["a.py"])
+    os.mkfifo(root / "pipe")
+    monkeypatch.chdir(root)  # the name of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        assert set(contents(copied(root).folder)) == {"a.py"}
+
+
+def test_what_cannot_be_read_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, ["a.py", "secret.py", "locked/b.py"])
+
+    def refuse(real: object, name: str) -> object:
+        def call(path: str | Path, *arguments: object, **options: object) -> object:
+            if str(path).endswith(name) and str(root) in str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *arguments, **options)  # type: ignore[operator]
+
+        return call
+
+    # Permissions would not keep the superuser out.
+    monkeypatch.setattr(shutil, "copyfile", refuse(shutil.copyfile, "secret.py"))
+    monkeypatch.setattr(os, "scandir", refuse(os.scandir, "locked"))
+    found = copied(root)
+    assert contents(found.folder) == {"a.py": "copy"}
+    assert "secret.py is left out: Permission denied" in found.notes
+    assert any(note.startswith("locked") for note in found.notes)
+
+
+def test_a_copy_that_cannot_be_written(root: Path) -> None:
+    write(root, ["a.py"])
+    (root.parent / "file").write_text("")
+    with pytest.raises(VerificationError, match="cannot be copied: Not a directory"):
+        make_workspace(root, root.parent / "file" / "copy", {})
+
+
+def test_large_files_and_large_projects_are_linked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, ["a.py", "big.bin", "deep/b.py", "deep/down/c.py", "deep/down/d.py", "x/e.py"])
+    monkeypatch.setattr(workspace, "BIG_FILE", 10)
+    (root / "big.bin").write_text("x" * 11)
+    (root / "deep/b.py").write_text("")
+    (root / "x/e.py").write_text("")
+    found = copied(root)
+    assert contents(found.folder)["big.bin"] == str(root / "big.bin")
+    remove_workspace(found.folder)
+
+    monkeypatch.setattr(workspace, "MOST_FILES", 2)
+    found = copied(root, texts={root / "deep/down/d.py": b"after"})
+    assert contents(found.folder) == {
+        "a.py": "copy",
+        "big.bin": str(root / "big.bin"),
+        "deep/b.py": "copy",
+        "deep/down/c.py": str(root / "deep/down/c.py"),
+        "deep/down/d.py": "copy",
+        "x/e.py": str(root / "x/e.py"),
+    }
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("the project is large: after 2 files")
+
+
+def test_an_ignored_folder_of_many_files_is_one_link(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, ["data/a", "data/b", "data/c"])
+    (root / ".gitignore").write_text("data/\n")
+    monkeypatch.setattr(workspace, "_MOST_LINKS", 2)
+    assert contents(copied(root).folder)["data"] == str(root / "data")
+
+
+def test_a_copy_within_the_project(root: Path) -> None:
+    write(root, ["a.py"])
+    (root / ".gitignore").write_text(".cache/\n")
+    for place in (".cache/deep/copy", "copy"):
+        found = make_workspace(root, root / place, {})
+        assert (found.folder / "a.py").is_file()
+        assert not (found.folder / place).exists()
+        shutil.rmtree(root / place)
+
+
+def test_a_repository_within_and_a_submodule(root: Path) -> None:
+    write(root, ["a.py"])
+    if not (root / ".git").exists():
+        git(root, "init", "--quiet")
+    for name in ("nested", "vendored"):
+        (root / name).mkdir()
+        git(root / name, "init", "--quiet")
+        write(root / name, ["x.py", "out/y"])
+        (root / name / ".gitignore").write_text("out/\n")
+        git(root / name, "add", "--all")
+        git(root / name, "commit", "-qm", "one")
+    git(root, "add", "vendored")
+    found = contents(copied(root).folder)
+    for name in ("nested", "vendored"):
+        assert found[f"{name}/x.py"] == "copy"
+        assert found[f"{name}/out/y"] == str(root / name / "out/y")
+    assert not any(".git/" in name for name in found)
+
+
+def test_modes_and_empty_folders(root: Path) -> None:
+    write(root, ["run.sh", "read_only.txt"])
+    (root / "run.sh").chmod(0o755)
+    (root / "read_only.txt").chmod(0o444)
+    (root / "empty").mkdir()
+    copy = copied(root).folder
+    assert stat.S_IMODE((copy / "run.sh").stat().st_mode) == 0o755
+    assert stat.S_IMODE((copy / "read_only.txt").stat().st_mode) == 0o444
+    assert (copy / "empty").is_dir()
+    assert not (copy / "empty").is_symlink()
+
+
+def test_progress(root: Path) -> None:
+    write(root, [f"{number}.py" for number in range(250)])
+    told: list[int] = []
+    copied(root, progress=told.append)
+    assert told == [100, 200]
+
+
+def test_a_virtual_environment_runs_from_the_copy(root: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / ".venv"], check=True)
+    copy = copied(root).folder
+    command = [".venv/bin/python", "-c", "import sys; print(sys.prefix != sys.base_prefix)"]
+    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert ran.stdout.strip() == "True"
+
+
+class TestPaths:
+    """From the project to the copy and back."""
+
+    @pytest.fixture
+    def space(self, tmp_path: Path) -> Workspace:
+        (tmp_path / "run" / "project").mkdir(parents=True)
+        (tmp_path / "project").mkdir()
+        return Workspace(tmp_path / "project", tmp_path / "run" / "project")
+
+    def test_there_and_back(self, space: Workspace, tmp_path: Path) -> None:
+        for name in ("a.py", "pkg/b.py", "."):
+            assert space.at(space.root / name) == space.folder / name
+            assert space.original(space.folder / name) == space.root / name
+        assert space.at(Path("/usr/lib/x.py")) == Path("/usr/lib/x.py")
+        assert space.at(tmp_path / "project2/x.py") == tmp_path / "project2/x.py"
+
+    def test_the_folder_above(self, space: Workspace, tmp_path: Path) -> None:
+        assert space.at(tmp_path) == tmp_path / "run"
+        other = Workspace(space.root, tmp_path / "run" / "other")
+        assert other.at(tmp_path) == tmp_path
+
+    def test_through_a_link(self, space: Workspace, tmp_path: Path) -> None:
+        (tmp_path / "alias").symlink_to(tmp_path / "project")
+        assert space.at(tmp_path / "alias" / "a.py") == space.folder / "a.py"
+
+    def test_text(self, space: Workspace) -> None:
+        copy, root = space.folder, space.root
+        said = f'File "{copy}/a.py", line 3, in {copy}\n{copy}: {copy}-2 {copy}.old {copy}.'
+        assert space.translate(said) == (
+            f'File "{root}/a.py", line 3, in {root}\n{root}: {copy}-2 {copy}.old {root}.'
+        )
+
+
+class TestRemoval:
+    """Links go, what they lead to stays."""
+
+    def test_what_links_lead_to_stays(self, root: Path) -> None:
+        write(root, ["a.py", "data/x", "data/deep/y"])
+        (root / ".gitignore").write_text("data/\n")
+        (root / "data").chmod(0o755)
+        before = contents(root)
+        found = copied(root)
+        (found.folder / "whole").symlink_to(root)
+        remove_workspace(found.folder)
+        assert not found.folder.exists()
+        assert contents(root) == before
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        remove_workspace(tmp_path / "nowhere")
+
+    def test_a_link_in_place_of_the_copy(self, tmp_path: Path) -> None:
+        write(tmp_path, ["kept/a"])
+        (tmp_path / "copy").symlink_to("kept")
+        remove_workspace(tmp_path / "copy")
+        assert contents(tmp_path) == {"kept/a": "copy"}
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser is not kept out")
+    def test_what_a_program_has_locked(self, tmp_path: Path) -> None:
+        write(tmp_path, ["copy/a/b/c", "kept/d"])
+        (tmp_path / "copy/a/link").symlink_to(tmp_path / "kept")
+        (tmp_path / "kept").chmod(0o500)
+        (tmp_path / "copy/a/b").chmod(0o000)
+        (tmp_path / "copy/a").chmod(0o500)
+        remove_workspace(tmp_path / "copy")
+        assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o500
+        (tmp_path / "kept").chmod(0o700)
+        assert contents(tmp_path) == {"kept/d": "copy"}
