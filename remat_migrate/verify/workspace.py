@@ -121,17 +121,23 @@ def remove_workspace(folder: Path) -> None:
         OSError: something cannot be removed.
     """
 
-    def unlock(function: Callable[[str], object], path: str, _: object) -> None:
-        for locked in (os.path.dirname(path), path):
-            # Not through a link: it leads to the user's files.
-            if stat.S_ISDIR(os.lstat(locked).st_mode):
-                os.chmod(locked, stat.S_IRWXU)
-        shutil.rmtree(path) if function is os.scandir else function(path)
-
     if folder.is_symlink():
         folder.unlink()
-    elif folder.exists():
-        shutil.rmtree(folder, onerror=unlock)
+        return
+    with suppress(FileNotFoundError):
+        try:
+            shutil.rmtree(folder)
+        except PermissionError:
+            _unlock(folder)
+            shutil.rmtree(folder)
+
+
+def _unlock(folder: Path) -> None:
+    # What shutil and tempfile offer for it follows links, and would change the user's files.
+    folder.chmod(stat.S_IRWXU)
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            _unlock(Path(entry.path))
 
 
 class _Copying:

@@ -366,14 +366,25 @@ class TestRemoval:
         remove_workspace(tmp_path / "copy")
         assert contents(tmp_path) == {"kept/a": "copy"}
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser is not kept out")
-    def test_what_a_program_has_locked(self, tmp_path: Path) -> None:
+    def test_what_a_program_has_locked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         write(tmp_path, ["copy/a/b/c", "kept/d"])
         (tmp_path / "copy/a/link").symlink_to(tmp_path / "kept")
         (tmp_path / "kept").chmod(0o500)
-        (tmp_path / "copy/a/b").chmod(0o000)
-        (tmp_path / "copy/a").chmod(0o500)
+        locked = [tmp_path / "copy/a/b", tmp_path / "copy/a"]
+        for folder in locked:
+            folder.chmod(0o000 if os.geteuid() else 0o500)
+        real = shutil.rmtree
+
+        def rmtree(folder: Path) -> None:
+            # The superuser is not kept out by permissions.
+            if any(path.stat().st_mode & 0o700 != 0o700 for path in reversed(locked)):
+                raise PermissionError(13, "Permission denied", str(folder))
+            real(folder)
+
+        monkeypatch.setattr(shutil, "rmtree", rmtree)
         remove_workspace(tmp_path / "copy")
         assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o500
-        (tmp_path / "kept").chmod(0o700)
         assert contents(tmp_path) == {"kept/d": "copy"}
+        (tmp_path / "kept").chmod(0o700)
