@@ -32,6 +32,8 @@ class Api:
         factory: whether calling it without a subject gives a decorator.
         gone_in: the jax release in which this spelling is gone, or None.
         successor: what to write instead of this spelling.
+        same_function: whether the result computes what the subject computes; `remat_scan` makes
+            many layers of one.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Api:
     factory: bool = False
     gone_in: tuple[int, ...] | None = None
     successor: str | None = None
+    same_function: bool = True
 
     @property
     def jax_order(self) -> tuple[str, ...]:
@@ -99,6 +102,7 @@ _REMAT_SCAN = Api(
     concrete=False,
     wraps_classes=True,
     factory=True,
+    same_function=False,
 )
 
 _ENTRIES = (
@@ -167,6 +171,11 @@ KNOWN_PACKAGES = frozenset(
 
 # Modules that jax's own names were, or are, reached through.
 _PRIVATE = ("jax._src.api.", "jax.api.", "jax._src.lax.lax.", "jax._src.lax.control_flow.")
+
+
+def spellings(api: Api) -> tuple[str, ...]:
+    """Every qualified name under which an Api is reached, its own first."""
+    return (api.name, *(other for other, name in _SPELLINGS.items() if name == api.name))
 
 
 def public_name(name: str) -> str:

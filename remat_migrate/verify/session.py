@@ -1,0 +1,191 @@
+"""A worker process in the user's interpreter: requests with a time limit, restarts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+WORKER = Path(__file__).parent / "worker"
+_START_SECONDS = 300.0
+_LOG_TAIL = 2000
+
+Reply = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two sides: an interpreter, a copy of the project, and the meaning of checkpoints.
+
+    Attributes:
+        python: the interpreter.
+        original: the user's project.
+        copy: the folder where its copy lies.
+        paths: folders of the copy to import from, first ones first.
+        shim: the table for the old meaning as JSON, empty for checkpoints as they are.
+        flags: settings of JAX to make.
+        platform: what JAX runs on.
+    """
+
+    python: Path
+    original: Path
+    copy: Path
+    paths: tuple[Path, ...]
+    shim: str = ""
+    flags: Mapping[str, object] = field(default_factory=dict)
+    platform: str = "cpu"
+
+
+class WorkerEnded(Exception):
+    """The worker came to an end while it worked on a request; the message says how."""
+
+
+class Worker:
+    """A process that answers requests, started when it is first asked and again after an end."""
+
+    def __init__(self, side: Side, scratch: Path, timeout: float, memory: int) -> None:
+        """`scratch` is a folder for its log; `timeout` in seconds a request, `memory` in bytes."""
+        self.side = side
+        self.started: Reply = {}
+        self._scratch = scratch
+        self._timeout = timeout
+        self._memory = memory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel = (-1, -1)
+        self._buffer = b""
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._log = scratch / "log.txt"
+
+    def ask(self, timeout: float | None = None, **request: object) -> Reply:
+        """The reply to a request.
+
+        Raises:
+            WorkerEnded: the process died, or was stopped because it took too long.
+        """
+        if self._process is None:
+            self._start()
+        return self._exchange(request, timeout or self._timeout)
+
+    def close(self) -> None:
+        """End the process, and whatever it has started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for descriptor in self._channel:
+            os.close(descriptor)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._buffer = b""
+
+    def _start(self) -> None:
+        in_read, in_write = os.pipe()
+        out_read, out_write = os.pipe()
+        environment = {
+            **os.environ,
+            "REMAT_MIGRATE_CHANNEL": f"{in_read},{out_write}",
+            **environment_of(self.side, self._scratch),
+        }
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [self.side.python, WORKER / "start.py"],
+                cwd=self.side.copy,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(in_read, out_write),
+                start_new_session=True,
+            )
+        os.close(in_read)
+        os.close(out_write)
+        self._channel = (in_write, out_read)
+        self.started = self._exchange(
+            {
+                "do": "start",
+                "paths": [str(path) for path in self.side.paths],
+                "original": str(self.side.original),
+                "copy": str(self.side.copy),
+                "shim": self.side.shim,
+                "flags": dict(self.side.flags),
+                "memory": self._memory,
+            },
+            _START_SECONDS,
+        )
+        if "error" in self.started:
+            error = self.started["error"]
+            self.close()
+            raise WorkerEnded(f"{error['type']}: {error['message']}")
+
+    def _exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
+        deadline = time.monotonic() + timeout
+        try:
+            os.write(self._channel[0], json.dumps(request).encode() + b"\n")
+            line = self._line(deadline)
+        except BrokenPipeError:
+            line = b""
+        except TimeoutError:
+            self.close()
+            raise WorkerEnded(f"took longer than {timeout:g} s and was stopped") from None
+        if not line:
+            raise WorkerEnded(self._obituary())
+        reply: Reply = json.loads(line)
+        return reply
+
+    def _line(self, deadline: float) -> bytes:
+        """The next line of the worker; nothing if it has ended."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel[1], selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                data = os.read(self._channel[1], 1 << 16)
+                if not data:
+                    return b""
+                self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _obituary(self) -> str:
+        """How the process ended, with what it said last."""
+        process = self._process
+        assert process is not None
+        try:
+            status = process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            status = None
+        self.close()
+        said = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        last = said.splitlines()[-1] if said else ""
+        if status is not None and status < 0:
+            with contextlib.suppress(ValueError):
+                how = f"was killed by {signal.Signals(-status).name}"
+                if b"bad_alloc" in said.encode() or "MemoryError" in said:
+                    how += ", out of memory"
+                return how + (f": {last}" if last else "")
+        if status is None:
+            return "closed its connection"
+        return f"ended the process with status {status}" + (f": {last}" if last else "")
+
+
+def environment_of(side: Side, scratch: Path) -> dict[str, str]:
+    """The environment variables for code under test, in place of the user's own."""
+    temporary = scratch / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    return {
+        "JAX_PLATFORMS": side.platform,
+        # The name of the same up to jax 0.4.
+        "JAX_PLATFORM_NAME": side.platform,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": str(temporary),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }

@@ -1,0 +1,237 @@
+"""What a unit computed before and after, compared. Needs numpy alone.
+
+Two arrays are equal if no entry differs by more than the tolerance of their dtype times the largest
+entry of the array. Measured so, a sum whose terms cancel is not held to more digits than it has. Two
+things widen what is allowed, because rounding is not the migration's doing: a few units in the last
+place of the largest entry of the whole result (a gradient that is zero but for rounding), and a few
+times what compiling alone changes in the old code's own result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+TOLERANCES = {
+    "float64": 1e-11,
+    "float32": 1e-5,
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+    "complex64": 1e-5,
+    "complex128": 1e-11,
+}
+# float8 and smaller: two units in the last place.
+_SMALL = 0.25
+_EPSILONS = {"float64": 2.3e-16, "complex128": 2.3e-16, "float16": 9.8e-4, "bfloat16": 7.9e-3}
+_FLOAT32_EPSILON = 1.2e-7
+_LAST_PLACES = 8
+_ROUNDING = 8
+
+EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
+
+_WHERE = {"eager": "", "gradient": " in the gradient", "jit": " under jax.jit"}
+
+
+class Comparison(NamedTuple):
+    """A verdict about one case.
+
+    Attributes:
+        verdict: equal, differs, fails-after or fails-before.
+        max_abs: the largest absolute difference.
+        max_rel: the largest difference relative to the largest entry of its array.
+        detail: where it differs, or what failed.
+        failure: of what failed, see failures.describe.
+    """
+
+    verdict: str
+    max_abs: Optional[float] = None
+    max_rel: Optional[float] = None
+    detail: str = ""
+    failure: Optional[Dict[str, Any]] = None
+
+
+def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = None) -> Comparison:
+    """Compare two result folders that `evaluate` wrote."""
+    old, new = _Result(before), _Result(after)
+    allowed = dict(TOLERANCES, **(tolerances or {}))
+    ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
+    if not ran:
+        error = next(iter(old.modes.values()))["error"]
+        return Comparison(FAILS_BEFORE, detail=_said(error), failure=error)
+    max_abs = max_rel = 0.0
+    for mode in ran:
+        where = _where(mode)
+        outcome = new.modes.get(mode)
+        if outcome is None or "error" in outcome:
+            error = outcome["error"] if outcome else next(iter(new.modes.values()))["error"]
+            return Comparison(FAILS_AFTER, detail=_said(error) + where, failure=error)
+        reason = _structure(old.modes[mode], outcome)
+        if reason:
+            return Comparison(DIFFERS, detail=reason + where)
+        absolute, relative, reason = _values(old, new, mode, allowed)
+        max_abs, max_rel = max(max_abs, absolute), max(max_rel, relative)
+        if reason:
+            return Comparison(DIFFERS, max_abs, max_rel, reason + where)
+    return Comparison(EQUAL, max_abs, max_rel)
+
+
+def _where(mode: str) -> str:
+    label, _, kind = mode.rpartition(" ")
+    return _WHERE[kind] + (" of %s" % label if label else "")
+
+
+def _said(error: Dict[str, Any]) -> str:
+    lines = error["message"].strip().splitlines()
+    return "%s: %s" % (error["type"], lines[0]) if lines else str(error["type"])
+
+
+class _Result:
+    """The modes of a result, and its arrays."""
+
+    def __init__(self, folder: str) -> None:
+        with open(os.path.join(folder, "result.json")) as file:
+            self.modes = json.load(file)  # type: Dict[str, Any]
+        with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
+            self._data = stored.read()
+
+    def array(self, leaf: Dict[str, Any]) -> Any:
+        """The array of a leaf."""
+        count = int(np.prod(leaf["shape"], dtype=np.int64))
+        array = np.frombuffer(self._data, leaf["stored"], count, leaf["offset"])
+        return array.reshape(leaf["shape"])
+
+
+def _structure(old: Dict[str, Any], new: Dict[str, Any]) -> str:
+    """How two results differ in anything but numbers; empty if they do not."""
+    if old["tree"] != new["tree"]:
+        return "the structure is %s, was %s" % (_short(new["tree"]), _short(old["tree"]))
+    for before, after in zip(old["leaves"], new["leaves"]):
+        at = _at(before["path"])
+        if ("other" in before) != ("other" in after):
+            return "%sis an array in one and none in the other" % at
+        if "other" in before:
+            if before["other"] != after["other"]:
+                return "%sis %s, was %s" % (at, _short(after["other"]), _short(before["other"]))
+            continue
+        for what in ("shape", "dtype"):
+            if before[what] != after[what]:
+                shown = tuple if what == "shape" else str
+                return "%s%s %s, was %s" % (at, what, shown(after[what]), shown(before[what]))
+        if before["weak"] != after["weak"]:
+            kinds = ("strongly", "weakly")
+            return "%sis %s typed, was %s" % (at, kinds[after["weak"]], kinds[before["weak"]])
+    return ""
+
+
+def _at(path: str) -> str:
+    return "result%s: " % path if path else "the result: "
+
+
+def _short(text: str) -> str:
+    text = text.replace("PyTreeDef(", "").replace("\n", " ")
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _values(
+    old: _Result, new: _Result, mode: str, allowed: Dict[str, float]
+) -> Tuple[float, float, str]:
+    """The largest differences of a mode, and where one is more than is allowed."""
+    before = _arrays(old, mode)
+    after = _arrays(new, mode)
+    noise = _rounding(old, mode)
+    largest = max([_largest(array) for _, array in before if array.dtype.kind in "fc"] or [0.0])
+    max_abs = max_rel = 0.0
+    reason = ""
+    for index, ((leaf, a), (_, b)) in enumerate(zip(before, after)):
+        at = _at(leaf["path"])
+        if a.dtype.kind not in "fc":
+            if not np.array_equal(a, b):
+                count = int(np.sum(a != b))
+                reason = reason or "%s%d of %d entries differ" % (at, count, a.size)
+                difference = np.max(np.abs(a.astype(float) - b.astype(float)), initial=0.0)
+                max_abs = max(max_abs, float(difference))
+            continue
+        if not _same_specials(a, b):
+            reason = reason or "%snot the same entries are finite" % at
+            continue
+        finite = np.isfinite(a)
+        difference = float(
+            np.max(np.abs(_wide(a[finite]) - _wide(b[finite])), initial=0.0)
+        )
+        own = _largest(a)
+        relative = difference / own if own else (float(difference > 0))
+        epsilon = _EPSILONS.get(leaf["dtype"], _FLOAT32_EPSILON)
+        limit = max(
+            allowed.get(leaf["dtype"], _SMALL) * own,
+            _LAST_PLACES * epsilon * largest,
+            _ROUNDING * noise.get(index, 0.0),
+        )
+        max_abs = max(max_abs, difference)
+        # A difference that drowns in the rounding of larger entries says nothing about its own.
+        if difference > _LAST_PLACES * epsilon * largest or own > 1e-3 * largest:
+            max_rel = max(max_rel, relative)
+        if difference > limit and not reason:
+            entry = np.unravel_index(
+                int(np.argmax(np.abs(np.where(finite, _wide(a) - _wide(b), 0)))), a.shape
+            )
+            reason = "%sentry %s is %.6g, was %.6g" % (
+                at,
+                list(map(int, entry)),
+                _shown(b[entry]),
+                _shown(a[entry]),
+            )
+    return max_abs, max_rel, reason
+
+
+def _arrays(result: _Result, mode: str) -> List[Tuple[Dict[str, Any], Any]]:
+    leaves = result.modes[mode]["leaves"]
+    return [(leaf, result.array(leaf)) for leaf in leaves if "other" not in leaf]
+
+
+def _rounding(old: _Result, mode: str) -> Dict[int, float]:
+    """How far the old code's eager and compiled results lie apart, by leaf of the mode."""
+    label = mode.rpartition(" ")[0]
+    label = label and label + " "
+    eager = [m for m in (label + "eager", label + "gradient") if m in old.modes]
+    if any("error" in old.modes[m] for m in eager) or "error" in old.modes.get(
+        label + "jit", {"error": None}
+    ):
+        return {}
+    apart = [a for m in eager for _, a in _arrays(old, m)]
+    compiled = [a for _, a in _arrays(old, label + "jit")]
+    if [a.shape for a in apart] != [a.shape for a in compiled]:
+        return {}
+    found = []
+    for a, b in zip(apart, compiled):
+        if a.dtype.kind not in "fc":
+            found.append(0.0)
+            continue
+        both = np.isfinite(a) & np.isfinite(b)
+        found.append(float(np.max(np.abs(_wide(a[both]) - _wide(b[both])), initial=0.0)))
+    if mode == label + "gradient":
+        found = found[len(_arrays(old, label + "eager")) :]
+    return dict(enumerate(found))
+
+
+def _same_specials(a: Any, b: Any) -> bool:
+    """Whether NaN and infinities stand in the same places."""
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        return False
+    infinite = np.isinf(a)
+    return np.array_equal(infinite, np.isinf(b)) and np.array_equal(a[infinite], b[infinite])
+
+
+def _wide(array: Any) -> Any:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _largest(array: Any) -> float:
+    finite = array[np.isfinite(array)]
+    return float(np.max(np.abs(_wide(finite)), initial=0.0))
+
+
+def _shown(value: Any) -> Any:
+    return abs(value) if np.iscomplexobj(value) else float(value)

@@ -1,0 +1,219 @@
+"""What a unit computes for one case: values and vector-Jacobian products, eager and under jit.
+
+Results are written as bytes with their types beside them, so that comparing needs only numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import adapt
+from .failures import describe
+
+# An object's place in memory is another in every process.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def evaluate(unit: Any, case: Dict[str, Any], folder: str) -> Dict[str, Any]:
+    """Run a unit in every mode and write what came of it below `folder`.
+
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
+    (both, compiled as one program over all arrays). A mode that raises is a result, too.
+
+    Returns:
+        how the eager run failed, or {} where it did not.
+    """
+    writer = _Writer(folder)
+    modes = {}  # type: Dict[str, Any]
+    try:
+        prepared = adapt.prepare(unit, case)
+    except Exception as error:
+        prepared = []
+        modes["eager"] = {"error": describe(error)}
+    for one in prepared:
+        label = one.label and one.label + " "
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _run(_Program(one.function, one.args, one.kwargs), label, modes, writer)
+    writer.close(modes)
+    first = next((m["error"] for m in modes.values() if "error" in m), {})
+    return first if all("error" in m for m in modes.values()) else {}
+
+
+def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) -> None:
+    eager = _outcome(lambda: program.call(program.arrays()), writer)
+    modes[label + "eager"] = eager
+    with_gradient = "error" not in eager and program.has_gradient
+    if with_gradient:
+        modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
+        with_gradient = "error" not in modes[label + "gradient"]
+
+    def both(arrays: List[Any]) -> Any:
+        values = program.array_results(program.call(arrays))
+        return (values, program.gradient(arrays)) if with_gradient else values
+
+    modes[label + "jit"] = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+
+
+def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
+    try:
+        result = run()
+        # A computation that fails on the device says so when its result is asked for.
+        return writer.write(jax.block_until_ready(result))
+    except MemoryError:
+        raise
+    except Exception as error:
+        return {"error": describe(error)}
+
+
+class _Leaf(NamedTuple):
+    value: Any
+    dynamic: bool
+    differentiable: bool
+
+
+class _Program:
+    """A function and its arguments: arrays are what JAX may trace, all else stays as it is."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._function = function
+        leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
+        self._leaves = [_leaf(leaf) for leaf in leaves]
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether there is an array to differentiate with respect to."""
+        return any(leaf.differentiable for leaf in self._leaves)
+
+    def arrays(self) -> List[Any]:
+        """The arrays, copied where the function could change them."""
+        return [
+            leaf.value.copy() if isinstance(leaf.value, np.ndarray) else leaf.value
+            for leaf in self._leaves
+            if leaf.dynamic
+        ]
+
+    def call(self, arrays: List[Any]) -> Any:
+        """What the function returns for these arrays; containers are made anew."""
+        rest = iter(arrays)
+        leaves = [next(rest) if leaf.dynamic else leaf.value for leaf in self._leaves]
+        args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
+        return self._function(*args, **kwargs)
+
+    def array_results(self, result: Any) -> List[Any]:
+        """The arrays of a result, which is all that a compiled function can return."""
+        return [leaf for leaf in jax.tree_util.tree_leaves(result) if _is_array(leaf)]
+
+    def gradient(self, arrays: List[Any]) -> List[Any]:
+        """The vector-Jacobian products with random cotangents, of every inexact array."""
+        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
+        chosen = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
+
+        def results(inexact: List[Any]) -> List[Any]:
+            filled = list(arrays)
+            for index, array in zip(chosen, inexact):
+                filled[index] = array
+            return [r for r in self.array_results(self.call(filled)) if _is_inexact(r)]
+
+        outputs, pull_back = jax.vjp(results, [jnp.asarray(arrays[index]) for index in chosen])
+        return list(pull_back(_cotangents(outputs))[0])
+
+
+def _leaf(value: Any) -> _Leaf:
+    # A NumPy scalar is a value that Python may branch on; an array of rank 0 is one, too, but JAX
+    # gives such arrays where nobody can branch.
+    dynamic = isinstance(value, (jax.Array, np.ndarray)) and not (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
+    )
+    return _Leaf(value, dynamic, dynamic and _is_inexact(value))
+
+
+def _known(dtype: Any) -> bool:
+    """Whether a dtype that NumPy calls void is one of JAX's own: bfloat16, float8."""
+    return bool(jnp.issubdtype(dtype, jnp.number))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def _is_inexact(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
+
+
+def _cotangents(outputs: List[Any]) -> List[Any]:
+    random = np.random.RandomState(0)
+    made = []
+    for output in outputs:
+        array = random.standard_normal(np.shape(output))
+        if jnp.issubdtype(output.dtype, jnp.complexfloating):
+            array = array + 1j * random.standard_normal(np.shape(output))
+        made.append(jnp.asarray(array).astype(output.dtype))
+    return made
+
+
+class _Writer:
+    """Writes results: all arrays into one file, the rest into result.json."""
+
+    def __init__(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder = folder
+        self._offset = 0
+        self._file = open(os.path.join(folder, "arrays.bin"), "wb")
+
+    def write(self, result: Any) -> Dict[str, Any]:
+        """A result as its structure and its leaves."""
+        pairs, tree = jax.tree_util.tree_flatten_with_path(result)
+        return {
+            "tree": _ADDRESS.sub("", str(tree)),
+            "leaves": [
+                dict(self._leaf(leaf), path=jax.tree_util.keystr(path)) for path, leaf in pairs
+            ],
+        }
+
+    def _leaf(self, leaf: Any) -> Dict[str, Any]:
+        if not _is_array(leaf):
+            return {"other": _ADDRESS.sub("", repr(leaf))[:500]}
+        # A checkpointed function gives arrays for Python's and NumPy's numbers, as JAX does
+        # wherever they meet it: these are no difference.
+        array = jnp.asarray(leaf)
+        weak = bool(getattr(array, "weak_type", False))
+        dtype = str(array.dtype)
+        if jnp.issubdtype(array.dtype, getattr(jax.dtypes, "prng_key", np.void)):
+            stored = np.asarray(jax.random.key_data(array))
+        elif jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4:
+            stored = np.asarray(array.astype(jnp.float32))
+        elif np.dtype(array.dtype).kind == "V":
+            stored = np.asarray(array.astype(jnp.int32))
+        else:
+            stored = np.asarray(array)
+        return self._stored(np.ascontiguousarray(stored), dtype, weak)
+
+    def _stored(self, stored: Any, dtype: str, weak: bool) -> Dict[str, Any]:
+        data = stored.tobytes()
+        self._file.write(data)
+        start, self._offset = self._offset, self._offset + len(data)
+        return {
+            "dtype": dtype,
+            "weak": weak,
+            "shape": list(stored.shape),
+            "stored": stored.dtype.str,
+            "offset": start,
+        }
+
+    def close(self, modes: Dict[str, Any]) -> None:
+        """Write what is known about every mode."""
+        self._file.close()
+        with open(os.path.join(self._folder, "result.json"), "w") as file:
+            json.dump(modes, file)
+
+

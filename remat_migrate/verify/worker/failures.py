@@ -1,0 +1,44 @@
+"""An exception of the code under test as plain data, with what JAX says about arguments."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import Any, Dict
+
+# The first line says what, those after it where to read on.
+_LONGEST = 2000
+
+_TRACED = re.compile(
+    r"while tracing the function (?P<function>\S+) at (?P<path>.+?):(?P<line>\d+) for"
+    r" (?P<transform>\w+).*?depends on the values? of the arguments? (?P<arguments>.+?)\.?(?:\n|$)"
+)
+_SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
+
+
+def describe(error: BaseException) -> Dict[str, Any]:
+    """Type, message, the line that failed, and which argument Python needed if JAX names one."""
+    message = str(error)
+    kind = type(error)
+    found = {
+        "type": kind.__name__
+        if kind.__module__ == "builtins"
+        else "%s.%s" % (kind.__module__.replace("jax._src", "jax"), kind.__name__),
+        "message": message[:_LONGEST],
+        "arguments": [],
+        "function": "",
+        "place": None,
+        "traceback": "".join(traceback.format_exception(kind, error, error.__traceback__))[-6000:],
+    }  # type: Dict[str, Any]
+    for traced in _TRACED.finditer(message):
+        if traced.group("transform") in ("checkpoint", "remat"):
+            found["function"] = traced.group("function")
+            found["place"] = [traced.group("path"), int(traced.group("line"))]
+            # An entry of a container is named as `shape[0]`: what can be static is `shape`.
+            found["arguments"] += [
+                re.split(r"[\[.]", name)[0]
+                for name in _SEPARATOR.split(traced.group("arguments").strip())
+                if name
+            ]
+    found["arguments"] = sorted(set(found["arguments"]))
+    return found

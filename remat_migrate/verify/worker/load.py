@@ -1,0 +1,96 @@
+"""A unit's name to the object that it names, by importing its module."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from typing import Any, NamedTuple, Optional
+
+
+class Unit(NamedTuple):
+    """What a name stands for.
+
+    Attributes:
+        function: what is called; of a method, the function that takes the instance first.
+        owner: the class whose instance it takes, None for what takes none.
+        module: the module it was found in.
+    """
+
+    function: Any
+    owner: Optional[type]
+    module: Any
+
+
+class NotFound(Exception):
+    """There is no such name, or it is nothing that can be called."""
+
+
+def load_module(name: Optional[str], path: str) -> Any:
+    """The module with this dotted name, or that of a file whose name is none."""
+    if name is not None:
+        return importlib.import_module(name)
+    key = "remat_migrate_file_" + "".join(c if c.isalnum() else "_" for c in path)
+    if key not in sys.modules:
+        spec = importlib.util.spec_from_file_location(key, path)
+        if spec is None or spec.loader is None:
+            raise NotFound("%s cannot be imported" % path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[key] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[key]
+            raise
+    return sys.modules[key]
+
+
+def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
+    """The object with this name in a module; the module's own values for an empty name.
+
+    Raises:
+        NotFound: there is none, or it cannot be called.
+        Exception: whatever importing the module raises.
+    """
+    module = load_module(name, path)
+    if not qualname:
+        return Unit(lambda: public_values(module), None, module)
+    owner = None  # type: Optional[type]
+    found = module
+    for part in qualname.split("."):
+        owner = found if isinstance(found, type) else None
+        try:
+            found = inspect.getattr_static(found, part) if owner else getattr(found, part)
+        except AttributeError:
+            raise NotFound("%s has no %s when it is imported" % (module.__name__, qualname))
+    if isinstance(found, staticmethod):
+        return Unit(found.__func__, None, module)
+    if isinstance(found, classmethod):
+        return Unit(found.__get__(None, owner), None, module)
+    if isinstance(found, property):
+        found = found.fget
+    if isinstance(found, type):
+        raise NotFound("%s is a class" % qualname)
+    if not callable(found):
+        if owner is None:
+            # A value that a call gave: what there is to compare is the value.
+            return Unit(lambda: found, None, module)
+        raise NotFound("%s is a %s, which is not called" % (qualname, type(found).__name__))
+    return Unit(found, owner, module)
+
+
+def public_values(module: Any) -> Any:
+    """The numbers and arrays that a module holds under public names."""
+    numpy = sys.modules.get("numpy")
+    jax = sys.modules.get("jax")
+    kinds = [bool, int, float, complex]  # type: list[Any]
+    if numpy is not None:
+        kinds += [numpy.ndarray, numpy.generic]
+    if jax is not None:
+        kinds.append(jax.Array)
+    return {
+        name: value
+        for name, value in sorted(vars(module).items())
+        if not name.startswith("_") and isinstance(value, tuple(kinds))
+    }

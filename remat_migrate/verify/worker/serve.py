@@ -1,0 +1,196 @@
+"""The worker's loop: requests as lines of JSON on one pipe, replies on another.
+
+Whatever the code under test prints goes to the log that standard output is. What it raises is part
+of a reply; what ends the process ends this worker alone, and the parent starts another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import json
+import os
+import sys
+from typing import Any, Dict, Iterator, List, Tuple
+
+from . import codec, relocate, shim
+from .failures import describe
+from .load import NotFound, load_module, load_unit
+
+Reply = Dict[str, Any]
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    incoming, outgoing = (int(n) for n in os.environ.pop("REMAT_MIGRATE_CHANNEL").split(","))
+    for descriptor in (incoming, outgoing):
+        # What the code under test starts must not hold the pipes open.
+        os.set_inheritable(descriptor, False)
+    process = os.getpid()
+    with os.fdopen(incoming, encoding="utf-8") as requests:
+        for line in requests:
+            request = json.loads(line)
+            reply = _answer(request)
+            if os.getpid() != process:
+                # The code under test has forked, and this is the child.
+                os._exit(0)
+            sys.stdout.flush()
+            os.write(outgoing, (json.dumps(reply) + "\n").encode())
+
+
+def _answer(request: Reply) -> Reply:
+    try:
+        return _ANSWERS[request["do"]](request)
+    except NotFound as error:
+        return {"missing": str(error)}
+    except BaseException as error:
+        # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
+        return {"error": describe(error)}
+
+
+def _start(request: Reply) -> Reply:
+    sys.path[:0] = request["paths"]
+    sys.argv = ["remat-migrate"]
+    relocate.install(request["original"], request["copy"])
+    if request["shim"]:
+        shim.install(request["shim"])
+    jax = importlib.import_module("jax")
+    for name, value in request["flags"].items():
+        jax.config.update(name, value)
+    if request["memory"]:
+        _limit_memory(request["memory"])
+    return {"jax": jax.__version__, "backend": jax.default_backend()}
+
+
+def _limit_memory(allowed: int) -> None:
+    """Let this process have so many bytes more than it has now."""
+    try:
+        import resource
+
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[0])
+    except (ImportError, OSError):
+        return  # not on this system: the parent watches the resident size
+    limit = pages * resource.getpagesize() + allowed
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _make(request: Reply) -> Reply:
+    from . import make
+
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    if not request["qualname"]:
+        return _saved([("the module is imported", _case(()))], request["folder"])
+    hints = {"class": unit.owner, "classes": _dataclasses(request["root"])}
+    made = make.make_cases(unit.function, unit.function, hints)
+    reply = _saved(made.cases, request["folder"])
+    if not reply["cases"]:
+        reply["detail"] = made.detail
+    return reply
+
+
+def _dataclasses(root: str) -> List[type]:
+    """The dataclasses of the project's modules that are imported."""
+    found = []  # type: List[type]
+    for module in list(sys.modules.values()):
+        if (getattr(module, "__file__", None) or "").startswith(root + os.sep):
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and dataclasses.is_dataclass(value):
+                    if value.__module__ == module.__name__:
+                        found.append(value)
+    return found
+
+
+def _case(args: Tuple[Any, ...], kwargs: Any = None) -> Dict[str, Any]:
+    return {"args": args, "kwargs": kwargs or {}, "context": None}
+
+
+def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
+    """Cases as folders, and what stood in the way of those that cannot be written."""
+    written = []  # type: List[Dict[str, Any]]
+    reasons = []  # type: List[str]
+    for number, (about, case) in enumerate(cases):
+        place = os.path.join(folder, str(number))
+        try:
+            codec.save(case, place)
+        except codec.CannotSave as error:
+            reasons.append(str(error))
+        else:
+            written.append({"folder": place, "about": about})
+    return {"cases": written, "detail": "cannot be passed on: " + reasons[0] if reasons else ""}
+
+
+def _declare(request: Reply) -> Reply:
+    from . import declared
+
+    cases = declared.read(request["file"], request["units"], request["known"])
+    return {
+        "units": {
+            name: _saved(found, os.path.join(request["folder"], str(number)))
+            for number, (name, found) in enumerate(sorted(cases.items()))
+        }
+    }
+
+
+def _flip(request: Reply) -> Reply:
+    """The same case with each Python bool inverted, each in a case of its own."""
+    case = codec.load(request["case"])
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    return _saved(list(_flipped(case, unit.function)), request["folder"])
+
+
+def _flipped(case: Dict[str, Any], function: Any) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    for index, value in enumerate(case["args"]):
+        if isinstance(value, bool):
+            args = tuple(not v if i == index else v for i, v in enumerate(case["args"]))
+            yield "%s=%s" % (_parameter(function, index), not value), dict(case, args=args)
+    for name, value in case["kwargs"].items():
+        if isinstance(value, bool):
+            kwargs = dict(case["kwargs"], **{name: not value})
+            yield "%s=%s" % (name, not value), dict(case, kwargs=kwargs)
+
+
+def _parameter(function: Any, index: int) -> str:
+    try:
+        return list(inspect.signature(function).parameters)[index]
+    except (TypeError, ValueError, IndexError):
+        return "argument %d" % index
+
+
+def _evaluate(request: Reply) -> Reply:
+    from . import evaluate
+
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    case = codec.load(request["case"])
+    return {"failure": evaluate.evaluate(unit.function, case, request["folder"])}
+
+
+def _import(request: Reply) -> Reply:
+    load_module(request["module"], request["path"])
+    return {}
+
+
+def _compare(request: Reply) -> Reply:
+    from . import compare
+
+    found = compare.compare(request["before"], request["after"], request["tolerances"])
+    return dict(found._asdict())
+
+
+def _events(request: Reply) -> Reply:
+    from . import events
+
+    return {"units": events.compare_events(**request["folders"], tolerance=request["tolerance"])}
+
+
+_ANSWERS = {
+    "start": _start,
+    "import": _import,
+    "make": _make,
+    "declare": _declare,
+    "flip": _flip,
+    "evaluate": _evaluate,
+    "compare": _compare,
+    "events": _events,
+}
