@@ -161,6 +161,25 @@ def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
             yield from list_files(path, wanted)
 
 
+def run_git(
+    folder: Path, *arguments: str, data: bytes = b""
+) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a git command in a folder, with `data` as its input; None if there is no git."""
+    # A hook sets GIT_DIR and GIT_INDEX_FILE for the folder it runs in, which may not be this one.
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    try:
+        return subprocess.run(
+            # The file system monitor is a command that the repository itself may name.
+            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],
+            input=data,
+            capture_output=True,
+            check=False,
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
+        )
+    except OSError:
+        return None
+
+
 def _absolute(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
@@ -237,20 +256,8 @@ def _may_be_folder(folder: Path, name: str, base: str) -> bool:
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
     """What a git command prints; None if it fails or there is no git."""
-    # A hook sets GIT_DIR and GIT_INDEX_FILE for the folder it runs in, which may not be this one.
-    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
-    try:
-        return subprocess.run(
-            # The file system monitor is a command that the repository itself may name.
-            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            check=True,
-            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    ran = run_git(folder, *arguments)
+    return None if ran is None or ran.returncode else ran.stdout
 
 
 def _walk(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:

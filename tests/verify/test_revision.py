@@ -1,0 +1,385 @@
+"""What differs between a git revision or a folder and the working tree."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.errors import UsageError
+from remat_migrate.verify import revision
+from remat_migrate.verify.renames import paired
+from remat_migrate.verify.revision import Base, FileChange, base_texts
+from remat_migrate.verify.workspace import make_workspace
+
+LONG = "".join(f"line_{number} = {number}\n" for number in range(20))
+
+
+def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    allowed = ["-c", "protocol.file.allow=always"]
+    command = ["git", *identity, *allowed, *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path, files: Mapping[str, str | bytes] = {}) -> None:
+    write(folder, files)
+    git(folder, "add", "--all")
+    git(folder, "commit", "-qm", "one")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".git" not in path.relative_to(folder).parts
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return folder
+
+
+def rebuilt(base: Base, folder: Path) -> dict[str, bytes]:
+    """The project as the base has it."""
+    return tree(make_workspace(base.root, folder, base.texts, base.new).folder)
+
+
+BEFORE = {
+    "changed.py": "x = 1\n",
+    "same.py": "y = 1\n",
+    "removed.py": "gone = 1\n",
+    "pkg/__init__.py": "",
+    "pkg/moved.py": LONG,
+    "pkg/data.json": "{}",
+    "schön/模 型.py": "z = 1\r\n",
+    "swap_a.py": LONG.replace("line", "a"),
+}
+
+
+def migrate(root: Path) -> None:
+    (root / "removed.py").unlink()
+    (root / "pkg/moved.py").unlink()
+    write(
+        root,
+        {
+            "changed.py": "x = 2\n",
+            "new.py": "n = 1\n",
+            "pkg/inner/renamed.py": LONG.replace("line_3", "changed"),
+            "pkg/data.json": "[]",
+            "schön/模 型.py": "z = 2\r\n",
+        },
+    )
+
+
+@pytest.mark.parametrize("state", ["working tree", "staged", "committed", "folder"])
+def test_every_kind_of_change(root: Path, tmp_path: Path, state: str) -> None:
+    commit(root, BEFORE)
+    name = "HEAD"
+    if state == "folder":
+        shutil.copytree(root, tmp_path / "old", ignore=shutil.ignore_patterns(".git"))
+        name = str(tmp_path / "old")
+    before = tree(root)
+    migrate(root)
+    if state in ("staged", "committed"):
+        git(root, "add", "--all")
+    if state == "committed":
+        git(root, "commit", "-qm", "two")
+        name = "HEAD~1"
+    after = tree(root)
+    found = base_texts(root, name)
+    assert found.name == name
+    assert found.changes == tuple(
+        FileChange(root / path, old, new, root / was if was else None)
+        for path, old, new, was in [
+            ("changed.py", b"x = 1\n", b"x = 2\n", None),
+            ("new.py", None, b"n = 1\n", None),
+            ("pkg/data.json", b"{}", b"[]", None),
+            (
+                "pkg/inner/renamed.py",
+                LONG.encode(),
+                LONG.replace("line_3", "changed").encode(),
+                "pkg/moved.py",
+            ),
+            ("removed.py", b"gone = 1\n", None, None),
+            ("schön/模 型.py", b"z = 1\r\n", b"z = 2\r\n", None),
+        ]
+    )
+    assert found.renamed == ((root / "pkg/moved.py", root / "pkg/inner/renamed.py"),)
+    assert found.new == {root / "new.py", root / "pkg/inner/renamed.py"}
+    assert found.notes == ()
+    assert rebuilt(found, tmp_path / "copy") == before
+    assert tree(root) == after
+
+
+def test_only_what_is_asked_for_is_compared_but_all_of_it_is_rebuilt(
+    root: Path, tmp_path: Path
+) -> None:
+    commit(root, BEFORE)
+    before = tree(root)
+    migrate(root)
+    found = base_texts(root, "HEAD", [root / "pkg", root / "changed.py"])
+    assert [change.path.relative_to(root).as_posix() for change in found.changes] == [
+        "changed.py",
+        "pkg/data.json",
+        "pkg/inner/renamed.py",
+    ]
+    assert rebuilt(found, tmp_path / "copy") == before
+    assert base_texts(root, "HEAD", [root / "removed.py"]).changes == (
+        FileChange(root / "removed.py", b"gone = 1\n", None),
+    )
+    assert base_texts(root, "HEAD", [root / "same.py"]).changes == ()
+
+
+def test_names_of_revisions(root: Path) -> None:
+    commit(root, {"a.py": "1"})
+    git(root, "tag", "-a", "v1", "-m", "one")
+    git(root, "branch", "old")
+    commit(root, {"a.py": "2"})
+    head = subprocess.run(
+        ["git", "rev-parse", "v1^{commit}"], cwd=root, capture_output=True, text=True
+    ).stdout.strip()
+    for name in ("HEAD~1", "v1", "old", "refs/heads/old", head, head[:9], "main@{1}"):
+        assert base_texts(root, name).changes == (FileChange(root / "a.py", b"1", b"2"),), name
+    assert base_texts(root, "main").changes == ()
+
+
+def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
+    commit(root, {"one/pkg/a.py": "1", "one/b.py": "1", "two/c.py": "1"})
+    write(root, {"one/pkg/a.py": "2", "two/c.py": "2", "two/new.py": "", "one/new.py": ""})
+    found = base_texts(root / "one", "HEAD")
+    assert [c.path for c in found.changes] == [root / "one/new.py", root / "one/pkg/a.py"]
+    assert rebuilt(found, tmp_path / "copy") == {"pkg/a.py": b"1", "b.py": b"1"}
+
+
+def test_ignored_files_are_on_both_sides(root: Path, tmp_path: Path) -> None:
+    commit(root, {"a.py": "1", ".gitignore": "gen/\n"})
+    write(root, {"a.py": "2", "gen/x.py": "3"})
+    found = base_texts(root, "HEAD")
+    assert [c.path.name for c in found.changes] == ["a.py"]
+    assert rebuilt(found, tmp_path / "copy")["gen/x.py"] == b"3"
+
+
+def test_a_touched_file_is_no_change(root: Path) -> None:
+    commit(root, {"a.py": "1", "run.sh": "1"})
+    write(root, {"a.py": "1"})
+    (root / "run.sh").chmod(0o755)
+    git(root, "rm", "-q", "--cached", "a.py")
+    assert base_texts(root, "HEAD").changes == ()
+
+
+def test_links(root: Path, tmp_path: Path) -> None:
+    commit(root, {"real.py": "1", "file.py": "1"})
+    (root / "link.py").symlink_to("real.py")
+    commit(root)
+    (root / "link.py").unlink()
+    (root / "file.py").unlink()
+    (root / "file.py").symlink_to("real.py")
+    write(root, {"link.py": "2"})
+    found = base_texts(root, "HEAD")
+    assert [(c.path.name, c.before, c.after) for c in found.changes] == [
+        ("file.py", b"1", None),
+        ("link.py", None, b"2"),
+    ]
+    assert found.notes == ("link.py was a symbolic link: it is as in the working tree",)
+    assert rebuilt(found, tmp_path / "copy")["file.py"] == b"1"
+
+
+def test_large_files_are_those_of_today(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revision, "BIG_FILE", 100)
+    pointer = "version https://git-lfs.github.com/spec/v1\n"
+    old = {"shrunk": "x" * 101, "grown": "x", "both": "x" * 101, "lfs": pointer, "a.py": "1"}
+    commit(root, old)
+    shutil.copytree(root, tmp_path / "old", ignore=shutil.ignore_patterns(".git", "lfs"))
+    new = {"shrunk": "y", "grown": "y" * 101, "both": "y" * 102, "lfs": "data", "new": "z" * 101}
+    write(root, {**new, "a.py": "2"})
+    found = base_texts(root, "HEAD")
+    assert [c.path.name for c in found.changes] == ["a.py"]
+    assert sorted(note.partition(" ")[0] for note in found.notes) == sorted(new)
+    assert tree(root) == {**rebuilt(found, tmp_path / "copy"), "a.py": b"2"}
+    git(root, "rm", "-q", "--cached", "lfs")
+    (root / "lfs").unlink()
+    found = base_texts(root, str(tmp_path / "old"))
+    assert [c.path.name for c in found.changes] == ["a.py"]
+
+
+class TestSubmodules:
+    """Repositories within the repository."""
+
+    @pytest.fixture
+    def library(self, root: Path, tmp_path: Path) -> Path:
+        origin = tmp_path / "origin"
+        origin.mkdir()
+        git(origin, "init", "--quiet")
+        commit(origin, {"lib.py": "1"})
+        git(root, "submodule", "--quiet", "add", str(origin), "library")
+        commit(root, {"a.py": "1"})
+        return root / "library"
+
+    def test_another_commit(self, root: Path, library: Path, tmp_path: Path) -> None:
+        before = tree(root)
+        commit(library, {"lib.py": "2", "new.py": "3"})
+        found = base_texts(root, "HEAD")
+        assert [(c.path.name, c.before, c.after) for c in found.changes] == [
+            ("lib.py", b"1", b"2"),
+            ("new.py", None, b"3"),
+        ]
+        assert rebuilt(found, tmp_path / "copy") == before
+
+    def test_a_commit_that_is_not_here(self, root: Path, library: Path) -> None:
+        commit(library, {"lib.py": "2"})
+        commit(root)
+        git(root, "submodule", "--quiet", "deinit", "--force", "library")
+        found = base_texts(root, "HEAD~1")
+        assert found.changes == ()
+        assert len(found.notes) == 1
+        assert found.notes[0].startswith("library is another commit of a submodule")
+
+
+class TestFolder:
+    """A folder as the base."""
+
+    FILES = {"pkg/a.py": "1", "pkg/b.py": "1", "tests/t.py": "1", "pyproject.toml": ""}
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Path:
+        write(tmp_path / "project", self.FILES)
+        return tmp_path / "project"
+
+    def test_of_the_one_folder_that_was_named(self, project: Path, tmp_path: Path) -> None:
+        write(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
+        found = base_texts(project, str(tmp_path / "old_pkg"), [project / "pkg"])
+        assert found.changes == (
+            FileChange(project / "pkg/a.py", b"0", b"1"),
+            FileChange(project / "pkg/c.py", b"2", None),
+        )
+        assert rebuilt(found, tmp_path / "copy") == {
+            **tree(project),
+            "pkg/a.py": b"0",
+            "pkg/c.py": b"2",
+        }
+
+    def test_of_a_folder_around_the_project(self, project: Path, tmp_path: Path) -> None:
+        shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-old")
+        write(project, {"pkg/a.py": "2"})
+        found = base_texts(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
+        assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
+
+    def test_within_the_project(self, project: Path, tmp_path: Path) -> None:
+        shutil.copytree(project, tmp_path / "old")
+        shutil.move(tmp_path / "old", project / "old")
+        write(project, {"pkg/a.py": "2"})
+        found = base_texts(project, str(project / "old"))
+        assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
+
+    def test_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
+        write(tmp_path / "old", {"pkg/a.py": "0"})
+        found = base_texts(project, str(tmp_path / "old"))
+        assert "has only a part" in found.notes[0]
+        assert rebuilt(found, tmp_path / "copy") == {**tree(project), "pkg/a.py": b"0"}
+
+    def test_relative_to_where_the_user_is(
+        self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shutil.copytree(project, tmp_path / "main")
+        write(project, {"pkg/a.py": "2"})
+        monkeypatch.chdir(tmp_path)
+        found = base_texts(project, "main", [Path("project/pkg")])
+        assert [c.path for c in found.changes] == [project / "pkg/a.py"]
+
+
+class TestWrongUsage:
+    """Each message says what to do."""
+
+    def refused(self, root: Path, base: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            base_texts(root, base)
+        return str(caught.value)
+
+    def test_no_such_revision(self, root: Path) -> None:
+        commit(root, {"a.py": ""})
+        for name in ("mian", "--all", "0" * 40, "HEAD~7", "main:a.py", ""):
+            said = self.refused(root, name)
+            assert said.startswith(f"--base {name}: there is no folder of that name, and git")
+            assert "`git branch --all`" in said
+
+    def test_no_commit_yet(self, root: Path) -> None:
+        assert "git knows no such revision" in self.refused(root, "HEAD")
+
+    def test_a_shallow_clone(self, root: Path, tmp_path: Path) -> None:
+        commit(root, {"a.py": "1"})
+        commit(root, {"a.py": "2"})
+        git(tmp_path, "clone", "--quiet", "--depth=1", root.as_uri(), "clone")
+        assert "git fetch --unshallow" in self.refused(tmp_path / "clone", "HEAD~1")
+
+    def test_no_repository(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a.py": ""})
+        said = self.refused(tmp_path, "main")
+        assert f"{tmp_path} is in no git repository" in said
+        assert "name a folder" in said
+
+    def test_no_git(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        commit(root, {"a.py": ""})
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert "not installed" in self.refused(root, "main")
+
+    def test_a_folder_of_something_else(self, root: Path, tmp_path: Path) -> None:
+        commit(root, {"a.py": ""})
+        write(tmp_path / "other", {"b.py": "", "c.txt": ""})
+        said = self.refused(root, str(tmp_path / "other"))
+        assert "none of its Python files has a counterpart" in said
+
+    def test_the_project_itself(self, root: Path) -> None:
+        commit(root, {"a.py": ""})
+        assert "holds the project itself" in self.refused(root, str(root))
+        assert "holds the project itself" in self.refused(root, str(root.parent))
+
+    def test_a_blob_that_is_missing(self, root: Path) -> None:
+        commit(root, {"a.py": "some text"})
+        commit(root, {"a.py": "other text"})
+        blob = subprocess.run(
+            ["git", "rev-parse", "HEAD~1:a.py"], cwd=root, capture_output=True, text=True
+        ).stdout.strip()
+        (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+        assert "lacks a.py" in self.refused(root, "HEAD~1")
+
+
+class TestPairs:
+    """Removed files and what they have become."""
+
+    def pairs(self, removed: Mapping[str, str], added: Mapping[str, str]) -> set[tuple[str, str]]:
+        found = paired(
+            {Path(name): text.encode() for name, text in removed.items()},
+            {Path(name): text.encode() for name, text in added.items()},
+        )
+        return {(old.as_posix(), new.as_posix()) for old, new in found.items()}
+
+    def test_equal_content_first_then_the_nearest_name(self) -> None:
+        removed = {"a/x.py": LONG, "a/y.py": LONG}
+        added = {"b/y.py": LONG, "b/x.py": LONG, "c.py": LONG}
+        assert self.pairs(removed, added) == {("a/x.py", "b/x.py"), ("a/y.py", "b/y.py")}
+
+    def test_shared_lines(self) -> None:
+        half = "".join(LONG.splitlines(keepends=True)[:12])
+        added = {"near.py": half + "more = 1\n", "far.py": "line_1 = 1\n", "near.txt": LONG + "x"}
+        assert self.pairs({"x.py": LONG}, added) == {("x.py", "near.py")}
+        assert self.pairs({"x.py": LONG}, {"y.py": "other = 1\n"}) == set()
+
+    def test_empty_files_are_nobody(self) -> None:
+        assert self.pairs({"a/__init__.py": ""}, {"b/__init__.py": ""}) == set()
