@@ -1,0 +1,194 @@
+"""Under which name a file is imported, and from where."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.verify.places import Import, Place, Places, imports_in, module_name
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+PLACED: list[tuple[Mapping[str, str], str, str | None, str]] = [
+    # Packages.
+    ({"m.py": ""}, "m.py", "m", "."),
+    ({"pkg/__init__.py": "", "pkg/m.py": ""}, "pkg/m.py", "pkg.m", "."),
+    ({"pkg/__init__.py": "", "pkg/m.py": ""}, "pkg/__init__.py", "pkg", "."),
+    ({"pkg/__init__.py": "", "pkg/__main__.py": ""}, "pkg/__main__.py", "pkg.__main__", "."),
+    ({"a/__init__.py": "", "a/b/__init__.py": "", "a/b/m.py": ""}, "a/b/m.py", "a.b.m", "."),
+    ({"src/pkg/__init__.py": "", "src/pkg/m.py": ""}, "src/pkg/m.py", "pkg.m", "src"),
+    # Others import it from further up: the folder around the package is a namespace package.
+    (
+        {"ns/pkg/__init__.py": "", "ns/pkg/m.py": "", "t.py": "from ns.pkg import m"},
+        "ns/pkg/m.py",
+        "ns.pkg.m",
+        ".",
+    ),
+    (
+        {"ns/pkg/__init__.py": "", "ns/pkg/m.py": "", "ns/pkg/n.py": "import pkg.m"},
+        "ns/pkg/m.py",
+        "pkg.m",
+        "ns",
+    ),
+    # A sibling in the package is enough.
+    (
+        {"ns/pkg/__init__.py": "", "ns/pkg/m.py": "", "ns/pkg/n.py": "", "t.py": "import ns.pkg.n"},
+        "ns/pkg/m.py",
+        "ns.pkg.m",
+        ".",
+    ),
+    # Folders without `__init__.py`: scripts, unless someone imports them by a dotted name.
+    ({"scripts/train.py": ""}, "scripts/train.py", "train", "scripts"),
+    (
+        {"scripts/train.py": "import tools", "scripts/tools.py": ""},
+        "scripts/tools.py",
+        "tools",
+        "scripts",
+    ),
+    (
+        {"scripts/train.py": "", "t.py": "import scripts.train as s"},
+        "scripts/train.py",
+        "scripts.train",
+        ".",
+    ),
+    (
+        {"a/b/m.py": "", "t/t.py": "from a.b.m import (\n  f,  # the one\n  g,\n)"},
+        "a/b/m.py",
+        "a.b.m",
+        ".",
+    ),
+    ({"src/a/m.py": "", "src/n.py": "from a import m"}, "src/a/m.py", "a.m", "src"),
+    # More often one way than the other.
+    (
+        {"s/m.py": "", "s/n.py": "import m", "t.py": "import s.m", "u.py": "import s.m"},
+        "s/m.py",
+        "s.m",
+        ".",
+    ),
+    # Another file of that name does not count.
+    (
+        {"s/m.py": "", "o/m.py": "", "o/n.py": "import m", "t.py": "import s.m"},
+        "s/m.py",
+        "s.m",
+        ".",
+    ),
+    # Relative imports need packages around the file.
+    ({"a/m.py": "from . import n", "a/n.py": ""}, "a/m.py", "a.m", "."),
+    ({"a/b/m.py": "from ..c import n", "a/c.py": ""}, "a/b/m.py", "a.b.m", "."),
+    ({"src/a/m.py": "from .n import f", "src/a/n.py": ""}, "src/a/m.py", "a.m", "src"),
+    ({"m.py": "from . import n"}, "m.py", "m", "."),
+    # What cannot be imported by a name.
+    ({"my-script.py": ""}, "my-script.py", None, "."),
+    ({"pkg/__init__.py": "", "pkg/my-script.py": ""}, "pkg/my-script.py", None, "pkg"),
+    ({"bin/train": "#!/usr/bin/env python"}, "bin/train", None, "bin"),
+    ({"my-pkg/__init__.py": "", "my-pkg/m.py": ""}, "my-pkg/m.py", "m", "my-pkg"),
+    ({"my-pkg/__init__.py": ""}, "my-pkg/__init__.py", None, "my-pkg"),
+    ({"my-dir/train.py": ""}, "my-dir/train.py", "train", "my-dir"),
+    ({"__main__.py": ""}, "__main__.py", None, "."),
+    ({"m.py": "def ("}, "m.py", "m", "."),
+]
+
+
+@pytest.mark.parametrize(("files", "path", "module", "folder"), PLACED)
+def test_place(
+    tmp_path: Path, files: Mapping[str, str], path: str, module: str | None, folder: str
+) -> None:
+    root = write(tmp_path / "root", files)
+    found = module_name(root / path, root)
+    assert found == Place(module, root / folder)
+    if module is not None:
+        # Python agrees.
+        program = f"import importlib.util; print(importlib.util.find_spec({module!r}).origin)"
+        command = [sys.executable, "-c", program]
+        ran = subprocess.run(command, cwd=root / folder, capture_output=True, text=True)
+        assert ran.stdout.strip() == str(root / path), ran.stderr
+
+
+def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "pkg", {"__init__.py": "", "m.py": "", "a/__init__.py": "", "a/n.py": ""}
+    )
+    assert module_name(root / "m.py", root) == Place("pkg.m", tmp_path)
+    assert module_name(root / "a/n.py", root) == Place("pkg.a.n", tmp_path)
+    assert module_name(root / "__init__.py", root) == Place("pkg", tmp_path)
+
+
+def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
+    root = write(tmp_path / "root", {"m.py": ""})
+    assert module_name(root / "gone.py", root) == Place("gone", root)
+    write(tmp_path / "other", {"n.py": ""})
+    assert module_name(tmp_path / "other/n.py", root) == Place("n", tmp_path / "other")
+
+
+class TestSearchFolders:
+    """What a file and all that it imports need on `sys.path`."""
+
+    def folders(self, root: Path, path: str) -> list[str]:
+        found = Places(root).search_folders(root / path)
+        return [folder.relative_to(root).as_posix() for folder in found]
+
+    def test_a_script_that_imports_a_package_that_imports_another(self, tmp_path: Path) -> None:
+        root = write(
+            tmp_path,
+            {
+                "scripts/train.py": "import jax, os\nfrom pkg.model import net",
+                "pkg/__init__.py": "",
+                "pkg/model.py": "from . import layers",
+                "pkg/layers.py": "def f():\n    import other.thing as o",
+                "lib/other/__init__.py": "",
+                "lib/other/thing.py": "from .deep.er import x",
+                "lib/other/deep/__init__.py": "",
+                "lib/other/deep/er.py": "import pkg",
+                "unrelated/m.py": "",
+            },
+        )
+        assert self.folders(root, "scripts/train.py") == ["scripts", ".", "lib"]
+        assert self.folders(root, "pkg/model.py") == [".", "lib"]
+        assert self.folders(root, "unrelated/m.py") == ["unrelated"]
+
+    def test_a_module_of_the_standard_library_is_never_ours(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
+        write(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
+        assert self.folders(root, "a/c/m.py") == ["."]
+
+    def test_a_file_beside_one_in_a_package_is_not_what_it_imports(self, tmp_path: Path) -> None:
+        files = {"a/__init__.py": "", "a/m.py": "import metrics", "a/metrics.py": ""}
+        assert self.folders(write(tmp_path, files), "a/m.py") == ["."]
+
+
+def test_imports_in() -> None:
+    data = (
+        b"import a.b as c, d  # e\n"
+        b"from f import g as h, \\\n    i\n"
+        b"    from . import j\n"
+        b"from ..k.l import (m,\n  # n,\n  o as p)\n"
+        b"from q import *\n"
+        b"x = 'import r'\n"
+        b"from .s import t; import u\n"
+        b"from\n"
+    )
+    assert list(imports_in(data)) == [
+        Import(0, "a.b"),
+        Import(0, "d"),
+        Import(0, "f"),
+        Import(0, "f.g"),
+        Import(1, ""),
+        Import(1, "j"),
+        Import(2, "k.l"),
+        Import(2, "k.l.m"),
+        Import(2, "k.l.o"),
+        Import(0, "q"),
+        Import(1, "s"),
+        Import(1, "s.t"),
+    ]
