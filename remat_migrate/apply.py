@@ -58,10 +58,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A finding whose fix was made; the finding's text is that of its round, counted from 1."""
+    """A finding whose fix was made.
+
+    Attributes:
+        finding: as it was found in its round.
+        round: which one, counted from 1.
+        texts: the files that the fix edits, before the round and with this fix alone.
+    """
 
     finding: Finding
     round: int
+    texts: Mapping[Path, tuple[SourceFile, SourceFile]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ def fix_to_fixed_point(
     analyse: Callable[[Mapping[Path, SourceFile]], A],
     allowed: frozenset[Safety],
     editable: Callable[[Path], bool] = lambda path: True,
+    withheld: Callable[[Finding], bool] = lambda finding: False,
     max_rounds: int = 10,
 ) -> Outcome[A]:
     """Make fixes, look again, and go on until there is nothing left to fix.
@@ -132,12 +140,13 @@ def fix_to_fixed_point(
         analyse: gives the findings of the code, with the given texts in place of those on disk.
         allowed: the safety of the fixes to be made; MANUAL ones never are.
         editable: whether a file may be edited. Asked before a fix is chosen, once per file.
+        withheld: whether the fix of a finding must not be made.
         max_rounds: how many rounds may pass without fewer fixes left to make than ever before.
     """
     may_edit = cache(editable)
     unsettled: frozenset[Path] = frozenset()
     while True:
-        rounds = _Rounds(analyse, allowed, may_edit, unsettled, max_rounds)
+        rounds = _Rounds(analyse, allowed, may_edit, withheld, unsettled, max_rounds)
         restless = rounds.run()
         if not restless:
             return rounds.outcome()
@@ -174,12 +183,14 @@ class _Rounds(Generic[A]):
         analyse: Callable[[Mapping[Path, SourceFile]], A],
         allowed: frozenset[Safety],
         may_edit: Callable[[Path], bool],
+        withheld: Callable[[Finding], bool],
         unsettled: frozenset[Path],
         max_rounds: int,
     ) -> None:
         self._analyse = analyse
         self._allowed = allowed - {Safety.MANUAL}
         self._may_edit = may_edit
+        self._withheld = withheld
         self._unsettled = unsettled
         self._max_rounds = max_rounds
         self._before: dict[Path, SourceFile] = {}
@@ -240,6 +251,7 @@ class _Rounds(Generic[A]):
                 and finding.fix.edits
                 and finding.fix.safety in self._allowed
                 and _key(finding) not in tried
+                and not self._withheld(finding)
                 and self._unsettled.isdisjoint(_paths(finding))
             ),
             key=_order,
@@ -335,6 +347,7 @@ class _Rounds(Generic[A]):
         return _Round(texts, edits, findings), faults
 
     def _accept(self, made: _Round, number: int) -> None:
+        self._applied += (self._applied_fix(finding, number) for finding in made.made)
         for path, new in made.texts.items():
             old = self._source(path)
             self._before.setdefault(path, old)
@@ -344,9 +357,14 @@ class _Rounds(Generic[A]):
         for dropped in self._dropped:
             if edits := made.edits.get(dropped.finding.path):
                 dropped.offset = OffsetMap(edits).moved(dropped.offset)
-        self._applied += (Applied(finding, number) for finding in made.made)
         if made.made:
             self._analysis = self._analyse(dict(self._texts))
+
+    def _applied_fix(self, finding: Finding, number: int) -> Applied:
+        """A fix that is about to be made, with what it does by itself."""
+        texts, _ = self._edited(_edits(finding))
+        both = {path: (self._source(path), new) for path, new in texts.items()}
+        return Applied(finding, number, both)
 
     def _changes(self) -> tuple[Change, ...]:
         together = _components([_paths(applied.finding) for applied in self._applied])

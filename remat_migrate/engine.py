@@ -14,6 +14,7 @@ from .discover import Targets
 from .errors import PluginError
 from .globs import matcher
 from .model import Project
+from .model.need import Learned
 from .rule import Finding, Rule
 from .settings import Settings
 from .source import SourceFile
@@ -35,12 +36,14 @@ class Request:
         targets: the files to look at and, where asked, to change.
         context: further Python files that are only read.
         rules: every rule that is loaded; the settings say which of them run.
+        learned: what running the code has shown that Python needs.
     """
 
     settings: Settings
     targets: Targets
     context: tuple[Path, ...]
     rules: tuple[Rule, ...]
+    learned: frozenset[Learned] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def analyse(
         request.context,
         overlay=overlay or {},
         previous=previous.project if previous is not None else None,
+        learned=request.learned,
     )
     enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from .engine import Analysis, Request, analyse, load_rules
 from .errors import SettingsError, UsageError
 from .globs import matcher
 from .model.apis import APIS, ApiTable
-from .rule import Rule, Safety
+from .model.need import Learned
+from .rule import Finding, Rule, Safety
 from .settings import Settings, check_codes, did_you_mean, load_settings, with_options
 from .source import SourceFile, read_source
 
@@ -98,23 +99,38 @@ def look(run: Run) -> Analysis:
     return analyse(run.request, run.overlay)
 
 
-def mend(run: Run, *, unsafe: bool) -> Outcome[Analysis]:
-    """What the fixes make of the targets, in memory; `unsafe` allows those that are not safe."""
+def mend(
+    run: Run,
+    *,
+    unsafe: bool,
+    withheld: Callable[[Finding], bool] = lambda finding: False,
+    learned: frozenset[Learned] = frozenset(),
+) -> Outcome[Analysis]:
+    """What the fixes make of the targets, in memory.
+
+    Args:
+        run: the run.
+        unsafe: whether fixes that are not safe are made, too.
+        withheld: whether the fix of a finding must not be made.
+        learned: what running the code has shown that Python needs.
+    """
     # Only fixes need what follows.
     from .apply import fix_to_fixed_point
     from .atomic import write_obstacle
 
     last: Analysis | None = None
+    request = replace(run.request, learned=learned)
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
-        last = analyse(run.request, {**run.overlay, **texts}, last)
+        last = analyse(request, {**run.overlay, **texts}, last)
         return last
 
     return fix_to_fixed_point(
         analyse_again,
         frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
         lambda path: path in run.overlay or (path in run.targets and not write_obstacle(path)),
+        withheld,
     )
 
 

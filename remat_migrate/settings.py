@@ -14,7 +14,17 @@ NEWEST_JAX = (0, 12, 0)
 _TABLE = "tool.remat-migrate"
 _CODE = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-_VERIFY_KEYS = ("cases", "command", "baseline-python", "tolerance", "timeout", "memory")
+_VERIFY_KEYS = (
+    "cases",
+    "command",
+    "python",
+    "baseline-python",
+    "tolerance",
+    "timeout",
+    "command-timeout",
+    "memory",
+    "platform",
+)
 _MEASURE_KEYS = ("target", "args", "jit", "x64", "compile")
 
 

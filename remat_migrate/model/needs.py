@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import library
@@ -18,7 +18,7 @@ from .bind import bind_call
 from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
-from .module import Module
+from .need import Learned, Need
 from .scopes import FunctionNode, parameters
 from .values import (
     Bound,
@@ -38,40 +38,13 @@ if TYPE_CHECKING:
     from .evaluate import Evaluator
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A place where Python must know the value of a parameter.
-
-    Attributes:
-        parameter: its name.
-        index: the position in `*args` or the key in `**kwargs`.
-        module: where.
-        node: the expression that must have a value.
-        reason: what for.
-        certain: False when the value only goes somewhere that may need it.
-        unseen: whether that is code that cannot be seen.
-        identity: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
-        beside: further parameters without whose being Python values there is no need.
-        traced: see Dependence.
-    """
-
-    parameter: str
-    index: int | str | None
-    module: Module
-    node: ast.expr
-    reason: str
-    certain: bool = True
-    unseen: bool = False
-    identity: bool = False
-    beside: frozenset[str] = frozenset()
-    traced: frozenset[tuple[Module, ast.expr]] = frozenset()
-
-
 class Needs:
     """Finds the needs of functions, each computed once."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, learned: frozenset[Learned] = frozenset()) -> None:
+        """`learned` are needs that no analysis of the source finds."""
         self.evaluator = evaluator
+        self._learned = learned
         self._known: dict[FunctionNode, tuple[Need, ...]] = {}
         self._results: dict[FunctionNode, Dependences] = {}
         self._running: set[FunctionNode] = set()
@@ -87,8 +60,22 @@ class Needs:
                 found = dict.fromkeys(_Analysis(self, function).needs())
             finally:
                 self._running.discard(node)
-            self._known[node] = tuple(found)
+            self._known[node] = (*found, *self._from_experience(function))
         return self._known[node]
+
+    def _from_experience(self, function: Function) -> Iterator[Need]:
+        """What running the code showed, each at the first use of the parameter."""
+        module, node = function.module, function.node
+        if not self._learned or isinstance(node, ast.Lambda):
+            return
+        name = module.qualified_name(node)
+        for learned in sorted(self._learned, key=str):
+            if (learned.path, learned.function) == (module.source.path, name):
+                for use in ast.walk(node):
+                    if isinstance(use, ast.Name) and use.id == learned.parameter:
+                        reason = "when it ran, Python needed the value"
+                        yield Need(learned.parameter, None, module, use, reason)
+                        break
 
     def result(self, function: Function) -> Dependences:
         """The parameters that the result of a function depends on."""

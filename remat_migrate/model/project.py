@@ -18,6 +18,7 @@ from .evaluate import Evaluator
 from .files import Files, Words, default_search_path
 from .kinds import Kinds
 from .module import Module
+from .need import Learned
 from .needs import Needs
 from .sites import Site, find_sites, interesting_names
 from .use_search import find_uses
@@ -56,12 +57,15 @@ class Project:
         context: Sequence[Path] = (),
         overlay: Mapping[Path, SourceFile] | None = None,
         previous: Project | None = None,
+        learned: frozenset[Learned] = frozenset(),
     ) -> None:
         """Read the targets that can matter; `context` files are read when something needs them.
 
-        Modules of a `previous` project whose text is still the same are taken from it.
+        Modules of a `previous` project whose text is still the same are taken from it. `learned`
+        are needs that running the code showed.
         """
         self.settings = settings
+        self._learned = learned
         self.targets = frozenset((*targets, *texts))
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         search_path = settings.search_path or default_search_path(settings.root)
@@ -251,7 +255,7 @@ class Project:
     @cached_property
     def needs(self) -> Needs:
         """Which parameters of a function Python must know."""
-        return Needs(self.evaluator)
+        return Needs(self.evaluator, self._learned)
 
     @cached_property
     def kinds(self) -> Kinds:

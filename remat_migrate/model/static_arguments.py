@@ -14,7 +14,7 @@ from .changing import changing_name
 from .classes import is_decorated
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
-from .needs import Need
+from .need import Need
 from .passing import (
     BoundCalls,
     by_value,

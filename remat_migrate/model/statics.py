@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .bind import Arguments
 from .callable import Target
 from .module import Module
-from .needs import Need
+from .need import Need
 from .uses import Call, Escape, Uses
 
 

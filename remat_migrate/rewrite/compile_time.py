@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from ..model import Module, Project
-from ..model.needs import Need
+from ..model.need import Need
 from ..source import Edit
 from .imports import written
 from .indent import indent_unit, indentation, indented

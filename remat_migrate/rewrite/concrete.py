@@ -9,7 +9,7 @@ from pathlib import Path
 from ..model import Module, Project
 from ..model.bind import default_of, positional_parameters
 from ..model.concrete_options import ConcreteUse
-from ..model.needs import Need
+from ..model.need import Need
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Option, Site
 from ..model.static_arguments import find_statics

@@ -152,10 +152,13 @@ class Places:
     def _target(self, found: Import, importer: Path) -> Path | None:
         """The file of the project that an import means."""
         if not found.level:
-            top = found.name.partition(".")[0]
-            return (
-                None if top in sys.stdlib_module_names else self._files.find(*found[1:], importer)
-            )
+            if found.name.partition(".")[0] in sys.stdlib_module_names:
+                return None
+            target = self._files.find(found.name, importer)
+            # In a package `import config` is another distribution's, not the file beside it.
+            if target is None or self._is_package(_base(target, found.name)):
+                return None
+            return target
         folder = importer.parent
         for _ in range(found.level - 1):
             folder = folder.parent

@@ -54,7 +54,7 @@ class Worker:
     def __init__(self, side: Side, scratch: Path, timeout: float, memory: int) -> None:
         """`scratch` is a folder for its log; `timeout` in seconds a request, `memory` in bytes."""
         self.side = side
-        self.started: Reply = {}
+        self.jax = ""
         self._scratch = scratch
         self._timeout = timeout
         self._memory = memory
@@ -64,7 +64,7 @@ class Worker:
         scratch.mkdir(parents=True, exist_ok=True)
         self._log = scratch / "log.txt"
 
-    def ask(self, timeout: float | None = None, **request: object) -> Reply:
+    def ask(self, **request: object) -> Reply:
         """The reply to a request.
 
         Raises:
@@ -72,7 +72,7 @@ class Worker:
         """
         if self._process is None:
             self._start()
-        return self._exchange(request, timeout or self._timeout)
+        return self._exchange(request, self._timeout)
 
     def close(self) -> None:
         """End the process, and whatever it has started."""
@@ -108,7 +108,7 @@ class Worker:
         os.close(in_read)
         os.close(out_write)
         self._channel = (in_write, out_read)
-        self.started = self._exchange(
+        started = self._exchange(
             {
                 "do": "start",
                 "paths": [str(path) for path in self.side.paths],
@@ -120,10 +120,11 @@ class Worker:
             },
             _START_SECONDS,
         )
-        if "error" in self.started:
-            error = self.started["error"]
+        if "error" in started:
+            error = started["error"]
             self.close()
-            raise WorkerEnded(f"{error['type']}: {error['message']}")
+            raise WorkerEnded(f"could not start: {error['type']}: {error['message']}")
+        self.jax = started["jax"]
 
     def _exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
         deadline = time.monotonic() + timeout

@@ -1,8 +1,8 @@
 """What a unit computed before and after, compared. Needs numpy alone.
 
 Two arrays are equal if no entry differs by more than the tolerance of their dtype times the largest
-entry of the array. Measured so, a sum whose terms cancel is not held to more digits than it has. Two
-things widen what is allowed, because rounding is not the migration's doing: a few units in the last
+entry of the array. Measured so, a sum whose terms cancel is not held to more digits than it has.
+Two things widen what is allowed, because rounding is not the migration's doing: a few units in the last
 place of the largest entry of the whole result (a gradient that is zero but for rounding), and a few
 times what compiling alone changes in the old code's own result.
 """
@@ -56,7 +56,7 @@ class Comparison(NamedTuple):
 def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = None) -> Comparison:
     """Compare two result folders that `evaluate` wrote."""
     old, new = _Result(before), _Result(after)
-    allowed = dict(TOLERANCES, **(tolerances or {}))
+    allowed = _allowed(tolerances or {})
     ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
     if not ran:
         error = next(iter(old.modes.values()))["error"]
@@ -78,6 +78,12 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
     return Comparison(EQUAL, max_abs, max_rel)
 
 
+def _allowed(tolerances: Dict[str, float]) -> Dict[str, float]:
+    """The tolerance of each dtype: the user's own, else ours times what `*` says."""
+    factor = tolerances.get("*", 1.0)
+    return dict({name: factor * own for name, own in TOLERANCES.items()}, **tolerances)
+
+
 def _where(mode: str) -> str:
     label, _, kind = mode.rpartition(" ")
     return _WHERE[kind] + (" of %s" % label if label else "")
@@ -93,7 +99,7 @@ class _Result:
 
     def __init__(self, folder: str) -> None:
         with open(os.path.join(folder, "result.json")) as file:
-            self.modes = json.load(file)  # type: Dict[str, Any]
+            self.modes: Dict[str, Any] = json.load(file)
         with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
             self._data = stored.read()
 
@@ -158,9 +164,7 @@ def _values(
             reason = reason or "%snot the same entries are finite" % at
             continue
         finite = np.isfinite(a)
-        difference = float(
-            np.max(np.abs(_wide(a[finite]) - _wide(b[finite])), initial=0.0)
-        )
+        difference = float(np.max(np.abs(_wide(a[finite]) - _wide(b[finite])), initial=0.0))
         own = _largest(a)
         relative = difference / own if own else (float(difference > 0))
         epsilon = _EPSILONS.get(leaf["dtype"], _FLOAT32_EPSILON)

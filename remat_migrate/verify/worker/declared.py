@@ -1,7 +1,7 @@
 """Cases that the user declares: a Python file of functions that return arguments for a unit.
 
-A function is for the unit whose name it has (`def attention_block(): ...`); where that is not enough
-the file has a dictionary `CASES` from names to functions: `"Net.__call__"`,
+A function is for the unit whose name it has (`def attention_block(): ...`); where that is not
+enough the file has a dictionary `CASES` from names to functions: `"Net.__call__"`,
 `"trainer.blocks.head"`. A function returns a tuple of positional arguments, a dictionary of keyword
 arguments, or a pair of both, `(tuple, dict)`; one that yields gives several cases. For a method the
 instance comes first. A `jax.ShapeDtypeStruct` anywhere in them is filled at random.

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str) -> Dict[str, Any]:
         how the eager run failed, or {} where it did not.
     """
     writer = _Writer(folder)
-    modes = {}  # type: Dict[str, Any]
+    modes: Dict[str, Any] = {}
     try:
         prepared = adapt.prepare(unit, case)
     except Exception as error:
@@ -168,7 +168,7 @@ class _Writer:
         os.makedirs(folder, exist_ok=True)
         self._folder = folder
         self._offset = 0
-        self._file = open(os.path.join(folder, "arrays.bin"), "wb")
+        self._file = open(os.path.join(folder, "arrays.bin"), "wb")  # noqa: SIM115
 
     def write(self, result: Any) -> Dict[str, Any]:
         """A result as its structure and its leaves."""
@@ -215,5 +215,3 @@ class _Writer:
         self._file.close()
         with open(os.path.join(self._folder, "result.json"), "w") as file:
             json.dump(modes, file)
-
-

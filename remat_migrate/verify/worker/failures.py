@@ -20,7 +20,7 @@ def describe(error: BaseException) -> Dict[str, Any]:
     """Type, message, the line that failed, and which argument Python needed if JAX names one."""
     message = str(error)
     kind = type(error)
-    found = {
+    found: Dict[str, Any] = {
         "type": kind.__name__
         if kind.__module__ == "builtins"
         else "%s.%s" % (kind.__module__.replace("jax._src", "jax"), kind.__name__),
@@ -29,7 +29,7 @@ def describe(error: BaseException) -> Dict[str, Any]:
         "function": "",
         "place": None,
         "traceback": "".join(traceback.format_exception(kind, error, error.__traceback__))[-6000:],
-    }  # type: Dict[str, Any]
+    }
     for traced in _TRACED.finditer(message):
         if traced.group("transform") in ("checkpoint", "remat"):
             found["function"] = traced.group("function")

@@ -56,14 +56,16 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     module = load_module(name, path)
     if not qualname:
         return Unit(lambda: public_values(module), None, module)
-    owner = None  # type: Optional[type]
+    owner: Optional[type] = None
     found = module
     for part in qualname.split("."):
         owner = found if isinstance(found, type) else None
         try:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)
         except AttributeError:
-            raise NotFound("%s has no %s when it is imported" % (module.__name__, qualname))
+            raise NotFound(
+                "%s has no %s when it is imported" % (module.__name__, qualname)
+            ) from None
     if isinstance(found, staticmethod):
         return Unit(found.__func__, None, module)
     if isinstance(found, classmethod):
@@ -84,7 +86,7 @@ def public_values(module: Any) -> Any:
     """The numbers and arrays that a module holds under public names."""
     numpy = sys.modules.get("numpy")
     jax = sys.modules.get("jax")
-    kinds = [bool, int, float, complex]  # type: list[Any]
+    kinds: list[Any] = [bool, int, float, complex]
     if numpy is not None:
         kinds += [numpy.ndarray, numpy.generic]
     if jax is not None:

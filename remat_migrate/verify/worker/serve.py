@@ -92,7 +92,7 @@ def _make(request: Reply) -> Reply:
 
 def _dataclasses(root: str) -> List[type]:
     """The dataclasses of the project's modules that are imported."""
-    found = []  # type: List[type]
+    found: List[type] = []
     for module in list(sys.modules.values()):
         if (getattr(module, "__file__", None) or "").startswith(root + os.sep):
             for value in list(vars(module).values()):
@@ -108,8 +108,8 @@ def _case(args: Tuple[Any, ...], kwargs: Any = None) -> Dict[str, Any]:
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
     """Cases as folders, and what stood in the way of those that cannot be written."""
-    written = []  # type: List[Dict[str, Any]]
-    reasons = []  # type: List[str]
+    written: List[Dict[str, Any]] = []
+    reasons: List[str] = []
     for number, (about, case) in enumerate(cases):
         place = os.path.join(folder, str(number))
         try:
@@ -181,7 +181,10 @@ def _compare(request: Reply) -> Reply:
 def _events(request: Reply) -> Reply:
     from . import events
 
-    return {"units": events.compare_events(**request["folders"], tolerance=request["tolerance"])}
+    return {
+        "units": events.compare_events(request["before"], request["after"], request["tolerances"]),
+        "cases": events.recorded_cases(request["before"]),
+    }
 
 
 _ANSWERS = {

@@ -9,31 +9,46 @@ code in the old API runs under any JAX, and gives what its migrated form must gi
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import sys
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 OLD_FLAG = "jax_new_checkpoint"
 
 _MISSING = object()
 
-# module name -> (attribute, name of the subject's parameter, whether classes may be wrapped)
-_Table = Dict[str, List[Tuple[str, str, bool]]]
+
+class _Api(NamedTuple):
+    """A function to replace: see `install`."""
+
+    attribute: str
+    subject: str
+    classes: bool
+    always: bool
+
+
+# Those of each module.
+_Table = Dict[str, List[_Api]]
 
 
 def install(table: str) -> None:
     """Put plain functions in place of checkpoints.
 
     Args:
-        table: JSON, a list of {"names": qualified names, "subject": parameter that takes what is
-            wrapped, "classes": whether Flax classes may be wrapped}.
+        table: JSON, {"all", "apis"}. With `all` every application means what it wraps; else only
+            one that today's JAX refuses: with `concrete=`, with options by position, by a name that
+            is gone. `apis` is a list of {"names": qualified names, "subject": parameter that takes
+            what is wrapped, "classes": whether Flax classes may be wrapped}.
     """
-    modules = {}  # type: _Table
-    for entry in json.loads(table):
+    read = json.loads(table)
+    modules: _Table = {}
+    for entry in read["apis"]:
         for name in entry["names"]:
             module, _, attribute = name.rpartition(".")
-            modules.setdefault(module, []).append((attribute, entry["subject"], entry["classes"]))
+            api = _Api(attribute, entry["subject"], entry["classes"], read["all"])
+            modules.setdefault(module, []).append(api)
     modules.setdefault("jax", [])
     for name in modules:
         if name in sys.modules:
@@ -46,7 +61,7 @@ class _AfterImport:
 
     def __init__(self, modules: _Table) -> None:
         self._modules = modules
-        self._finding = set()  # type: Set[str]
+        self._finding: Set[str] = set()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders give, with a loader that patches."""
@@ -69,15 +84,29 @@ class _AfterImport:
         return spec
 
 
-def _patch(module: Any, functions: List[Tuple[str, str, bool]]) -> None:
-    for attribute, subject, classes in functions:
-        # Gone in this JAX or not: the old code expects it. But modules of ours that never had it
-        # under this name (`jax._src.api` in some versions) need nothing new.
-        real = getattr(module, attribute, None)
+def _patch(module: Any, apis: List[_Api]) -> None:
+    for api in apis:
+        # Gone in this JAX or not: the old code expects it. But modules that never had it under this
+        # name (`jax._src.api` in some versions) need nothing new.
+        real = getattr(module, api.attribute, None)
         if real is not None or module.__name__ in ("jax", "jax.ad_checkpoint"):
-            setattr(module, attribute, plain(subject, real if classes else None))
+            old = plain(api.subject, real if api.classes else None)
+            new = old if api.always or real is None else _lenient(real, old, module.__name__)
+            setattr(module, api.attribute, new)
     if module.__name__ == "jax":
         _accept_old_flag(type(module.config))
+
+
+def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """`real`, but with the old meaning where it would refuse its arguments."""
+    only_subject = module.partition(".")[0] in ("jax", "haiku")
+
+    @functools.wraps(real)
+    def checkpoint(*args: Any, **options: Any) -> Any:
+        refused = "concrete" in options or (only_subject and len(args) > 1)
+        return (old if refused else real)(*args, **options)
+
+    return checkpoint
 
 
 def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable[..., Any]:
@@ -104,7 +133,7 @@ def _same(wrapped: Any, lifted: Optional[Callable[..., Any]]) -> Any:
     return type(name, (wrapped,), {"__module__": wrapped.__module__, "__qualname__": name})
 
 
-_PREFIXES = {}  # type: Dict[Any, str]
+_PREFIXES: Dict[Any, str] = {}
 
 
 def _prefix(lifted: Callable[..., Any]) -> str:

@@ -1,0 +1,144 @@
+"""Where the inputs of a unit come from: the user's cases, a recorded command, the signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import VerificationError
+from .evidence import Inputs, Outcome, Unit
+from .session import Reply, WorkerEnded
+from .sides import Sides, said
+
+# More cases of a unit say nothing new.
+_MOST_CASES = 12
+
+
+@dataclass(slots=True)
+class Cases:
+    """Cases of a unit, or why there are none.
+
+    Attributes:
+        inputs: where they come from.
+        folders: one folder for each.
+        about: what each is about: `is_training=True`.
+        detail: why there are none.
+        outcome: the verdict where there are none.
+    """
+
+    inputs: Inputs
+    folders: list[str] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
+    detail: str = ""
+    outcome: Outcome = Outcome.NOT_EXERCISED
+
+    @property
+    def summary(self) -> str:
+        """What all cases are about, once each: `both values of is_training`."""
+        values: dict[str, list[str]] = {}
+        for part in dict.fromkeys(p for about in self.about for p in about.split(", ") if p):
+            name, _, value = part.partition("=")
+            values.setdefault(name, []).append(value)
+        said = []
+        for name, found in values.items():
+            if sorted(found) == ["False", "True"]:
+                said.append(f"both values of {name}")
+            else:
+                said.append(f"{name}={'|'.join(found)}" if any(found) else name)
+        return ", ".join(said)
+
+
+def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
+    """The user's cases by the dotted name of the unit.
+
+    Raises:
+        VerificationError: the file is wrong.
+    """
+    names = [unit.name for unit in sides.task.units]
+    try:
+        reply = sides.maker.ask(
+            do="declare",
+            # In the copy, if the file is part of the project.
+            file=str(sides.old.at(file)),
+            units=names,
+            known=[*names, *sides.task.known],
+            folder=sides.folder("declared"),
+        )
+    except WorkerEnded as error:
+        raise VerificationError(f"cases: {file}: {error}") from error
+    if "missing" in reply:
+        raise VerificationError(f"cases: {file}: {reply['missing']}")
+    if "error" in reply:
+        trace = sides.translate(reply["error"]["traceback"]).rstrip().splitlines()
+        raise VerificationError(
+            f"cases: {file} raised {said(reply['error'])}\n" + "\n".join(trace[-5:])
+        )
+    units: Mapping[str, Reply] = reply["units"]
+    return units
+
+
+def find_cases(
+    sides: Sides,
+    unit: Unit,
+    declared: Mapping[str, Any] | None,
+    recorded: Mapping[str, Any] | None,
+) -> Cases:
+    """Inputs for a unit, from the first source that has any."""
+    reasons = []
+    for inputs, given in ((Inputs.DECLARED, declared), (Inputs.RECORDED, recorded)):
+        if given and given["cases"]:
+            return _with_flips(sides, unit, _cases(inputs, given))
+        if given and given["detail"]:
+            reasons.append(f"{inputs} inputs: {given['detail']}")
+    made = _made(sides, unit)
+    if not made.folders and reasons:
+        made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
+    return made
+
+
+def _made(sides: Sides, unit: Unit) -> Cases:
+    none = Cases(Inputs.MADE)
+    folder, root = sides.folder("made"), str(sides.old.folder)
+    try:
+        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root)
+    except WorkerEnded as error:
+        none.detail = f"making inputs {error}"
+        return none
+    if "missing" in reply:
+        none.detail = reply["missing"]
+        return none
+    if "error" in reply:
+        none.outcome = Outcome.FAILS_BEFORE
+        none.detail = f"importing it: {sides.translate(said(reply['error']))}"
+        return none
+    made = _cases(Inputs.MADE, reply)
+    made.detail = sides.translate(made.detail)
+    return made
+
+
+def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
+    cases = reply["cases"][:_MOST_CASES]
+    return Cases(
+        inputs,
+        [case["folder"] for case in cases],
+        [case["about"] for case in cases],
+        reply.get("detail", ""),
+    )
+
+
+def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
+    """Both values of each bool, where a call had one of them."""
+    most = max(len(cases.folders), _MOST_CASES)
+    for case in tuple(cases.folders):
+        folder = sides.folder("flipped")
+        try:
+            reply = sides.ask(sides.maker, unit, "flip", case=case, folder=folder)
+        except WorkerEnded:
+            break  # evaluating the case itself says why
+        for flipped in reply.get("cases", ()):
+            cases.folders.append(flipped["folder"])
+            cases.about.append(flipped["about"])
+    del cases.folders[most:], cases.about[most:]
+    return cases

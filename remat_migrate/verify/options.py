@@ -1,0 +1,162 @@
+"""What a user says about verification, from `[tool.remat-migrate.verify]` and the command line."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import SettingsError, UsageError, VerificationError
+from ..settings import Settings
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_TABLE = "tool.remat-migrate.verify"
+_FLOAT32 = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """How to verify.
+
+    Attributes:
+        cases: a Python file with functions that return arguments for units.
+        command: a shell command that exercises the code, run in a copy of the project.
+        python: the interpreter that has the project's packages; None to look for one.
+        baseline_python: the interpreter for the old code, where that shall run as it is.
+        tolerance: the largest difference by dtype, relative to the largest entry of an array.
+        timeout: seconds that a unit may take.
+        command_timeout: seconds that each run of the command may take.
+        memory: bytes that a process may use besides what importing takes.
+        platform: what JAX runs on.
+        under: a flag of JAX that is on for the new code.
+        strict: whether a fix that nothing exercised is taken back.
+    """
+
+    cases: Path | None = None
+    command: str | None = None
+    python: Path | None = None
+    baseline_python: Path | None = None
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    timeout: float = 120.0
+    command_timeout: float = 3600.0
+    memory: int = 8 * 2**30
+    platform: str = "cpu"
+    under: str | None = None
+    strict: bool = False
+
+
+def verify_options(settings: Settings) -> VerifyOptions:
+    """What the settings say.
+
+    Raises:
+        SettingsError: a value of the wrong type.
+    """
+    base = settings.base
+    values: dict[str, object] = {}
+    for key, value in settings.verify.items():
+        name = f"{settings.config}: {_TABLE}.{key}"
+        match key:
+            case "cases" | "python" | "baseline-python":
+                # Not resolved: the python of a virtual environment is a link out of it.
+                values[key] = Path(os.path.abspath(base / Path(_text(value, name)).expanduser()))
+            case "command" | "platform":
+                values[key] = _text(value, name)
+            case "timeout" | "command-timeout":
+                values[key] = _positive(value, name)
+            case "memory":
+                values[key] = _size(value, name)
+            case "tolerance":
+                values[key] = _tolerance(value, name)
+    named = {key.replace("-", "_"): value for key, value in values.items()}
+    return replace(VerifyOptions(), **named)  # type: ignore[arg-type]
+
+
+def check_options(options: VerifyOptions) -> None:
+    """Insist that the files that the options name are there.
+
+    Raises:
+        VerificationError: one is not.
+    """
+    if options.cases is not None and not options.cases.is_file():
+        raise VerificationError(f"cases: {options.cases}: no such file")
+    for name, path in (("python", options.python), ("baseline-python", options.baseline_python)):
+        if path is not None and not os.access(path, os.X_OK):
+            raise VerificationError(f"{name}: {path}: no such interpreter")
+
+
+def find_python(options: VerifyOptions, root: Path) -> Path:
+    """The interpreter to run the project's code with: the one named, or the first with JAX.
+
+    Looked for in the active virtual environment, in the project's `.venv` or `venv`, and where
+    remat-migrate itself is installed.
+
+    Raises:
+        VerificationError: none has JAX.
+    """
+    looked = [options.python] if options.python else list(dict.fromkeys(_candidates(root)))
+    for python in looked:
+        if _has_jax(python):
+            return python
+    places = ", ".join(map(str, looked))
+    raise VerificationError(
+        f"verification runs the code under JAX, and jax is not installed for {places};"
+        " install it there, or beside remat-migrate: pip install 'remat-migrate[verify]',"
+        " or name the interpreter that has it: --python PATH"
+    )
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    for prefix in (os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv"):
+        if prefix and os.access(python := Path(prefix) / "bin" / "python", os.X_OK):
+            yield python
+    yield Path(sys.executable)
+
+
+def _has_jax(python: Path) -> bool:
+    if python == Path(sys.executable):
+        return importlib.util.find_spec("jax") is not None
+    program = "import importlib.util, sys; sys.exit(importlib.util.find_spec('jax') is None)"
+    try:
+        return subprocess.run([python, "-c", program], capture_output=True).returncode == 0
+    except OSError as error:
+        raise UsageError(f"{python} cannot be run: {error.strerror or error}") from error
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingsError(f"{name}: expected a string, got {value!r}")
+    return value
+
+
+def _positive(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise SettingsError(f"{name}: expected a number of seconds, got {value!r}")
+    return float(value)
+
+
+def _size(value: object, name: str) -> int:
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(float(match[1]) * _UNITS[match[2].upper()])
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise SettingsError(f'{name}: expected a size such as "8GiB", got {value!r}')
+
+
+def _tolerance(value: object, name: str) -> Mapping[str, float]:
+    if isinstance(value, dict):
+        return {dtype: _share(share, f"{name}.{dtype}") for dtype, share in value.items()}
+    # One number is that of float32; the other types keep their distance to it.
+    share = _share(value, name)
+    return {"float32": share, "complex64": share, "*": share / _FLOAT32}
+
+
+def _share(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise SettingsError(f"{name}: expected a number from 0 to 1, got {value!r}")
+    return float(value)

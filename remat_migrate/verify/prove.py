@@ -1,0 +1,217 @@
+"""Two states of a project, and the units that differ, to a verdict for each unit."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import VerificationError
+from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
+from .inputs import Cases, declared_cases, find_cases
+from .recording import Recording, record
+from .session import Reply, Worker, WorkerEnded
+from .sides import Sides, Task, said
+from .workspace import remove_workspace
+
+# What is being done, how many units are done, of how many.
+Progress = Callable[[str, int, int], None]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The progress of which nobody is told."""
+
+
+def prove(task: Task, progress: Progress = silent) -> Proof:
+    """Run both states and compare their units.
+
+    Raises:
+        VerificationError: nothing can be run: no copy, a wrong file of cases, a command that fails
+            before it reaches a unit.
+    """
+    total = len(task.units)
+    if not total:
+        return Proof()
+    with _scratch() as scratch, ExitStack() as stack:
+        progress("copying the project", 0, total)
+        sides = Sides(task, scratch, stack)
+        options = task.options
+        if options.command:
+            progress("running the command before and after", 0, total)
+        recording = record(sides, options.command) if options.command else None
+        declared = declared_cases(sides, options.cases) if options.cases else {}
+        verdicts = []
+        for number, unit in enumerate(task.units):
+            progress(unit.name, number, total)
+            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording))
+        progress("", total, total)
+        return Proof(
+            tuple(verdicts),
+            sides.old.notes,
+            recording.runs if recording else None,
+            (sides.before.jax, sides.after.jax),
+        )
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
+    try:
+        yield folder
+    finally:
+        remove_workspace(folder)
+
+
+def _verdict(
+    sides: Sides, unit: Unit, declared: Reply | None, recording: Recording | None
+) -> Verdict:
+    identity = sides.identity(unit)
+    recorded = _of_events(sides, unit, recording.events.get(identity)) if recording else None
+    if recorded and recorded.outcome.is_wrong:
+        return recorded
+    known = recorded is not None and recorded.outcome is Outcome.EQUAL
+    cases = find_cases(sides, unit, declared, recording.cases.get(identity) if recording else None)
+    if not cases.folders:
+        if recorded and known:
+            return replace(recorded, detail=f"values alone: {cases.detail}")
+        return Verdict(unit, cases.outcome, detail=cases.detail)
+    replayed = _replayed(sides, unit, cases)
+    if recorded is None or not known or replayed.outcome.is_wrong:
+        return replayed
+    if replayed.outcome is not Outcome.EQUAL:
+        return replace(recorded, detail=f"values alone: {replayed.detail}")
+    return replace(
+        replayed,
+        inputs=Inputs.DECLARED if cases.inputs is Inputs.DECLARED else Inputs.RECORDED,
+        calls=recorded.calls,
+        max_abs=max(replayed.max_abs or 0.0, recorded.max_abs or 0.0),
+        max_rel=max(replayed.max_rel or 0.0, recorded.max_rel or 0.0),
+    )
+
+
+def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Verdict | None:
+    """What comparing the recorded calls gave."""
+    if event is None or event["verdict"] == Outcome.NOT_EXERCISED:
+        return None
+    return Verdict(
+        unit,
+        Outcome(event["verdict"]),
+        Inputs.RECORDED,
+        event["calls"],
+        event["max_abs"],
+        event["max_rel"],
+        sides.translate(event["detail"]),
+    )
+
+
+def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
+    """The first verdict that is wrong, else all that are equal together."""
+    verdicts = []
+    for case, about in zip(cases.folders, cases.about, strict=True):
+        verdict = _compared(sides, unit, case)
+        if verdict.outcome.is_wrong:
+            where = f" (with {about})" if about else ""
+            return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
+        verdicts.append(verdict)
+    equal = [verdict for verdict in verdicts if verdict.outcome is Outcome.EQUAL]
+    if not equal:
+        return replace(verdicts[0], inputs=cases.inputs)
+    notes = dict.fromkeys(verdict.detail for verdict in equal if verdict.detail)
+    return Verdict(
+        unit,
+        Outcome.EQUAL,
+        cases.inputs,
+        len(equal),
+        max(verdict.max_abs or 0.0 for verdict in equal),
+        max(verdict.max_rel or 0.0 for verdict in equal),
+        "; ".join(part for part in (cases.summary, *notes) if part),
+    )
+
+
+def _compared(sides: Sides, unit: Unit, case: str) -> Verdict:
+    """One case on both sides."""
+    old, new = sides.folder("before"), sides.folder("after")
+    after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new)
+    before = _evaluated(sides, sides.before, unit, case, old)
+    note = ""
+    if before.failure and sides.before is not sides.maker:
+        failure = sides.translate(before.failure)
+        note = f"the old code fails unshimmed ({failure}), so it ran under the shim"
+        before = _evaluated(sides, sides.maker, unit, case, old)
+    after = after_run.result()
+    if before.failure:
+        return Verdict(unit, Outcome.FAILS_BEFORE, detail=sides.translate(before.failure))
+    if not after.ran:
+        return Verdict(
+            unit,
+            Outcome.FAILS_AFTER,
+            calls=1,
+            detail=sides.translate(after.failure),
+            failure=_failure(sides, after.error),
+        )
+    return _comparison(sides, unit, old, new, note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """How running a unit went.
+
+    Attributes:
+        failure: how it failed in every mode, empty if it did not.
+        ran: whether there are results to compare, if only of failures.
+        error: the failure as `failures.describe` gives it.
+    """
+
+    failure: str
+    ran: bool = False
+    error: Mapping[str, Any] | None = None
+
+
+def _evaluated(sides: Sides, worker: Worker, unit: Unit, case: str, folder: str) -> _Evaluated:
+    try:
+        reply = sides.ask(worker, unit, "evaluate", case=case, folder=folder)
+    except WorkerEnded as error:
+        return _Evaluated(f"it {error}")
+    if "missing" in reply:
+        return _Evaluated(reply["missing"])
+    if "error" in reply:
+        return _Evaluated(said(reply["error"]), error=reply["error"])
+    failure = reply["failure"]
+    return _Evaluated(said(failure) if failure else "", True, failure or None)
+
+
+def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:
+    tolerances = dict(sides.task.options.tolerance)
+    try:
+        reply = sides.after.ask(do="compare", before=old, after=new, tolerances=tolerances)
+    except WorkerEnded as error:
+        raise VerificationError(f"comparing {unit.name}: the worker {error}") from error
+    if "error" in reply:
+        raise VerificationError(f"comparing {unit.name}: {reply['error']['traceback']}")
+    return Verdict(
+        unit,
+        Outcome(reply["verdict"]),
+        None,
+        1,
+        reply["max_abs"],
+        reply["max_rel"],
+        "; ".join(part for part in (sides.translate(reply["detail"]), note) if part),
+        _failure(sides, reply["failure"]) if reply["verdict"] == Outcome.FAILS_AFTER else None,
+    )
+
+
+def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
+    if not error:
+        return None
+    place = error["place"]
+    return Failure(
+        error["type"],
+        sides.translate(error["message"]),
+        tuple(error["arguments"]),
+        error["function"],
+        (sides.new.original(Path(place[0])), place[1]) if place else None,
+    )

@@ -1,0 +1,131 @@
+"""The user's command, run in both copies with recorders around the units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import SourceError, VerificationError
+from ..source import read_source
+from .command import CommandRun, run_command
+from .evidence import CommandRuns
+from .instrument import instrument
+from .sides import Sides, old_meaning, said
+from .workspace import Workspace
+
+_TAIL_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a command showed.
+
+    Attributes:
+        runs: how it ended.
+        events: by identity of a unit, how its recorded calls compare.
+        cases: by identity of a unit, the recorded inputs, as `serve` describes cases.
+    """
+
+    runs: CommandRuns
+    events: Mapping[str, Mapping[str, Any]]
+    cases: Mapping[str, Mapping[str, Any]]
+
+
+def record(sides: Sides, command: str) -> Recording:
+    """Run the command in both copies at once and compare what the units were given and returned.
+
+    Raises:
+        VerificationError: it fails before it reaches a unit.
+    """
+    originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
+    runs = [
+        sides.pool.submit(_run, sides, command, side, copy)
+        for side, copy in (("before", sides.old), ("after", sides.new))
+    ]
+    before, after = (run.result() for run in runs)
+    for texts in originals.values():
+        for path, data in texts.items():
+            path.write_bytes(data)
+    if before.status != 0 and not before.events:
+        raise VerificationError(
+            f"the command `{command}` failed before it reached any code to compare"
+            f" ({_ending(before)}); nothing was changed. It runs in a copy of the project, with"
+            f" the bin folder of {sides.task.python} first on PATH. It said last:\n"
+            + _last_lines(sides.old, before)
+        )
+    wrong = ""
+    if before.status != after.status:
+        wrong = f"it ended with {_ending(after)}, was {_ending(before)}; it said last:\n"
+        wrong += _last_lines(sides.new, after)
+    seconds = (before.seconds, after.seconds)
+    compared = _compared(sides)
+    return Recording(
+        CommandRuns(command, before.status, after.status, wrong, seconds, before.events),
+        compared["units"],
+        compared["cases"],
+    )
+
+
+def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
+    """Put recorders into a copy. Returns what the files held."""
+    by_path: dict[Path, list[str]] = {}
+    for unit in sides.task.units:
+        if unit.qualname:
+            by_path.setdefault(unit.path, []).append(unit.qualname)
+    originals = {}
+    for path, names in by_path.items():
+        place = copy.at(path)
+        try:
+            data = place.read_bytes()
+            source = read_source(place, data)
+        except (OSError, SourceError):
+            continue  # the verdict of its units says what is the matter with the file
+        new = instrument(source.text, names, sides.relative(path))
+        originals[place] = data
+        place.write_bytes(source.encode(new.text))
+    return originals
+
+
+def _run(sides: Sides, command: str, side: str, copy: Workspace) -> CommandRun:
+    options = sides.task.options
+    old = side == "before"
+    baseline = options.baseline_python if old else None
+    return run_command(
+        command,
+        copy.folder,
+        copy.root,
+        baseline or sides.task.python,
+        sides.scratch / f"{side}-record",
+        ("" if baseline else old_meaning()) if old else sides.new_meaning,
+        options.platform,
+        options.command_timeout,
+        None,
+        {options.under: True} if options.under and not old else {},
+    )
+
+
+def _compared(sides: Sides) -> Mapping[str, Any]:
+    reply = sides.after.ask(
+        do="events",
+        before=str(sides.scratch / "before-record"),
+        after=str(sides.scratch / "after-record"),
+        tolerances=dict(sides.task.options.tolerance),
+    )
+    if "error" in reply:
+        raise VerificationError(f"the recordings cannot be compared: {said(reply['error'])}")
+    return reply
+
+
+def _ending(run: CommandRun) -> str:
+    if run.timed_out:
+        return f"no end within {run.seconds:.0f} s"
+    if run.killed_for_memory:
+        return "more memory than it may use"
+    return f"exit status {run.status}"
+
+
+def _last_lines(copy: Workspace, run: CommandRun) -> str:
+    lines = copy.translate(run.output_tail).rstrip().splitlines()[-_TAIL_LINES:]
+    return "\n".join("  " + line for line in lines)
