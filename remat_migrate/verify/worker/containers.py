@@ -1,0 +1,178 @@
+"""Containers that have whatever they are asked for; strings that note what they are compared with.
+
+To JAX they are pytrees of what has been asked for so far.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+import jax
+
+from .node import Node, value
+
+LIBRARIES = frozenset(
+    [
+        "jax",
+        "jaxlib",
+        "numpy",
+        "flax",
+        "haiku",
+        "equinox",
+        "optax",
+        "chex",
+        "einops",
+        "opt_einsum",
+        "ml_dtypes",
+        "scipy",
+    ]
+)
+
+
+class Ticket:
+    """A probe in the structure of a pytree: equal to itself alone."""
+
+    def __init__(self, node: Node, search: Any) -> None:
+        self.node = node
+        self.search = search
+        self.probe: Any = None
+
+
+def library_frame(depth: int) -> bool:
+    """Whether the caller's caller belongs to JAX or another library."""
+    module = sys._getframe(depth + 1).f_globals.get("__name__", "")
+    return module.partition(".")[0] in LIBRARIES
+
+
+class ProbeDict(Dict[Any, Any]):
+    """A dictionary that has whatever it is asked for."""
+
+    def __init__(self, ticket: Ticket, entries: Iterable[Tuple[Any, Any]]) -> None:
+        super().__init__(entries)
+        self._ticket = ticket
+
+    def __missing__(self, key: Any) -> Any:
+        if type(key) is not str:
+            raise KeyError(key)
+        return self._child(key)
+
+    def _child(self, key: Any) -> Any:
+        child = self._ticket.search.child(self._ticket.node, key)
+        self[key] = self._ticket.search.handed(child)
+        return self[key]
+
+    def _filled(self) -> None:
+        if not len(self):
+            for key in ("w", "b"):
+                self._child(key)
+
+    def __iter__(self) -> Any:
+        self._filled()
+        return super().__iter__()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As for a dict; an entry that is not known is left out, and worth another case."""
+        if key not in self:
+            self._ticket.search.want(self._ticket.node, key)
+            return default
+        return self[key]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """As for a dict."""
+        if key not in self and not default:
+            self[key]
+        return super().pop(key, *default)
+
+    def __contains__(self, key: object) -> bool:
+        if super().__contains__(key):
+            return True
+        if isinstance(key, str):
+            self._ticket.search.want(self._ticket.node, key)
+        return False
+
+    def items(self) -> Any:
+        """As for a dict; two entries if none is known."""
+        self._filled()
+        return super().items()
+
+    def values(self) -> Any:
+        """As for a dict; two entries if none is known."""
+        self._filled()
+        return super().values()
+
+    def keys(self) -> Any:
+        """As for a dict; two entries if none is known."""
+        self._filled()
+        return super().keys()
+
+    def copy(self) -> "ProbeDict":
+        """A dictionary that discovers entries of the same node."""
+        return ProbeDict(self._ticket, super().items())
+
+
+class ProbeObject:
+    """An object that has whatever attribute it is asked for."""
+
+    def __init__(self, ticket: Ticket, attributes: Dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
+        self.__dict__["_ticket"] = ticket
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or library_frame(1):
+            raise AttributeError(name)
+        ticket = self.__dict__["_ticket"]
+        ticket.node.attributes.add(name)
+        thing = ticket.search.handed(ticket.search.child(ticket.node, name))
+        self.__dict__[name] = thing
+        return thing
+
+
+class WatchedStr(str):
+    """A string that notes what it is compared with."""
+
+    _ticket: Optional[Ticket] = None
+
+    def __eq__(self, other: Any) -> bool:
+        if self._ticket is not None and type(other) is str:
+            self._ticket.node.offer([value(other)])
+        return str.__eq__(self, other) is True
+
+    def __ne__(self, other: Any) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        if self._ticket is not None:
+            self._ticket.search.looked_up(self._ticket.node, sys._getframe(1))
+        return str.__hash__(self)
+
+
+def watched(node: Node, search: Any, text: str) -> WatchedStr:
+    """`text`, noting at `node` what it is compared with."""
+    found = WatchedStr(text)
+    found._ticket = Ticket(node, search)
+    return found
+
+
+def _flatten_dict(thing: ProbeDict) -> Tuple[List[Any], Tuple[Ticket, Tuple[Any, ...]]]:
+    keys = tuple(sorted(dict.keys(thing), key=str))
+    return [dict.__getitem__(thing, key) for key in keys], (thing._ticket, keys)
+
+
+def _flatten_object(thing: ProbeObject) -> Tuple[List[Any], Tuple[Any, ...]]:
+    names = tuple(sorted(name for name in vars(thing) if name != "_ticket"))
+    held = {name: vars(thing)[name] for name in names}
+    # Numbers and names are settings: JAX must not see them as arrays.
+    arrays = tuple(n for n in names if not isinstance(held[n], (str, int, float, type(None))))
+    fixed = tuple((name, held[name]) for name in names if name not in arrays)
+    return [held[name] for name in arrays], (thing.__dict__["_ticket"], arrays, fixed)
+
+
+jax.tree_util.register_pytree_node(
+    ProbeDict, _flatten_dict, lambda aux, leaves: ProbeDict(aux[0], zip(aux[1], leaves))
+)
+jax.tree_util.register_pytree_node(
+    ProbeObject,
+    _flatten_object,
+    lambda aux, leaves: ProbeObject(aux[0], dict(tuple(zip(aux[1], leaves)) + aux[2])),
+)

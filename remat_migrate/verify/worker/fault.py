@@ -1,0 +1,244 @@
+"""Which inputs an error is about.
+
+A shape does not fit, or a value is needed: JAX's message names arguments only sometimes. Else the
+statement where it happened does: the arrays in it are asked which inputs they depend on.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from types import FrameType
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import jax
+
+from .containers import LIBRARIES, ProbeDict, ProbeObject, WatchedStr
+from .node import ARRAY, KEY, VALUE, Node
+from .probe import Probe
+
+INPUT = re.compile(r"input_(\d+)_")
+_PASSED_THROUGH = LIBRARIES | frozenset(
+    ["functools", "contextlib", "dataclasses", "inspect", "typing", "enum", "copy", "collections"]
+)
+_HERE = __name__.partition(".")[0]
+_MISSING = object()
+_trees: Dict[str, Optional[ast.Module]] = {}
+
+
+class Fault(NamedTuple):
+    """An error: the inputs it may be about, and what stands in the statement that raised it."""
+
+    error: BaseException
+    nodes: List[Node]  # the last that was decided first
+    depend: bool  # something in the statement depends on an input that is traced
+    numbers: List[Any]  # constants in the statement
+    keys: List[Any]  # keys of the dictionaries in the statement
+
+
+def find(error: BaseException, search: Any) -> Fault:
+    """What an error of a pass is about."""
+    message = str(error)
+    named = _by_number(message, search)
+    frame, callee = _frames(error)
+    numbers: List[Any] = []
+    keys: List[Any] = []
+    nodes: List[Node] = []
+    if frame is not None:
+        statement = statement_of(frame)
+        for part in ast.walk(statement) if statement is not None else ():
+            number = getattr(part, "value", getattr(part, "n", None))
+            if isinstance(part, ast.Constant) and type(number) in (int, float):
+                numbers.append(number)
+        found = list(_things(statement, frame)) if statement is not None else []
+        keys = [key for _, thing in found if type(thing) is dict for key in thing]
+        for name, thing in found:
+            nodes += _nodes(thing, search, 2)
+            nodes += _by_name(name, thing, search)
+    if callee is not None:
+        code = callee.f_code
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]:
+            nodes += _nodes(callee.f_locals.get(name), search, 1)
+    pending = getattr(error, "obj", None)
+    nodes += _nodes(pending, search, 0)
+    for argument in getattr(error, "args", ()):
+        nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
+    nodes = named or _distinct(nodes)
+    nodes.sort(key=lambda node: -node.order)
+    depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
+    return Fault(error, nodes, depend, numbers, keys)
+
+
+def _by_number(message: str, search: Any) -> List[Node]:
+    numbers = {int(number) for number in INPUT.findall(message)}
+    return [search.nodes[number] for number in sorted(numbers)]
+
+
+def _distinct(nodes: List[Node]) -> List[Node]:
+    return list(dict.fromkeys(nodes))
+
+
+def _frames(error: BaseException) -> Tuple[Optional[FrameType], Optional[FrameType]]:
+    """The innermost frame of the user's own code, and the one that it called, if a library's."""
+    own = callee = None
+    trace = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if module == _HERE:
+            pass
+        elif module not in _PASSED_THROUGH:
+            own, callee = trace.tb_frame, None
+            _lines[id(own)] = trace.tb_lineno
+        elif own is not None and callee is None:
+            callee = trace.tb_frame
+        trace = trace.tb_next
+    return own, callee
+
+
+# Frames of a traceback go on after the error (into `finally`): their line is that of the traceback.
+_lines: Dict[int, int] = {}
+
+
+def statement_of(frame: FrameType, line: Optional[int] = None) -> Optional[ast.AST]:
+    """The innermost statement at a frame's line; of one with a body, what is evaluated first."""
+    line = line or _lines.pop(id(frame), frame.f_lineno)
+    filename = frame.f_code.co_filename
+    if filename not in _trees:
+        linecache.checkcache(filename)
+        try:
+            _trees[filename] = ast.parse("".join(linecache.getlines(filename)))
+        except (SyntaxError, ValueError):
+            _trees[filename] = None
+    tree = _trees[filename]
+    best: Optional[ast.AST] = None
+    for part in ast.walk(tree) if tree is not None else ():
+        if isinstance(part, (ast.stmt, ast.Lambda)):
+            if part.lineno <= line <= (getattr(part, "end_lineno", None) or part.lineno):
+                if best is None or part.lineno >= best.lineno:  # type: ignore[attr-defined]
+                    best = part
+    return _head(best) if best is not None else None
+
+
+def _head(statement: ast.AST) -> ast.AST:
+    if isinstance(statement, (ast.If, ast.While)):
+        return statement.test
+    if isinstance(statement, ast.For):
+        return statement.iter
+    if isinstance(statement, ast.With):
+        return ast.Tuple([item.context_expr for item in statement.items], ast.Load())
+    if isinstance(statement, ast.Lambda):
+        return statement.body
+    return statement
+
+
+def keys_at(frame: FrameType, known: Any) -> List[Any]:
+    """The keys of the dictionaries in a frame's statement that have `known` among their keys."""
+    place = (frame.f_code.co_filename, frame.f_lineno)
+    if place not in _keys:
+        _keys[place] = []
+        statement = statement_of(frame, frame.f_lineno)
+        for _, thing in _things(statement, frame) if statement is not None else ():
+            if type(thing) is dict and any(key == known for key in thing if type(key) is str):
+                _keys[place] += [key for key in thing if type(key) is str]
+        for part in ast.walk(statement) if statement is not None else ():
+            if isinstance(part, ast.Dict):
+                keys = [getattr(key, "value", None) for key in part.keys]
+                _keys[place] += [key for key in keys if type(key) is str] if known in keys else []
+    return _keys[place]
+
+
+_keys: Dict[Tuple[str, int], List[Any]] = {}
+
+
+def _things(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
+    """Names in an expression and what they stand for; `params["w"]` is one thing, not two."""
+    if isinstance(expression, (ast.Attribute, ast.Subscript)):
+        thing = _resolve(expression, frame)
+        if thing is not _MISSING:
+            yield getattr(expression, "attr", ""), thing
+            return
+    if isinstance(expression, ast.Name):
+        thing = _resolve(expression, frame)
+        if thing is not _MISSING:
+            yield expression.id, thing
+        return
+    for part in ast.iter_child_nodes(expression):
+        yield from _things(part, frame)
+
+
+def _resolve(expression: ast.AST, frame: FrameType) -> Any:
+    """The value of a name, or of constant entries and attributes of one, without running code."""
+    if isinstance(expression, ast.Name):
+        return frame.f_locals.get(expression.id, frame.f_globals.get(expression.id, _MISSING))
+    if isinstance(expression, ast.Attribute):
+        owner = _resolve(expression.value, frame)
+        if owner is _MISSING or isinstance(owner, (Probe, type(ast))):
+            return _MISSING
+        if expression.attr in getattr(type(owner), "_fields", ()):
+            return getattr(owner, expression.attr)
+        held = getattr(owner, "__dict__", None)
+        return held.get(expression.attr, _MISSING) if isinstance(held, dict) else _MISSING
+    if isinstance(expression, ast.Subscript):
+        owner = _resolve(expression.value, frame)
+        try:
+            key = ast.literal_eval(getattr(expression.slice, "value", expression.slice))
+        except (ValueError, TypeError, SyntaxError):
+            try:
+                key = ast.literal_eval(expression.slice)
+            except (ValueError, TypeError, SyntaxError):
+                return _MISSING
+        if isinstance(owner, dict):
+            return dict.get(owner, key, _MISSING)
+        if isinstance(owner, (list, tuple)) and isinstance(key, int) and key < len(owner):
+            return owner[key]
+    return _MISSING
+
+
+def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
+    """The inputs that a value is, holds, or was computed from."""
+    if isinstance(thing, (Probe, WatchedStr)):
+        ticket = thing._ticket
+        return [ticket.node] if ticket is not None else []
+    own = search.handed_out.get(id(thing))
+    nodes = [own[0]] if own is not None and own[1] is thing else []
+    if isinstance(thing, jax.core.Tracer):
+        return nodes + dependencies(thing, search)
+    if depth and isinstance(thing, (dict, list, tuple)) and len(thing) <= 8:
+        parts = dict.values(thing) if isinstance(thing, dict) else thing
+        for part in parts:
+            nodes += _nodes(part, search, depth - 1)
+    if isinstance(thing, ProbeDict):
+        nodes.append(thing._ticket.node)
+    if isinstance(thing, ProbeObject):
+        nodes.append(thing.__dict__["_ticket"].node)
+    return nodes
+
+
+def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
+    """Python values leave no trace: those of the same name and value may be meant."""
+    if not isinstance(thing, (bool, int, float, tuple)) or not name:
+        return []
+    return [
+        node
+        for node in search.in_use()
+        if node.name == name
+        and node.choice is not None
+        and node.choice.kind == VALUE
+        and type(node.choice.value) is type(thing)
+        and node.choice.value == thing
+    ]
+
+
+def dependencies(tracer: Any, search: Any) -> List[Node]:
+    """The inputs that a traced array was computed from, as JAX itself tells in its message."""
+    for _ in range(8):
+        inner = getattr(tracer, "primal", getattr(tracer, "val", None))
+        if not isinstance(inner, jax.core.Tracer):
+            break
+        tracer = inner
+    try:
+        tracer.__array__()
+    except Exception as error:  # always: this is how a tracer is asked where it comes from
+        return _by_number(str(error), search)
+    return []

@@ -1,0 +1,184 @@
+"""What is to be made: a tree of nodes, one for each parameter and for each part found inside it.
+
+A node is undecided until something is known of it; then it has a `Choice`, and further choices to
+try should this one turn out to be wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+Shape = Tuple[int, ...]
+
+ARRAY = "array"  # value: shape, dtype name; traced in the search
+CONSTANT = "constant"  # the same, but known while tracing: code looks at its numbers
+KEY = "key"  # value: "raw" or "typed", number of keys (0: a single key)
+VALUE = "value"  # a Python object, handed out as it is
+DICT = "dict"  # value: names of its entries, or None: whatever is asked for
+LIST = "list"  # value: how many
+TUPLE = "tuple"  # the same, or annotations of the entries
+OBJECT = "object"  # attributes, whatever is asked for
+INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
+LIKE = "like"  # value: the number of a node whose structure and shapes this one has, too
+ABSENT = "absent"  # an entry of a dictionary that is left out
+PROBE = "probe"  # undecided, to be found out
+
+
+class Choice(NamedTuple):
+    """One way to make a node; what `value` is depends on the kind, see above."""
+
+    kind: str
+    value: Any = None
+
+    def key(self) -> Tuple[str, str, str]:
+        """Equal for choices that make the same thing (values need not be comparable)."""
+        return self.kind, type(self.value).__name__, repr(self.value)
+
+
+class Plan(NamedTuple):
+    """Choices for a node, the best first, and other values that deserve a case of their own."""
+
+    choices: List[Choice]
+    alternatives: List[Choice] = []
+
+
+def array(shape: Sequence[int], dtype: str = "float32") -> Choice:
+    """An array of a shape."""
+    return Choice(ARRAY, (tuple(shape), dtype))
+
+
+def value(thing: Any) -> Choice:
+    """A Python value."""
+    return Choice(VALUE, thing)
+
+
+class Node:
+    """One thing to make. `path` says where it stands: ("params", "norm", "scale")."""
+
+    def __init__(
+        self,
+        number: int,
+        path: Tuple[str, ...],
+        parent: Optional["Node"] = None,
+        annotation: Any = None,
+        plan: Optional[Plan] = None,
+    ) -> None:
+        self.number = number
+        self.path = path
+        self.parent = parent
+        self.annotation = annotation
+        self.plan = plan
+        self.alternatives: List[Choice] = list(plan.alternatives) if plan else []
+        self.children: Dict[str, Node] = {}
+        self.attributes: Set[str] = set()
+        self.pinned = False
+        # Decided by its name alone, because nothing was done with it.
+        self.unused = False
+        self.forget()
+
+    def forget(self) -> None:
+        """Back to what it was before anything was found out about it."""
+        self.choice: Optional[Choice] = None
+        self.queue: List[Choice] = []
+        self.tried: Set[Tuple[str, str, str]] = set()
+        self.conflicts: Set[Node] = set()
+        self.order = 0
+        self.unused = False
+        if self.plan and self.plan.choices:
+            self.choose(self.plan.choices, 0)
+
+    def choose(self, choices: Sequence[Choice], order: int) -> None:
+        """Take the first of `choices`, keep the others for later."""
+        self.choice = None if choices[0].kind == PROBE else choices[0]
+        self.tried = {choices[0].key()}
+        self.queue = list(choices[1:])
+        self.conflicts = set()
+        self.order = order
+
+    def prefer(self, choices: Sequence[Choice]) -> None:
+        """Put choices that have not been tried before those that are waiting."""
+        fresh = []
+        keys = set(self.tried)
+        for choice in choices:
+            if choice.key() not in keys:
+                keys.add(choice.key())
+                fresh.append(choice)
+        self.queue = fresh + [choice for choice in self.queue if choice.key() not in keys]
+
+    def advance(self) -> bool:
+        """Go on to the next choice; False if there is none."""
+        while self.queue and not self.pinned:
+            choice = self.queue.pop(0)
+            if choice.key() not in self.tried:
+                self.tried.add(choice.key())
+                if self.choice is None or (choice.kind, INSTANCE) != (
+                    self.choice.kind,
+                    choice.kind,
+                ):
+                    self.children = {}
+                self.choice = None if choice.kind == PROBE else choice
+                return True
+        return False
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Note values that deserve a case of their own."""
+        known = {choice.key() for choice in self.alternatives}
+        for choice in choices:
+            if choice.key() not in known:
+                known.add(choice.key())
+                self.alternatives.append(choice)
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is a part of a container or object, not an argument of anything."""
+        return self.parent is not None and not (
+            self.parent.choice and self.parent.choice.kind == INSTANCE
+        )
+
+    @property
+    def name(self) -> str:
+        """The last part of its path that is a name: that of the list for an element of a list."""
+        for part in reversed(self.path):
+            if not part.isdigit():
+                return part
+        return ""
+
+    @property
+    def label(self) -> str:
+        """How a reader finds it: `params['norm']['scale']`, `cfg.pool`."""
+        text = self.path[0] if self.path else ""
+        above = [self]
+        while above[-1].parent is not None:
+            above.append(above[-1].parent)
+        for node in reversed(above[:-1]):
+            last = node.path[-1]
+            kind = node.parent.choice.kind if node.parent and node.parent.choice else DICT
+            if kind in (OBJECT, INSTANCE):
+                text += "." + last
+            else:
+                text += "[{}]".format(last if last.isdigit() else repr(last))
+        return text
+
+    def walk(self) -> List["Node"]:
+        """It and all that is in use below it."""
+        found = [self]
+        for name, child in self.children.items():
+            if self.in_use(name):
+                found += child.walk()
+        return found
+
+    def in_use(self, name: str) -> bool:
+        """Whether a child belongs to what is made by the present choice."""
+        if self.choice is None or self.choice.kind not in (DICT, LIST, TUPLE, OBJECT, INSTANCE):
+            return False
+        if self.choice.kind in (LIST, TUPLE):
+            return name.isdigit() and int(name) < self.count()
+        if self.choice.kind == DICT and self.choice.value is not None:
+            return name in self.choice.value
+        return self.children[name].parent is self
+
+    def count(self) -> int:
+        """Elements of a list or tuple."""
+        assert self.choice is not None
+        wanted = self.choice.value
+        return wanted if isinstance(wanted, int) else len(wanted)

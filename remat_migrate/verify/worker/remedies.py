@@ -1,0 +1,109 @@
+"""What an error asks of the inputs that it is about: other shapes, other types, values."""
+
+from __future__ import annotations
+
+import re
+from typing import List
+
+import jax
+
+from . import candidates, fault
+from .node import ARRAY, CONSTANT, LIST, TUPLE, Choice, Node, array, value
+
+_VALUE_ERRORS = tuple(
+    getattr(jax.errors, name)
+    for name in (
+        "ConcretizationTypeError",
+        "TracerArrayConversionError",
+        "TracerIntegerConversionError",
+        "TracerBoolConversionError",
+        "NonConcreteBooleanIndexError",
+    )
+    if hasattr(jax.errors, name)
+)
+_VALUE_TEXTS = re.compile(
+    r"truth value of an array|[Oo]nly (integer )?scalar arrays|sequences of concrete values"
+    r"|[Uu]nhashable|unhashable type|concrete value|interpreted as an integer|static arg"
+    r"|must be (an )?integers?\b|not (a )?hashable|[Ee]xpected (an )?int|only length-1 arrays"
+)
+
+
+STRUCTURE = re.compile(
+    r"pytree|[Tt]ree ?(def|structure)|node type mismatch|key mismatch|arity mismatch|same structure"
+)
+
+
+def needs_value(error: BaseException) -> bool:
+    """Whether Python, or a shape, needs the value of something that is traced."""
+    return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
+
+
+def python_values(node: Node, found: fault.Fault) -> List[Choice]:
+    """Python values for what was an array, by what they are needed for."""
+    assert node.choice is not None
+    text = type(found.error).__name__ + str(found.error)
+    constant = [Choice(CONSTANT, node.choice.value)] if node.choice.kind == ARRAY else []
+    array_like = constant and node.choice.value[0] and candidates.looks_like_array(node.name)
+    numbers = [choice for number in found.numbers for choice in candidates.around(number)]
+    if re.search("[Bb]ool|truth", text):
+        if numbers:
+            node.offer(numbers[:2])
+        else:
+            node.offer(candidates.both())
+        values = numbers + candidates.both()
+    elif re.search("Integer|integer|Shapes must be|shape|hash", text):
+        values = candidates.integers(node.name)
+    else:
+        values = candidates.numbers(node.name)
+    values = values + candidates.numbers(node.name)
+    return constant + values if array_like else values + constant
+
+
+def by_error(node: Node, found: fault.Fault) -> List[Choice]:
+    """What to make of a probe that nothing is known of but the error that it caused."""
+    text = str(found.error)
+    texts = [key for key in found.keys if isinstance(key, (str, int))]
+    if isinstance(found.error, KeyError) and texts:
+        node.offer([value(key) for key in texts])
+        return [value(key) for key in texts] + candidates.strings(node.name)
+    if re.search(r"must be (a )?str|expected str|attribute name", text):
+        return candidates.strings(node.name)
+    if re.search(r"must be real number|__array_ufunc__|as an integer|must be integers", text):
+        return candidates.numbers(node.name) + candidates.shapes(node.name, node.inside)
+    return candidates.leftover(node.name, node.inside)
+
+
+def repaired(node: Node, message: str) -> List[Choice]:
+    """Choices that a message suggests for a node: another type, shape, or number of parts."""
+    choice = node.choice
+    if choice is None:
+        return []
+    parts = re.search(r"not enough values.*expected (\d+)", message) or re.search(
+        r"too many values to unpack \(expected (\d+)", message
+    )
+    if choice.kind in (LIST, TUPLE):
+        return [Choice(choice.kind, int(parts.group(1)))] if parts else []
+    if choice.kind not in (ARRAY, CONSTANT):
+        return []
+    shape, dtype = choice.value
+    if parts:
+        rank = int(parts.group(1))
+        return candidates.ranked(node.queue, rank)
+    types = []
+    if dtype == "float32" and re.search(r"integer|[Ii]ndexer|int32", message):
+        types = [Choice(choice.kind, (shape, "int32"))]
+    elif dtype == "float32" and re.search(r"\bbool", message):
+        types = [Choice(choice.kind, (shape, "bool"))]
+    elif dtype != "float32" and re.search(r"float|inexact|real-valued", message):
+        types = [array(shape, "float32")]
+    return types + candidates.repairs(choice, message)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one short line."""
+    text = " ".join(str(error).split())
+    text = re.sub(
+        r"<?input_\d+_>?", "an argument", text.replace("inputs['", "").replace("_']", "_")
+    )
+    name = type(error).__name__
+    return "{}: {}".format(name, text[:160] + ("…" if len(text) > 160 else ""))
