@@ -31,6 +31,7 @@ class ChangedUnit:
         line_after: its line in the new text.
         reason: what changed, as the end of a sentence that starts with the unit.
         direct: whether its own code changed, not only something that it reads.
+        script: whether all that changed runs only where the module is the program.
     """
 
     qualname: str
@@ -38,6 +39,7 @@ class ChangedUnit:
     line_after: int
     reason: str
     direct: bool = True
+    script: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,7 @@ class _Comparison:
             if (old or new) and not (reasons and self._any_reads(ran, name)):
                 reasons.append(f"`{_shown(name)}`, which no unit reads, changed")
                 places.append((old, new))
+        script = not reasons
         if place := _first_difference(self._before.script, self._after.script):
             reasons.append('code changed that runs only as a script (`__name__ == "__main__"`)')
             places.append(place)
@@ -288,7 +291,7 @@ class _Comparison:
             before, after = (
                 next((p.line for pair in places if (p := pair[side])), 1) for side in (0, 1)
             )
-            yield ChangedUnit(MODULE, before, after, "; ".join(reasons))
+            yield ChangedUnit(MODULE, before, after, "; ".join(reasons), script=script)
 
 
 def _contents(pieces: Iterable[Piece]) -> list[str]:

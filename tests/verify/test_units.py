@@ -362,6 +362,10 @@ class TestModule:
         assert (found.qualname, found.line_before, found.line_after) == ("", 2, 2)
         assert "only as a script" in found.reason
         assert "`y`" not in found.reason
+        assert found.script
+        both = before.replace("x = 1", "x = 2").replace("y = 1", "y = 2")
+        (found,) = changed_units(before, both).changed
+        assert not found.script
         (found,) = changed_units(before, before.replace("y = 1", "y = 2")).changed
         assert found.reason == "`y`, which no unit reads, changed"
         guards = ["'__main__' == __name__", "__name__ == '__main__' and x"]
