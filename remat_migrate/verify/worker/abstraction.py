@@ -1,0 +1,65 @@
+"""Calling a function on shapes alone, where only some of its arguments are arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import jax
+import numpy as np
+
+ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
+
+
+def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
+    """The array leaves of a tree, and what makes the tree again of others in their place."""
+    leaves, structure = jax.tree_util.tree_flatten(tree)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
+
+    def join(arrays: List[Any]) -> Any:
+        filled = list(leaves)
+        for i, array in zip(places, arrays):
+            filled[i] = array
+        return jax.tree_util.tree_unflatten(structure, filled)
+
+    return [leaves[i] for i in places], join
+
+
+def has_abstract(tree: Any) -> bool:
+    """Whether some leaf of a tree is only a shape and dtype."""
+    return any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in split(tree)[0])
+
+
+def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """What a function returns, as shapes; its arguments that are no arrays stay what they are.
+
+    What it returns must consist of arrays and Python numbers. Raises what the function raises.
+    """
+    arrays, join = split((args, kwargs))
+
+    def of_arrays(given: List[Any]) -> Any:
+        positional, named = join(given)
+        return function(*positional, **named)
+
+    return jax.eval_shape(of_arrays, arrays)
+
+
+def evaluated(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """What a function returns: as shapes when some argument is given as one, else computed."""
+    if has_abstract((args, kwargs)):
+        return abstractly(function, args, kwargs)
+    return function(*args, **kwargs)
+
+
+def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
+    """Whether a function can be traced on these arguments, whatever it returns."""
+    arrays, join = split((args, kwargs))
+
+    def of_arrays(given: List[Any]) -> None:
+        positional, named = join(given)
+        function(*positional, **named)
+
+    try:
+        jax.eval_shape(of_arrays, arrays)
+    except Exception:  # the user's function, in surroundings that may be wrong for it
+        return False
+    return True

@@ -1,0 +1,300 @@
+"""Flax linen modules: read out of their surroundings, and put into them again.
+
+A captured context is `{"library": "flax", "variables": {collection: tree} or None, "rngs": {name:
+key}, "mutable": filter, "compact": bool, "names": {class name: count}, "elsewhere": [...]}`.
+`mutable` is a bool, a list of collections, or `{"deny": filter}`. `compact` and `names` say whether
+the module may create unnamed submodules and how many it has. `elsewhere` holds `{"at": place,
+"variables", "rngs", "mutable"}` of bound modules among the other arguments.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+
+import jax
+
+from .abstraction import abstractly, evaluated, runs
+from .flax_modules import (
+    Place,
+    belongs,
+    is_bound,
+    is_module,
+    leaves,
+    linen,
+    modules_among,
+    replaced_at,
+    submodules,
+)
+from .prepared import Prepared
+
+# Names of random keys are the user's own; all but these are learnt from the errors.
+USUAL_RNGS = ("params", "dropout")
+
+
+def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """The context of the bound modules among the arguments; or of the module whose method runs.
+
+    The latter only says that there is one: a function that makes modules on its own has them
+    initialised when it is called again.
+    """
+    if linen() is None:
+        return None
+    bound = [(place, module) for place, module in modules_among(args, kwargs) if is_bound(module)]
+    context = _unknown()
+    if bound and list(bound[0][0]) == ["args", 0]:
+        module = bound.pop(0)[1]
+        context.update(_read(module))
+        state = getattr(module, "_state", None)
+        context["compact"] = bool(getattr(state, "in_compact_method", True))
+        context["names"] = dict(getattr(state, "autoname_cursor", {}))
+        if not context["variables"] and _initialising(module.scope):
+            context["variables"] = None
+    elif not bound and not _inside_a_module():
+        return None
+    context["elsewhere"] = [dict(_read(module), at=list(place)) for place, module in bound]
+    return context
+
+
+def _unknown() -> Dict[str, Any]:
+    return {"library": "flax", "variables": None, "rngs": None, "mutable": None}
+
+
+def _inside_a_module() -> bool:
+    library: Any = sys.modules.get("flax.linen.module")
+    stack: Any = getattr(getattr(library, "_context", None), "module_stack", None)
+    return bool(stack) and is_bound(stack[-1])
+
+
+def _read(module: Any) -> Dict[str, Any]:
+    return {
+        "variables": _variables(module, set()),
+        "rngs": {name: _key(rng) for name, rng in module.scope.rngs.items()},
+        "mutable": _filter_as_data(module.scope.mutable),
+    }
+
+
+def _variables(module: Any, above: Set[int]) -> Dict[str, Any]:
+    """A module's variables, and under their fields' names those of submodules that others own."""
+    variables: Dict[str, Any] = _as_dicts(module.scope.variables())
+    for name, value, inside in submodules(module):
+        for child in inside:
+            if is_bound(child) and not belongs(child, module) and id(child) not in above:
+                theirs = _variables(child, {*above, id(module)})
+                for collection, tree in theirs.items():
+                    key = name + _suffix(value, child)
+                    variables.setdefault(collection, {}).setdefault(key, tree)
+    return variables
+
+
+def _suffix(value: Any, child: Any) -> str:
+    """What Flax adds to a field's name for a module inside the field's value: `_0`, `_key`."""
+    if value is child:
+        return ""
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    if isinstance(value, (tuple, list)):
+        names = getattr(value, "_fields", range(len(value)))
+        pairs = zip(names, value)  # type: ignore[assignment]
+    for key, part in pairs:
+        if any(leaf is child for leaf in leaves(part)):
+            return "_{}".format(key) + _suffix(part, child)
+    return ""
+
+
+def _as_dicts(tree: Any) -> Any:
+    """A copy of nested mappings: what the module itself holds is changed as it runs."""
+    if isinstance(tree, Mapping):
+        return {key: _as_dicts(value) for key, value in tree.items()}
+    return tree
+
+
+def _key(rng: Any) -> Any:
+    """The key of a scope, which Flax keeps together with what is still to be folded into it."""
+    return rng.as_jax_rng() if hasattr(rng, "as_jax_rng") else rng
+
+
+def _initialising(scope: Any) -> bool:
+    flags = getattr(scope, "flags", {})
+    return bool(flags.get("initializing", False)) or scope.is_mutable_collection("params")
+
+
+def _filter_as_data(collections: Any) -> Any:
+    if isinstance(collections, bool):
+        return collections
+    if isinstance(collections, str):
+        return [collections]
+    if hasattr(collections, "deny"):
+        return {"deny": _filter_as_data(collections.deny)}
+    return sorted(collections) or False
+
+
+def _filter_from_data(collections: Any) -> Any:
+    if isinstance(collections, dict):
+        denied = _filter_from_data(collections["deny"])
+        return sys.modules["flax.core.scope"].DenyList(denied)
+    return tuple(collections) if isinstance(collections, list) else collections
+
+
+def prepare(
+    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
+) -> List[Prepared]:
+    """See `adapt.prepare`."""
+    calling = _Calling(unit, args, context)
+    if not calling.is_method and runs(unit, args, kwargs):
+        return [Prepared("", unit, args, kwargs)]
+    if context.get("variables") is not None:
+        known = {"variables": context["variables"], "rngs": context.get("rngs") or {}}
+        return [Prepared("", calling.apply, (calling.surroundings(known), *args), kwargs)]
+    keys = context.get("rngs") or {}
+    keys = dict({name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}, **keys)
+    surroundings = calling.surroundings({"rngs": keys})
+    init = Prepared("init", calling.init, (surroundings, *args), kwargs)
+    try:
+        _, variables = _with_keys(evaluated, init)
+    except Exception:  # it raises again when it is evaluated, which is where it is reported
+        return [init]
+    keys = {name: key for name, key in surroundings["rngs"].items() if name != "params"}
+    known = dict(surroundings, variables=variables, rngs=keys)
+    apply = Prepared("apply", calling.apply, (known, *args), kwargs)
+    _learn_keys(apply)
+    return [init, apply]
+
+
+def _with_keys(run: Callable[..., Any], prepared: Prepared) -> Any:
+    """Run it, and for every key that it turns out to want add one and run it again."""
+    keys = prepared.args[0]["rngs"]
+    while True:
+        try:
+            return run(prepared.function, prepared.args, prepared.kwargs)
+        except Exception as error:
+            wanted = re.search(r'needs PRNG for "([^"]*)"', str(error))
+            if wanted is None or wanted.group(1) in keys:
+                raise
+            keys[wanted.group(1)] = _fixed_key(len(keys) + len(USUAL_RNGS))
+
+
+def _learn_keys(prepared: Prepared) -> None:
+    try:
+        _with_keys(abstractly, prepared)
+    except Exception:  # it raises again when it is evaluated
+        return
+
+
+def _fixed_key(number: int) -> Any:
+    return jax.random.PRNGKey(number)
+
+
+class _Calling:
+    """A unit as functions of its surroundings and arguments."""
+
+    def __init__(
+        self, unit: Callable[..., Any], args: Tuple[Any, ...], context: Dict[str, Any]
+    ) -> None:
+        self.unit = unit
+        self.is_method = bool(args) and is_module(args[0])
+        self.elsewhere = context.get("elsewhere") or []
+        self.names = context.get("names") or {}
+        self.compact = context.get("compact", True)
+        self.mutable = context.get("mutable")
+        if self.mutable is None:
+            self.mutable = {"deny": ["params"]}
+
+    def surroundings(self, known: Dict[str, Any]) -> Dict[str, Any]:
+        """The first argument: variables and keys of the module, and of those elsewhere."""
+        others = [{"variables": o["variables"], "rngs": o["rngs"]} for o in self.elsewhere]
+        return dict(known, elsewhere=others) if others else known
+
+    def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The unit's result and the initialised variables."""
+        body = self.body(surroundings, args, kwargs)
+        return self.module(args).init_with_output(dict(surroundings["rngs"]), method=body)
+
+    def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The unit's result, and the collections that it may change, if any."""
+        return self.module(args).apply(
+            surroundings["variables"],
+            rngs=dict(surroundings["rngs"]),
+            mutable=_filter_from_data(self.mutable),
+            method=self.body(surroundings, args, kwargs),
+        )
+
+    def module(self, args: Tuple[Any, ...]) -> Any:
+        """The module that is given the variables: the first argument, or one to stand around."""
+        return args[0] if self.is_method else _surrounding_class()(parent=None)
+
+    def body(
+        self, surroundings: Dict[str, Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
+    ) -> Callable[[Any], Any]:
+        """What runs once the module is bound."""
+
+        def call(module: Any) -> Any:
+            self.set_state(module)
+            given: Dict[str, Any] = {"args": list(args), "kwargs": dict(kwargs)}
+            if self.is_method:
+                given["args"][0] = module
+            self.bind_others(module, given, surroundings.get("elsewhere", []))
+            positional, named = given["args"], given["kwargs"]
+            if self.is_method:
+                return self.unit(*positional, **named)
+            return module(lambda: self.unit(*positional, **named))
+
+        return call
+
+    def set_state(self, module: Any) -> None:
+        """Let a method that is no compact one make submodules, as inside of one that calls it."""
+        state = getattr(module, "_state", None)
+        if state is not None and self.compact:
+            state.in_compact_method = True
+            state.autoname_cursor = dict(self.names)
+
+    def bind_others(self, module: Any, given: Dict[str, Any], known: Any) -> None:
+        """Give modules among the other arguments their own variables, or make them children."""
+        places = {tuple(other["at"]): i for i, other in enumerate(self.elsewhere)}
+
+        def bind(place: Place, other: Any) -> Any:
+            if other is module or is_bound(other):
+                return other
+            if place not in places:
+                return other.clone(parent=module) if self.compact and not self.is_method else other
+            about = known[places[place]]
+            mutable = _filter_from_data(self.elsewhere[places[place]]["mutable"])
+            return other.bind(about["variables"], rngs=dict(about["rngs"]), mutable=mutable)
+
+        for name in ("args", "kwargs"):
+            given[name] = replaced_at(given[name], (name,), bind)
+
+
+def _surrounding_class() -> Any:
+    """A module in whose only method a function may make modules."""
+    library = linen()
+
+    def __call__(self: Any, function: Callable[[], Any]) -> Any:
+        return function()
+
+    body = {"__call__": library.compact(__call__), "__module__": __name__, "__annotations__": {}}
+    return type("Surroundings", (library.Module,), body)
+
+
+def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
+    """The context that is missing when Flax raises this error, or None."""
+    if linen() is None:
+        return None
+    asks = re.search(r"unbound module|only accessible from inside 'init' or 'apply'", str(error))
+    return _unknown() if asks or _asserted_a_scope(error) else None
+
+
+def _asserted_a_scope(error: BaseException) -> bool:
+    """Whether Flax asserts that a parent has a scope: an unbound module makes a submodule."""
+    if not isinstance(error, AssertionError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and "scope" in (frames[-1].line or "") and _is_flax(error)
+
+
+def _is_flax(error: BaseException) -> bool:
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_globals.get("__name__", "").startswith("flax.")

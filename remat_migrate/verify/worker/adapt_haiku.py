@@ -1,0 +1,222 @@
+"""Haiku: what a unit needs of the transform that it runs inside.
+
+A captured context is `{"library": "haiku", "seed": 0, "params": {module: {name: array}} or None,
+"state": likewise, "rng": key or None, "counters": {name: count}}`: of the parameters, those below
+the modules among the arguments. `counters` says how many modules of each name there are already. A
+context without `params` has them initialised.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import sys
+import types
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import jax
+
+from .abstraction import evaluated, runs
+from .prepared import Prepared
+
+
+class Deferred(NamedTuple):
+    """An object that can only be made inside a transform: its class, and what it is made with."""
+
+    cls: Any
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+
+
+def haiku() -> Any:
+    """`haiku`, if the user's code has imported it."""
+    module = sys.modules.get("haiku")
+    return module if hasattr(module, "transform_with_state") else None
+
+
+def is_module(value: Any) -> bool:
+    """Whether a value is an instance of a Haiku module."""
+    library = haiku()
+    return library is not None and isinstance(value, library.Module)
+
+
+def _frame() -> Any:
+    """What Haiku knows of the transform being run, or None outside of one."""
+    base = sys.modules.get("haiku._src.base")
+    stack = getattr(base, "frame_stack", None)
+    return base.current_frame() if base is not None and stack else None
+
+
+def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """The context of a unit that is called inside a transform, or None.
+
+    A function that is given no module has its parameters, if it makes any, initialised when it is
+    called again.
+    """
+    frame = _frame() if haiku() is not None else None
+    if frame is None:
+        return None
+    context: Dict[str, Any] = {"library": "haiku", "seed": 0, "params": None, "state": None}
+    names = sorted({module.module_name for module in _modules((args, kwargs))})
+    initialising = not frame.freeze_params
+    if names and not initialising:
+        context["params"] = _below(names, frame.params, lambda value: value)
+        context["state"] = _below(names, frame.state or {}, lambda pair: pair.current)
+    sequence = frame.rng_stack.peek() if frame.rng_stack else None
+    context["rng"] = None if sequence is None else sequence.internal_state[0]
+    context["counters"] = dict(frame.counter_stack.peek())
+    return context
+
+
+def _below(names: List[str], tree: Any, read: Callable[[Any], Any]) -> Dict[str, Any]:
+    """The parameters or state of some modules and of the modules inside them."""
+    return {
+        module: {name: read(value) for name, value in values.items()}
+        for module, values in tree.items()
+        if any(module == name or module.startswith(name + "/") for name in names)
+    }
+
+
+def _modules(tree: Any) -> Iterator[Any]:
+    """The Haiku modules in containers and in the attributes of other Haiku modules."""
+    seen = set()
+    left = [tree]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if is_module(value):
+            if hasattr(value, "module_name"):  # not yet, while it is being made
+                yield value
+            left.extend(vars(value).values())
+        elif isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, (tuple, list)):
+            left.extend(value)
+        elif isinstance(value, types.MethodType):
+            left.append(value.__self__)
+
+
+def prepare(
+    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
+) -> List[Prepared]:
+    """See `adapt.prepare`."""
+    wants_transform = any(True for _ in _modules((args, kwargs))) or _has_deferred((args, kwargs))
+    if not wants_transform and runs(unit, args, kwargs):
+        return [Prepared("", unit, args, kwargs)]
+    calling = _Calling(unit, context.get("counters") or {})
+    seed = context.get("seed", 0)
+    key = context["rng"] if "rng" in context else jax.random.PRNGKey(seed + 1)
+    known: Dict[str, Any] = {
+        "params": context.get("params"),
+        "state": context.get("state"),
+        "rng": key,
+    }
+    if known["params"] is not None and runs(calling.apply, (known, *args), kwargs):
+        return [Prepared("", calling.apply, (known, *args), kwargs)]
+    start = {"rng": jax.random.PRNGKey(seed)}
+    init = Prepared("init", calling.init, (start, *args), kwargs)
+    try:
+        params, state = evaluated(*init[1:])
+    except Exception:  # it raises again when it is evaluated, which is where it is reported
+        return [init]
+    known["params"] = _overlaid(params, known["params"] or {})
+    known["state"] = _overlaid(state, known["state"] or {})
+    return [init, Prepared("apply", calling.apply, (known, *args), kwargs)]
+
+
+def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:
+    """Initialised parameters, and in their place those of the same name that were recorded."""
+    return {
+        module: {name: recorded.get(module, {}).get(name, value) for name, value in values.items()}
+        for module, values in made.items()
+    }
+
+
+def _has_deferred(tree: Any) -> bool:
+    leaves = jax.tree_util.tree_leaves(tree, is_leaf=lambda value: isinstance(value, Deferred))
+    return any(isinstance(leaf, Deferred) for leaf in leaves)
+
+
+class _Calling:
+    """A unit as functions of parameters, state and key, and of its arguments."""
+
+    def __init__(self, unit: Callable[..., Any], counters: Dict[str, int]) -> None:
+        self.unit = unit
+        self.counters = counters
+
+    def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The initialised parameters and state."""
+        return self.transformed(args, kwargs).init(surroundings["rng"])
+
+    def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The unit's result, and the state after it."""
+        known = [surroundings[name] for name in ("params", "state", "rng")]
+        return self.transformed(args, kwargs).apply(*known)
+
+    def transformed(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """The unit with all its arguments, inside a transform."""
+
+        def body() -> Any:
+            frame = _frame()
+            for name, count in self.counters.items():
+                frame.counter_stack.peek()[name] = count
+            positional, named = _Moving(frame.frame_id).moved((args, kwargs))
+            return self.unit(*positional, **named)
+
+        return haiku().transform_with_state(body)
+
+
+class _Moving:
+    """Copies modules into another transform, each once: a call may leave traced values on them."""
+
+    def __init__(self, frame_id: Any) -> None:
+        self.frame_id = frame_id
+        self.made: Dict[int, Any] = {}
+
+    def moved(self, value: Any) -> Any:
+        """The value with its modules copied, and with deferred objects made."""
+        if isinstance(value, Deferred):
+            positional, named = self.moved((value.args, value.kwargs))
+            return value.cls(*positional, **named)
+        if is_module(value):
+            if id(value) not in self.made:
+                self.copy(value)
+            return self.made[id(value)]
+        if type(value) is types.MethodType and is_module(value.__self__):
+            return getattr(self.moved(value.__self__), value.__name__)
+        if isinstance(value, dict):
+            return self.moved_dict(value)
+        if isinstance(value, (tuple, list)):
+            parts = [self.moved(part) for part in value]
+            if all(new is old for new, old in zip(parts, value)):
+                return value
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        return value
+
+    def moved_dict(self, value: Dict[Any, Any]) -> Dict[Any, Any]:
+        """A dict of the same type with its values moved."""
+        changed = {key: self.moved(part) for key, part in value.items()}
+        if all(changed[key] is part for key, part in value.items()):
+            return value
+        result = copy.copy(value)
+        result.update(changed)
+        return result
+
+    def copy(self, module: Any) -> None:
+        """Copy a module and those in its attributes."""
+        result = copy.copy(module)
+        self.made[id(module)] = result
+        for name, part in list(vars(module).items()):
+            object.__setattr__(result, name, self.moved(part))
+        object.__setattr__(result, "_submodules", set(getattr(module, "_submodules", ())))
+        object.__setattr__(result, "_creation_frame_id", self.frame_id)
+
+
+def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
+    """The context that is missing when Haiku raises this error, or None."""
+    if haiku() is None:
+        return None
+    asks = r"must be (initialized inside|used as part of|used inside) an? `?hk\.transform"
+    return {"library": "haiku", "seed": 0} if re.search(asks, str(error)) else None

@@ -1,0 +1,169 @@
+"""Flax linen modules as values: what they are made of, free of what they may be bound to."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import jax
+
+Place = Tuple[Any, ...]  # indices and keys; "self" leads into a bound method
+OBJECT_OF_METHOD = "self"
+NOT_FIELDS = ("parent", "name")
+
+
+def linen() -> Any:
+    """`flax.linen`, if the user's code has imported it."""
+    module = sys.modules.get("flax.linen")
+    return module if hasattr(module, "Module") else None
+
+
+def is_module(value: Any) -> bool:
+    """Whether a value is an instance of a linen module."""
+    library = linen()
+    return library is not None and isinstance(value, library.Module)
+
+
+def is_bound(value: Any) -> bool:
+    """Whether a value is a linen module that has its variables at hand."""
+    return is_module(value) and getattr(value, "scope", None) is not None
+
+
+def fields(module: Any) -> List[Tuple[str, Any]]:
+    """What a module is made of; without what its class gives by default, often a closure."""
+    return [
+        (field.name, value)
+        for field in dataclasses.fields(module)
+        if field.init and field.name != "parent"
+        for value in [getattr(module, field.name)]
+        if value is not field.default
+    ]
+
+
+def nearest_class(module: Any, find: Callable[[Any], Any]) -> type:
+    """The module's class, or the base of it that can be found by name.
+
+    Flax's transforms make a subclass on the spot (`CheckpointBlock` of `Block`). Inside the
+    transform, where its methods run, an instance of it is one of the class it was made of.
+    """
+    names = [field.name for field in dataclasses.fields(module)]
+    for cls in type(module).__mro__:
+        same = dataclasses.is_dataclass(cls) and [f.name for f in dataclasses.fields(cls)] == names
+        if not same:
+            break
+        if find(cls) is not None:
+            return cls
+    return type(module)
+
+
+def unbound(module: Any) -> Any:
+    """A module without parent and variables, and so the modules in its fields; its name is kept.
+
+    One that is free already is returned as it is. A submodule that belongs to another module loses
+    its name: once it is bound again it is the child of this one, named by its field.
+    """
+    return _Freeing().free(module)
+
+
+def all_unbound(value: Any) -> Any:
+    """A tree of containers with every module in it freed."""
+    return _replaced(value, _Freeing().free)
+
+
+class _Freeing:
+    """Clones modules, each once, so that what was shared stays shared."""
+
+    def __init__(self) -> None:
+        self.made: Dict[int, Any] = {}
+
+    def free(self, module: Any) -> Any:
+        if id(module) not in self.made:
+            self.made[id(module)] = self.clone(module)
+        return self.made[id(module)]
+
+    def clone(self, module: Any, **updates: Any) -> Any:
+        for name, value, inside in submodules(module):
+            if any(is_bound(child) or self.free(child) is not child for child in inside):
+                updates[name] = _mapped(value, lambda child: self.child(module, child))
+        if not updates and not is_bound(module) and module.parent is None:
+            return module
+        return module.clone(parent=None, **updates)
+
+    def child(self, module: Any, child: Any) -> Any:
+        if id(child) not in self.made:
+            foreign = is_bound(child) and not belongs(child, module)
+            updates = {"name": None} if foreign else {}
+            self.made[id(child)] = self.clone(child, **updates)
+        return self.made[id(child)]
+
+
+def belongs(child: Any, module: Any) -> bool:
+    """Whether a module's variables stand among those of another as its child."""
+    if not is_bound(module):
+        return False
+    return tuple(child.scope.path) == (*module.scope.path, child.name)
+
+
+def submodules(module: Any) -> Iterator[Tuple[str, Any, List[Any]]]:
+    """The fields that hold modules: name, value, the modules."""
+    for field in dataclasses.fields(module):
+        if field.init and field.name not in NOT_FIELDS:
+            value = getattr(module, field.name)
+            inside = [leaf for leaf in leaves(value) if is_module(leaf)]
+            if inside:
+                yield field.name, value, inside
+
+
+def leaves(value: Any) -> List[Any]:
+    """The leaves of a tree, modules among them."""
+    try:
+        return jax.tree_util.tree_leaves(value, is_leaf=is_module)
+    except (TypeError, ValueError):  # keys that have no order
+        return []
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    return jax.tree_util.tree_map(
+        lambda leaf: change(leaf) if is_module(leaf) else leaf, value, is_leaf=is_module
+    )
+
+
+def modules_among(args: Any, kwargs: Dict[str, Any]) -> List[Tuple[Place, Any]]:
+    """The modules in the arguments of a call, in containers and bound methods, and their places."""
+    found: List[Tuple[Place, Any]] = []
+
+    def note(place: Place, module: Any) -> Any:
+        found.append((place, module))
+        return module
+
+    replaced_at(list(args), ("args",), note)
+    replaced_at(dict(kwargs), ("kwargs",), note)
+    return found
+
+
+def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
+    return replaced_at(value, (), lambda _, module: change(module))
+
+
+def replaced_at(value: Any, place: Place, change: Callable[[Place, Any], Any]) -> Any:
+    """A value with each module in it changed; only containers of changed ones are made anew."""
+    if is_module(value):
+        return change(place, value)
+    if type(value) is types.MethodType:
+        owner = replaced_at(value.__self__, (*place, OBJECT_OF_METHOD), change)
+        if owner is value.__self__:
+            return value
+        if is_module(owner):  # Flax looks for a wrapped method on the class
+            return getattr(owner, value.__name__)
+        return types.MethodType(value.__func__, owner)
+    if type(value) is dict:
+        pairs = {key: replaced_at(part, (*place, key), change) for key, part in value.items()}
+        return pairs if any(pairs[key] is not part for key, part in value.items()) else value
+    if isinstance(value, (tuple, list)):
+        parts = [replaced_at(part, (*place, i), change) for i, part in enumerate(value)]
+        if all(new is old for new, old in zip(parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value

@@ -1,0 +1,626 @@
+"""Values through files: what comes back is what went in, bit by bit and kind by kind."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import json
+import math
+import operator
+import pathlib
+import re
+import struct
+import sys
+import threading
+import types
+import typing
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from worker_package import load_worker
+
+codec = load_worker("codec")
+bits = load_worker("bits")
+
+
+@pytest.fixture
+def through(tmp_path):
+    """Saves and loads a value."""
+
+    def trip(value):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        codec.save(value, folder)
+        assert not list(folder.glob("*.pkl"))
+        return codec.load(folder)
+
+    return trip
+
+
+class Mode(enum.Enum):
+    TRAIN = "train"
+    EVAL = "eval"
+
+
+class Colour(enum.IntFlag):
+    RED = 1
+    BLUE = 2
+
+
+class Pair(typing.NamedTuple):
+    left: typing.Any
+    right: typing.Any = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    width: int
+    act: typing.Callable = lambda x: x * 2
+    sizes: tuple = ()
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+    def __init__(self):
+        self.a = [1]
+
+
+class Bag:
+    def __init__(self, **things):
+        self.__dict__.update(things)
+
+    def method(self, x):
+        return self.scale * x
+
+    @staticmethod
+    def static(x):
+        return x
+
+    @classmethod
+    def made(cls):
+        return cls()
+
+
+class Guarded:
+    """Says itself what its state is."""
+
+    def __init__(self, secret):
+        self.secret = secret
+        self.lock = threading.Lock()
+
+    def __getstate__(self):
+        return {"kept": self.secret}
+
+    def __setstate__(self, state):
+        self.__init__(state["kept"])
+
+
+MARK = object()
+module_level_lambda = lambda x: x + 7  # noqa: E731
+
+
+def scaled(factor):
+    def inner(x, plus=1):
+        return factor * x + plus
+
+    return inner
+
+
+def counting():
+    def down(n):
+        return n if n == 0 else down(n - 1)
+
+    return down
+
+
+def two_of_a_name(first):
+    if first:
+
+        def same(x):
+            return x + 1
+    else:
+
+        def same(x):
+            return x * 2
+
+    return same
+
+
+def alike():
+    return [lambda x: x, lambda x: x]
+
+
+@functools.wraps(scaled)
+def decorated_by_hand(factor):
+    return None
+
+
+def decorate(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+
+    return wrapper
+
+
+@decorate
+def decorated(x):
+    return x
+
+
+PLAIN = [
+    None,
+    True,
+    0,
+    -(2**80),
+    2**63,
+    2**63 - 1,
+    10**4000,
+    1.5,
+    -0.0,
+    math.inf,
+    -math.inf,
+    5e-324,
+    complex(-0.0, math.inf),
+    "",
+    "ünï\ud800",
+    b"\x00\xff",
+    (),
+    (1, (2, [3])),
+    [],
+    {},
+    {1: "a", "1": "b", (1, 2): "c", None: "d"},
+    set(),
+    {1, "a"},
+    frozenset({(1, 2)}),
+    slice(1, None, -1),
+    range(3, 9, 2),
+    ...,
+    NotImplemented,
+    type(None),
+    type(...),
+    bytearray(b"ab"),
+    Mode.EVAL,
+    Colour.RED,
+    Colour.RED | Colour.BLUE,
+    Pair(1, [2]),
+    Settings(3, sizes=(1,)),
+    collections.OrderedDict([("b", 1), ("a", 2)]),
+    collections.defaultdict(list, {"a": [1]}),
+    collections.Counter("aab"),
+    collections.deque([1, 2], maxlen=5),
+    types.SimpleNamespace(a=1, b=[2]),
+    pathlib.PurePosixPath("a/b"),
+    pathlib.Path("a/b"),
+    decimal.Decimal("1.10"),
+    fractions.Fraction(1, 3),
+    datetime.datetime(2020, 1, 2, 3, 4),
+    re.compile("a+", re.I),
+    typing.Optional[int],  # noqa: UP045
+    np.dtype("float32"),
+    np.dtype(">i2"),
+    np.dtype([("a", "<f4", (2,)), ("b", "i1")]),
+    jnp.dtype("bfloat16"),
+    jax.tree_util.tree_structure({"a": (1, None), "b": [2]}),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=lambda value: repr(value)[:30])
+def test_plain_values(through, value):
+    back = through({"x": value, "y": (value,)})
+    assert back["x"] == value
+    assert repr(back["y"][0]) == repr(value)
+    assert type(back["x"]) is type(value)
+
+
+def test_nan_keeps_being_nan(through):
+    assert math.isnan(through(math.nan))
+
+
+NAMED = [
+    len,
+    math.sqrt,
+    str.upper,
+    operator.add,
+    int,
+    dict,
+    Bag,
+    Bag.static,
+    Mode,
+    scaled,
+    decorated,
+    module_level_lambda,
+    MARK,
+    np.add,
+    np.float32,
+    np.sum,
+    np.linalg.norm,
+    jnp.add,
+    jnp.sin,
+    jnp.where,
+    jnp.float32,
+    jnp.bfloat16,
+    jnp.int32,
+    jax.nn.relu,
+    jax.nn.gelu,
+    jax.nn.silu,
+    jax.lax.psum,
+    jax.checkpoint_policies.everything_saveable,
+    jax,
+    np.linalg,
+    pytest,
+    types.FunctionType,
+]
+
+
+@pytest.mark.parametrize("value", NAMED, ids=lambda value: repr(value)[:40])
+def test_names_are_found_again(through, value):
+    assert through([value])[0] is value
+
+
+def test_what_a_decorator_wraps(through):
+    """In another process the decorator may be one that leaves the function as it is."""
+    assert through(decorated.__wrapped__) is decorated.__wrapped__
+    assert through(decorated) is decorated
+
+
+def test_methods(through):
+    bag = Bag(scale=3)
+    method, same = through((bag.method, bag))
+    assert method(2) == 6
+    assert method.__self__ is same
+    assert through(Bag.made)().__dict__ == {}
+    assert through([1, 2].count)(2) == 1
+    assert through("a-b".split)("-") == ["a", "b"]
+    assert through([1, 2].__len__)() == 2
+
+
+def test_partials(through):
+    back = through(functools.partial(scaled(2), plus=jnp.ones(2)))
+    np.testing.assert_array_equal(back(1.0), [3.0, 3.0])
+    tree = through(jax.tree_util.Partial(operator.mul, 3))
+    assert type(tree) is jax.tree_util.Partial
+    assert tree(4) == 12
+
+
+def test_functions_made_inside_others(through):
+    assert through(scaled(5))(2, plus=3) == 13
+    assert through(counting())(4) == 0
+    initializer = jax.nn.initializers.variance_scaling(2.0, "fan_in", "uniform")
+    key = jax.random.PRNGKey(0)
+    np.testing.assert_array_equal(through(initializer)(key, (3, 4)), initializer(key, (3, 4)))
+    for first in (True, False):
+        assert through(two_of_a_name(first))(5) == two_of_a_name(first)(5)
+
+
+def test_functions_that_cannot_be_told_apart(through):
+    with pytest.raises(codec.CannotSave, match="a function made inside a function"):
+        through(alike()[0])
+
+
+def test_state_of_objects(through):
+    slotted = Slotted()
+    assert through(slotted).a == [1]
+    assert not hasattr(through(slotted), "b")
+    assert through(Guarded(4)).secret == 4
+    default = through(Settings(3))
+    assert default.act is Settings.act
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        default.width = 4
+
+
+def test_what_is_shared_stays_shared(through):
+    shared = [jnp.ones(2)]
+    back = through({"a": shared, "b": (shared, Bag(x=shared))})
+    assert back["a"] is back["b"][0] is back["b"][1].x
+    array = np.zeros(3)
+    first, second = through([array, array])
+    assert first is second
+
+
+def test_values_that_contain_themselves(through):
+    loop = [1]
+    loop.append({"again": loop})
+    back = through(loop)
+    assert back[1]["again"] is back
+    bag = Bag()
+    bag.me = (bag, bag)
+    back = through(bag)
+    assert back.me[0] is back
+
+
+def test_a_tuple_inside_itself(through):
+    inner = []
+    outer = (inner,)
+    inner.append(outer)
+    with pytest.raises(codec.CannotSave, match="contains itself"):
+        through(outer)
+
+
+DTYPES = [
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+    "bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4",
+]  # fmt: skip
+
+
+def as_bits(array):
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def random_array(dtype, shape=(3, 5)):
+    kind = jnp.dtype(dtype)
+    size = math.prod(shape)
+    if kind == np.bool_:
+        return np.arange(size).reshape(shape) % 2 == 0
+    if "4" in kind.name and kind.itemsize == 1 and "float" not in kind.name:
+        return (np.arange(size) % 7).reshape(shape).astype(kind)
+    raw = np.random.default_rng(0).integers(0, 256, size * kind.itemsize, dtype=np.uint8)
+    return raw.view(kind).reshape(shape)
+
+
+def same_array(back, array):
+    assert type(back) is type(array)
+    assert back.dtype == array.dtype
+    assert back.shape == array.shape
+    np.testing.assert_array_equal(as_bits(back), as_bits(array))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)], ids=str)
+def test_numpy_arrays(through, dtype, shape):
+    array = random_array(dtype, shape)
+    same_array(through(array), array)
+    if array.size:
+        scalar = array.reshape(-1)[0]
+        same_array(through(scalar), scalar)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_jax_arrays(through, dtype):
+    with (jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64)(True):
+        array = jnp.asarray(random_array(dtype))
+    assert array.dtype == jnp.dtype(dtype)
+    back = through(array)
+    same_array(back, array)
+    assert back.weak_type is array.weak_type is False
+
+
+@pytest.mark.parametrize(
+    "array", [jnp.asarray(1.5), jnp.asarray(2), jnp.asarray(1j), jnp.full((2, 3), jnp.nan) * 1.0]
+)
+def test_weak_types(through, array):
+    weak = jax.jit(lambda x: x + 0 * 1.0)(array) if array.ndim == 0 else array
+    back = through([weak])[0]
+    same_array(back, weak)
+    assert back.weak_type == weak.weak_type
+    assert through(jnp.asarray(1.5)).weak_type is True
+    spread = jnp.broadcast_to(jnp.asarray(3.5), (2, 2))
+    assert spread.weak_type
+    assert through(spread).weak_type
+
+
+def test_weak_types_of_arrays_in_bits(through):
+    """A recorder hands over the bits alone: it must not call JAX where it runs."""
+    back = through(bits.JaxBits(np.arange(3, dtype=np.float32), weak=True))
+    assert isinstance(back, jax.Array)
+    assert back.weak_type
+    key = jax.random.key(3)
+    back = through(bits.JaxBits(np.asarray(jax.random.key_data(key)), key="threefry2x32"))
+    assert back == key
+
+
+def test_keys(through):
+    for key in (
+        jax.random.key(7),
+        jax.random.key(7, impl="rbg"),
+        jax.random.split(jax.random.key(1)),
+    ):
+        back = through(key)
+        assert back.dtype == key.dtype
+        assert jax.random.key_impl(back) == jax.random.key_impl(key)
+        np.testing.assert_array_equal(jax.random.key_data(back), jax.random.key_data(key))
+    same_array(through(jax.random.PRNGKey(0)), jax.random.PRNGKey(0))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(4, dtype=">i4"),
+        np.array(["a", "bcd"]),
+        np.array([b"a"]),
+        np.array(["2020-01-01"], "datetime64[D]"),
+        np.array([(1, (2.0, 3.0))], [("a", "i4"), ("b", "f8", (2,))]),
+        np.zeros(3, jax.dtypes.float0),
+    ],
+    ids=str,
+)
+def test_other_numpy_arrays(through, array):
+    back = through(array)
+    assert back.dtype == array.dtype
+    assert back.flags.f_contiguous == array.flags.f_contiguous
+    assert back.flags.writeable
+    np.testing.assert_array_equal(back, array)
+
+
+def test_arrays_of_objects(through):
+    array = np.empty((2, 2), object)
+    array[:] = [[1, "a"], [np.ones(2), None]]
+    back = through(array)
+    assert back.shape == (2, 2)
+    assert back[0, 1] == "a"
+    np.testing.assert_array_equal(back[1, 0], np.ones(2))
+
+
+def test_masked_arrays(through):
+    array = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+    back = through(array)
+    assert type(back) is type(array)
+    assert back.mask.tolist() == [True, False]
+
+
+def test_abstract_values(through):
+    for value in (
+        jax.ShapeDtypeStruct((2, 3), jnp.bfloat16),
+        jax.ShapeDtypeStruct((), jnp.float32, weak_type=True),
+    ):
+        back = through(value)
+        assert back == value
+        assert back.weak_type == value.weak_type
+
+
+def test_random_generators_go_on(through):
+    generator = np.random.default_rng(3)
+    generator.random()
+    assert through(generator).random() == generator.random()
+
+
+def generate():
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"args": (1, {"file": sys.__stderr__})}, "argument 2 ['file']: an open file"),
+        ({"args": (), "kwargs": {"rows": generate()}}, "argument rows: a generator"),
+        ({"args": (threading.Lock(),), "kwargs": {}}, "argument 1: a lock"),
+        ([Bag(inner=[threading.RLock()])], "[0].inner[0]: a lock"),
+        ([memoryview(b"a")], "[0]: an object of builtins.memoryview"),
+        (np.array([(None,)], [("a", object)]), "an array of Python objects"),
+        (jax.jit(lambda x: x), "a function, "),
+        (types.new_class("Unnamed"), "a class, "),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_cannot_be_saved(tmp_path, value, message):
+    with pytest.raises(codec.CannotSave) as caught:
+        codec.save(value, tmp_path / "saved")
+    assert message in str(caught.value)
+    assert not (tmp_path / "saved").exists()
+
+
+def test_traced_values(tmp_path):
+    @jax.jit
+    def traced(x):
+        with pytest.raises(codec.CannotSave, match=r"\[0\]: a value that JAX is tracing"):
+            codec.save([x], tmp_path / "saved")
+        return x
+
+    traced(1.0)
+
+
+def test_deleted_arrays(tmp_path):
+    array = jnp.ones(3)
+    array.delete()
+    with pytest.raises(codec.CannotSave, match="deleted"):
+        codec.save(array, tmp_path / "saved")
+
+
+def test_too_deep(tmp_path):
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(codec.CannotSave, match="nested too deeply"):
+        codec.save(deep, tmp_path / "saved")
+
+
+def test_things_of_the_script(tmp_path, monkeypatch):
+    """What a script defines is written as of the module by which other processes know the file."""
+    script = types.ModuleType("__main__")
+    exec("class Thing:\n    pass\ndef work(x):\n    return x\n", script.__dict__)
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    with pytest.raises(codec.CannotSave, match="the script that is being run"):
+        codec.save(script.Thing(), tmp_path / "saved")
+    codec.save([script.Thing(), script.work], tmp_path / "saved", main="trainer")
+    with pytest.raises(codec.CannotLoad, match="trainer"):
+        codec.load(tmp_path / "saved")
+    monkeypatch.setitem(sys.modules, "trainer", script)
+    thing, work = codec.load(tmp_path / "saved")
+    assert type(thing) is script.Thing
+    assert work is script.work
+
+
+def test_names_that_are_gone(tmp_path, monkeypatch):
+    module = types.ModuleType("passing")
+    exec("def gone():\n    pass\n", module.__dict__)
+    monkeypatch.setitem(sys.modules, "passing", module)
+    codec.save(module.gone, tmp_path / "saved")
+    del module.gone
+    with pytest.raises(codec.CannotLoad, match=r"passing\.gone is not to be had"):
+        codec.load(tmp_path / "saved")
+
+
+def test_modules_that_raise(tmp_path, monkeypatch):
+    module = types.ModuleType("raising")
+    exec("def work():\n    pass\n", module.__dict__)
+    monkeypatch.setitem(sys.modules, "raising", module)
+    codec.save(module.work, tmp_path / "saved")
+    (tmp_path / "raising.py").write_text("raise OSError('no such device')\n")
+    monkeypatch.delitem(sys.modules, "raising")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(codec.CannotLoad, match="OSError: no such device"):
+        codec.load(tmp_path / "saved")
+
+
+def test_a_migrated_body_is_the_function_that_is_loaded(tmp_path, monkeypatch):
+    """A function made inside another is the one of this process, not the one saved."""
+    text = "def make(k):\n    def inner(x):\n        return {}\n    return inner\n"
+    module = types.ModuleType("edited")
+    exec(text.format("x * k"), module.__dict__)
+    monkeypatch.setitem(sys.modules, "edited", module)
+    codec.save(module.make(3), tmp_path / "saved")
+    exec(text.format("(x + 0) * k + abs(0)"), module.__dict__)
+    assert codec.load(tmp_path / "saved")(5) == 15
+    exec("def make(k):\n    return None\n", module.__dict__)
+    with pytest.raises(codec.CannotLoad, match="makes no functions inner"):
+        codec.load(tmp_path / "saved")
+
+
+def test_files_hold_no_code(tmp_path):
+    codec.save({"x": jnp.ones(3), "f": scaled(2)}, tmp_path / "saved")
+    names = sorted(path.name for path in (tmp_path / "saved").iterdir())
+    assert names[-1] == "value.json"
+    assert all(name.endswith(".npy") for name in names[:-1])
+    json.loads((tmp_path / "saved" / "value.json").read_text())
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
+scalars |= st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.integers(), inner)
+        | st.builds(Pair, inner, inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(values)
+def test_any_plain_value(tmp_path_factory, value):
+    folder = tmp_path_factory.mktemp("saved")
+    codec.save(value, folder)
+    assert repr(codec.load(folder)) == repr(value)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_any_float(tmp_path_factory, pattern):
+    (value,) = struct.unpack("<d", struct.pack("<Q", pattern))
+    folder = tmp_path_factory.mktemp("saved")
+    codec.save(value, folder)
+    back = codec.load(folder)
+    assert back == value or (math.isnan(back) and math.isnan(value))
+    assert math.copysign(1, back) == math.copysign(1, value) or math.isnan(value)
