@@ -177,6 +177,11 @@ class _Copying:
             self._copy_folder(place, listed, kept, forced, waiting)
         for place, data in self._texts.items():
             self._write(place, data)
+        # An empty folder can be imported. Inner ones first; those that are not empty stay.
+        emptied = {above for place in self._removed for above in place.parents} - {Path()}
+        for place in sorted(emptied, key=lambda place: -len(place.parts)):
+            with suppress(OSError):
+                (self.folder / place).rmdir()
 
     def _relative(self, path: Path) -> Path:
         path = path if path.is_absolute() else self.root / path

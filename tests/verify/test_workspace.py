@@ -113,6 +113,8 @@ def test_texts_and_removed_files(root: Path) -> None:
     assert os.access(found.folder / "run.sh", os.X_OK)
     assert (root / "a.py").read_text() == "a.py"
     assert not (root / "old").exists()
+    # An empty folder would be a package.
+    assert not (found.folder / "new").exists()
 
 
 def test_a_file_where_there_is_a_folder_now_and_the_other_way_round(root: Path) -> None:
