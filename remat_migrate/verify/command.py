@@ -1,0 +1,224 @@
+"""The user's command, run in a copy of the project with what records its units in every Python.
+
+It gets a session of its own, which is ended as a whole, and no terminal. What it prints goes to a
+file of which the end is kept. What it starts is watched for the memory it takes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import VerificationError
+from .processes import Watched
+
+_SITE = Path(__file__).parent / "worker" / "sitecustomize"
+_TAIL = 16_384
+_MOST_OUTPUT = 64 << 20
+_FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.2
+_GRACE = 2.0
+
+_SETS_PATH = re.compile(r"\bPYTHONPATH=")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """How a command ended.
+
+    Attributes:
+        status: its exit status, negative for a signal; None if it was stopped from here.
+        timed_out: it was stopped because it took too long.
+        killed_for_memory: it was stopped because it took too much memory.
+        output_tail: the last of what it printed, standard output and error together.
+        seconds: wall time.
+        events: how many calls of units were recorded.
+    """
+
+    status: int | None
+    timed_out: bool
+    killed_for_memory: bool
+    output_tail: str
+    seconds: float
+    events: int
+
+
+def run_command(
+    command: str,
+    workspace: Path,
+    original: Path,
+    python: Path,
+    record: Path | None,
+    shim: str | None,
+    platform: str,
+    timeout: float,
+    memory: int | None,
+    jax_flags: Mapping[str, bool | str] | None = None,
+    *,
+    folder: str = ".",
+    cases: bool = True,
+) -> CommandRun:
+    """Run a shell command in a copy of the project and record the calls of its units.
+
+    Args:
+        command: for the shell; the project's path in it stands for the copy's.
+        workspace: the copy's root.
+        original: the project's root.
+        python: the interpreter whose folder comes first on PATH.
+        record: the folder to record into, which is created; None to record nothing.
+        shim: the table of `shim.install` where checkpoints shall have their old meaning, else None.
+        platform: what JAX runs on.
+        timeout: seconds, at most.
+        memory: bytes that all its processes together may have resident; None for no limit.
+        jax_flags: flags of JAX by name, `{"jax_enable_x64": True}`.
+        folder: where in the copy to run it.
+        cases: whether inputs are saved besides events.
+
+    Raises:
+        VerificationError: the command cannot be started.
+    """
+    if record is not None:
+        record.mkdir(parents=True, exist_ok=True)
+    text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, original, workspace))
+    with (
+        tempfile.TemporaryDirectory(prefix="remat-migrate-", ignore_cleanup_errors=True) as scratch,
+        tempfile.TemporaryFile("a+b") as output,
+    ):
+        environment = _environment(workspace, original, python, platform)
+        environment |= {name.upper(): str(value) for name, value in (jax_flags or {}).items()}
+        environment |= {"TMPDIR": scratch, "REMAT_MIGRATE_SITE": str(_SITE)}
+        if record is not None:
+            environment["REMAT_MIGRATE_RECORD"] = str(record.absolute())
+            environment["REMAT_MIGRATE_RECORD_CASES"] = str(int(cases))
+        if shim is not None:
+            environment["REMAT_MIGRATE_SHIM"] = shim
+        try:
+            process = subprocess.Popen(
+                text,
+                shell=True,
+                cwd=workspace / folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
+        started = time.monotonic()
+        with _ended(process) as watched:
+            timed_out, too_much = _wait(process, watched, output.fileno(), timeout, memory)
+        status = None if timed_out or too_much else process.returncode
+        seconds = time.monotonic() - started
+        return CommandRun(
+            status, timed_out, too_much, _tail(output.fileno()), seconds, _count(record)
+        )
+
+
+def _environment(workspace: Path, original: Path, python: Path, platform: str) -> dict[str, str]:
+    """The user's environment, with every path of the project in the two search paths moved."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("REMAT_MIGRATE_")}
+
+    def entries(name: str) -> list[str]:
+        found = environment.get(name, "")
+        moved = (_moved(entry, original, workspace) for entry in found.split(os.pathsep))
+        return [
+            m if Path(m).exists() else e
+            for m, e in zip(moved, found.split(os.pathsep), strict=True)
+        ]
+
+    inherited = [entry for entry in entries("PYTHONPATH") if entry]
+    environment["PYTHONPATH"] = os.pathsep.join([str(_SITE), *inherited])
+    environment["PATH"] = os.pathsep.join([str(python.absolute().parent), *entries("PATH")])
+    prefix = python.absolute().parent.parent
+    environment.pop("PYTHONHOME", None)
+    if (prefix / "pyvenv.cfg").exists():
+        environment["VIRTUAL_ENV"] = str(prefix)
+    else:
+        environment.pop("VIRTUAL_ENV", None)
+    if platform != "cpu":
+        # Both sides run at the same time, and each would take most of an accelerator's memory.
+        environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    return environment | {
+        "JAX_PLATFORMS": platform,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "REMAT_MIGRATE_ORIGINAL": str(original),
+        "REMAT_MIGRATE_COPY": str(workspace),
+    }
+
+
+def _moved(text: str, original: Path, workspace: Path) -> str:
+    """A text with the project's path replaced by the copy's, where it stands as a whole path."""
+    whole = re.compile(rf"(?<![\w.~/-]){re.escape(str(original))}(?![\w.-])")
+    return whole.sub(lambda _: str(workspace), text)
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[Watched]:
+    """What a process starts, which is at an end afterwards, whatever happens."""
+    watched = Watched(process.pid)
+    try:
+        yield watched
+    finally:
+        watched.look()
+        watched.signal(signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE
+        while watched.alive() and time.monotonic() < deadline:
+            process.poll()
+            time.sleep(_FIRST_WAIT)
+        watched.look()
+        watched.signal(signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    watched: Watched,
+    output: int,
+    timeout: float,
+    memory: int | None,
+) -> tuple[bool, bool]:
+    """Wait for the end. Returns whether it took too long, and whether too much memory."""
+    deadline = time.monotonic() + timeout
+    pause = _FIRST_WAIT
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return True, False
+        try:
+            process.wait(min(pause, left))
+            return False, False
+        except subprocess.TimeoutExpired:
+            pause = min(pause * 1.5, _LONGEST_WAIT)
+        watched.look()
+        if memory is not None and watched.resident() > memory:
+            return False, True
+        if os.fstat(output).st_size > _MOST_OUTPUT:
+            os.ftruncate(output, 0)  # it is appended to: writing goes on at the start
+
+
+def _tail(output: int) -> str:
+    size = os.fstat(output).st_size
+    data = os.pread(output, _TAIL, max(0, size - _TAIL))
+    return data.decode(errors="replace")
+
+
+def _count(record: Path | None) -> int:
+    """How many calls are recorded in a folder."""
+    found = 0
+    for file in record.glob("*/events.jsonl") if record is not None else ():
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                with suppress(ValueError):  # the last line of a killed process
+                    found += json.loads(line)["kind"] == "call"
+    return found

@@ -1,0 +1,163 @@
+"""What the processes of a run have left, read back. Needs numpy alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+import numpy as np
+
+from . import fingerprint
+from .eventlog import MOST_EVENTS
+
+Key = Tuple[Tuple[str, str], ...]
+
+
+class Call:
+    """A recorded call.
+
+    Attributes:
+        process: which of the run's processes made it, counted from 0.
+        thread: which thread of that process.
+        traced: the number of its trace, None if nothing in it was traced.
+        inputs, outputs: paths with fingerprints.
+        raised: the exception that ended it, as `failures.describe` gives it.
+        case: the folder with its inputs, if they were saved.
+        case_error: why they were not.
+        key: what calls with comparable inputs have in common.
+        values, scales: features of the inputs and what they are relative to, see `distances`.
+    """
+
+    def __init__(self, line: Dict[str, Any], process: int, folder: str) -> None:
+        self.process = process
+        self.thread: int = line["thread"]
+        self.traced: Optional[int] = line["traced"]
+        self.inputs: List[Any] = line["in"]
+        self.outputs: List[Any] = line["out"]
+        self.raised: Optional[Dict[str, Any]] = line["raised"]
+        self.case = os.path.join(folder, *line["case"].split("/")) if line.get("case") else None
+        self.case_error: str = line.get("case_error", "")
+        described = [(path, _features(leaf)) for path, leaf in self.inputs]
+        self.key: Key = tuple((path, kind) for path, (kind, _, _) in described)
+        self.values = np.array([v for _, (_, own, _) in described for v in own], float)
+        self.scales = np.array([s for _, (_, own, s) in described for _ in own], float)
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether some input is known only as tracing knows it."""
+        return any(leaf[0] == "traced" for _, leaf in self.inputs)
+
+    def flags(self) -> str:
+        """The Python bools among its inputs: `is_training=True`."""
+        found = [
+            "{}={}".format(path, leaf[2])
+            for path, leaf in self.inputs
+            if leaf[0] == "number" and leaf[1] == "bool"
+        ]
+        return ", ".join(found[:4])
+
+
+class UnitCalls:
+    """The calls of a unit in a run, in the order in which they were written."""
+
+    def __init__(self) -> None:
+        self.calls: List[Call] = []
+        self.total = 0
+        self._stored: Dict[int, int] = {}
+
+    def add(self, call: Call) -> None:
+        """Add the next call."""
+        self.calls.append(call)
+        self._stored[call.process] = self._stored.get(call.process, 0) + 1
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there were more calls than are recorded."""
+        return any(stored >= MOST_EVENTS for stored in self._stored.values())
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the calls have an order: one thread made them, and JAX traced none."""
+        places = {(call.process, call.thread) for call in self.calls}
+        return len(places) <= 1 and all(call.traced is None for call in self.calls)
+
+
+class Run:
+    """All that was recorded below a folder, but for lines that the end of a process cut off."""
+
+    def __init__(self, folder: str) -> None:
+        self.units: Dict[str, UnitCalls] = {}
+        self.notes: Dict[str, List[str]] = {}
+        self.dtypes: Set[str] = set()
+        processes = []
+        for name in sorted(os.listdir(folder) if os.path.isdir(folder) else ()):
+            lines = _lines(os.path.join(folder, name, "events.jsonl"))
+            if lines:
+                processes.append((lines[0].get("time", 0.0), name, lines))
+        processes.sort(key=lambda each: each[:2])
+        for number, (_, name, lines) in enumerate(processes):
+            self._read(lines, number, os.path.join(folder, name))
+
+    def calls(self, unit: str) -> UnitCalls:
+        """The calls of a unit, none if there were none."""
+        return self.units.get(unit) or UnitCalls()
+
+    def _read(self, lines: List[Dict[str, Any]], process: int, folder: str) -> None:
+        for line in lines:
+            if line["kind"] == "call":
+                calls = self.units.setdefault(line["unit"], UnitCalls())
+                calls.add(Call(line, process, folder))
+                for _, leaf in line["in"] + line["out"]:
+                    if leaf[0] in ("array", "traced"):
+                        self.dtypes.add(leaf[1])
+            elif line["kind"] == "count":
+                self.units.setdefault(line["unit"], UnitCalls()).total += line["calls"]
+            elif line["kind"] == "note":
+                self.notes.setdefault(line["unit"], []).append(line["text"])
+
+
+def _lines(path: str) -> List[Dict[str, Any]]:
+    found = []
+    try:
+        with open(path, encoding="utf-8") as file:
+            for text in file:
+                try:
+                    found.append(json.loads(text))
+                except ValueError:
+                    break
+    except OSError:
+        return []
+    return found
+
+
+def _features(leaf: Any) -> Tuple[str, List[float], float]:
+    """The kind of an input, numbers that tell it from others of its kind, and their scale.
+
+    A Python number, an array of numpy's and one of JAX's may be the same input: what one run calls
+    directly, the other may call from a trace. Of an input seen by tracing alone, all is NaN.
+    """
+    leaf = fingerprint.as_array(leaf)
+    if leaf[0] == "static":
+        return ("function" if leaf[1].startswith(fingerprint.FUNCTION) else leaf[1]), [], 1.0
+    name, shape = leaf[1], leaf[2]
+    is_key = name.startswith("key<")
+    kind = "key" if is_key else str(shape)
+    if leaf[0] == "traced":
+        return kind, [float("nan")] * (6 if is_key else 6 + _sampled(name, shape)), 1.0
+    _, _, _, _, entries, sound, nans, sums, largest, samples = leaf
+    count = max(entries, 1)
+    scale = largest or 1.0
+    own = [scale * sound / count, scale * nans / count]
+    own += [sums[0] / count, sums[1] / count, (sums[2] / count) ** 0.5, sums[3] / count]
+    if not is_key:
+        own += [value if abs(value) < float("inf") else 0.0 for value in samples]
+    return kind, own, scale
+
+
+def _sampled(name: str, shape: List[Any]) -> int:
+    """How many entries are kept of an array."""
+    size = 1
+    for length in shape:
+        size *= length if isinstance(length, int) else 1
+    return len(fingerprint.places(size)) * (2 if name.startswith("complex") else 1)

@@ -1,0 +1,185 @@
+"""What stands for a callable that is no plain function: a jitted one, a partial, a module."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import Any, Callable, Dict, Tuple
+
+_OWN = frozenset(
+    [
+        "__call__",
+        "__class__",
+        "__delattr__",
+        "__dict__",
+        "__dir__",
+        "__doc__",
+        "__eq__",
+        "__format__",
+        "__ge__",
+        "__get__",
+        "__getattribute__",
+        "__getattr__",
+        "__getnewargs__",
+        "__getstate__",
+        "__gt__",
+        "__hash__",
+        "__init__",
+        "__init_subclass__",
+        "__le__",
+        "__lt__",
+        "__module__",
+        "__ne__",
+        "__new__",
+        "__reduce__",
+        "__reduce_ex__",
+        "__repr__",
+        "__setattr__",
+        "__sizeof__",
+        "__slots__",
+        "__str__",
+        "__subclasshook__",
+        "__weakref__",
+        "__del__",
+        "__set_name__",
+        "__annotations__",
+        "__abstractmethods__",
+        "__slotnames__",
+        "__signature__",
+        "__wrapped__",
+        "__name__",
+        "__qualname__",
+        "__class_getitem__",
+        "__match_args__",
+        "__set__",
+        "__delete__",
+        "__text_signature__",
+        "__vectorcalloffset__",
+        "__static_attributes__",
+        "__firstlineno__",
+    ]
+)
+
+
+class Recorded:
+    """A callable that records its calls, and in everything else is the one that it stands for."""
+
+    __slots__ = (
+        "__weakref__",
+        "_remat_migrate_identity",
+        "_remat_migrate_of",
+        "_remat_migrate_run",
+    )
+
+    def __init__(self, function: Any, run: Callable[..., Any], identity: str) -> None:
+        object.__setattr__(self, "_remat_migrate_of", function)
+        object.__setattr__(self, "_remat_migrate_run", run)
+        object.__setattr__(self, "_remat_migrate_identity", identity)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it, recorded."""
+        return self._remat_migrate_run(self._remat_migrate_of, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = self._remat_migrate_of
+        bind = getattr(type(function), "__get__", None)
+        if bind is None:
+            return self
+        bound = bind(function, instance, owner)
+        if bound is function or not callable(bound):
+            return self if bound is function else bound
+        if isinstance(bound, types.MethodType) and bound.__func__ is function:
+            return types.MethodType(self, bound.__self__)
+        if instance is None:
+            return bound
+        run = functools.partial(_run_bound, self._remat_migrate_run, instance)
+        return recorded_class(bound)(bound, run, self._remat_migrate_identity)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remat_migrate_of, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._remat_migrate_of, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._remat_migrate_of, name)
+
+    def __dir__(self) -> Any:
+        return dir(self._remat_migrate_of)
+
+    def __repr__(self) -> str:
+        return repr(self._remat_migrate_of)
+
+    def __str__(self) -> str:
+        return str(self._remat_migrate_of)
+
+    def __eq__(self, other: Any) -> Any:
+        mine = self._remat_migrate_of
+        return mine == (other._remat_migrate_of if type(other) is type(self) else other)
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._remat_migrate_of)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._remat_migrate_of.__reduce_ex__(protocol)
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._remat_migrate_of)
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        self._remat_migrate_of.__class__ = kind
+
+
+def _run_bound(run: Callable[..., Any], instance: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+    """Record a call of a bound thing as one of the unit with the instance first."""
+
+    def call(_: Any, *rest: Any, **named: Any) -> Any:
+        return bound(*rest, **named)
+
+    return run(call, (instance, *args), kwargs)
+
+
+_classes: Dict[type, type] = {}
+
+
+def recorded_class(function: Any) -> Any:
+    """The class of what stands for a callable, with the special methods that this one has."""
+    kind = type(function)
+    if kind not in _classes:
+        special = {
+            name: _forwarding(name)
+            for name in dir(kind)
+            if name.startswith("__") and name.endswith("__") and name not in _OWN
+        }
+        made = type("Recorded", (Recorded,), {"__slots__": (), **special})
+        _classes[kind] = made
+        _register_pytree(function, made)
+    return _classes[kind]
+
+
+def _forwarding(name: str) -> Any:
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._remat_migrate_of, name)(*args, **kwargs)
+
+    return forward
+
+
+def _register_pytree(function: Any, made: Any) -> None:
+    """Equinox's jitted functions are trees, and may be passed where JAX wants a tree."""
+    jax = sys.modules.get("jax")
+    if jax is None or jax.tree_util.all_leaves([function]):
+        return
+
+    def flatten(value: Any) -> Tuple[Any, Any]:
+        return (value._remat_migrate_of,), (value._remat_migrate_run, value._remat_migrate_identity)
+
+    def unflatten(about: Any, children: Any) -> Any:
+        return made(children[0], *about)
+
+    jax.tree_util.register_pytree_node(made, flatten, unflatten)

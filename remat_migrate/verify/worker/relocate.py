@@ -1,0 +1,209 @@
+"""Imports of the user's project come from a copy of it, and nothing is written to the project.
+
+An interpreter may know the project by its original place: an editable install, an entry of
+PYTHONPATH, a path that a program inserts itself. Whatever would be imported from below that place
+is imported from the same place in the copy instead; what is not in the copy is not found, but for
+compiled modules, which no migration changes and a copy may lack.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+# Events of `sys.audit` that change files, with the places of paths among their arguments.
+_WRITES: Dict[str, Tuple[int, ...]] = {
+    "os.chmod": (0,),
+    "os.chown": (0,),
+    "os.link": (0, 1),
+    "os.mkdir": (0,),
+    "os.remove": (0,),
+    "os.removexattr": (0,),
+    "os.rename": (0, 1),
+    "os.rmdir": (0,),
+    "os.setxattr": (0,),
+    "os.symlink": (1,),
+    "os.truncate": (0,),
+    "os.utime": (0,),
+    "shutil.rmtree": (0,),
+    "sqlite3.connect": (0,),
+}
+_OPEN_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_LIBRARIES = frozenset(["site-packages", "dist-packages"])
+
+
+def install(original_root: str, copy_root: str) -> None:
+    """Redirect this process from the project at `original_root` to its copy, once for each pair."""
+    places = Places(original_root, copy_root)
+    if places.original == places.copy or places in _installed:
+        return
+    _installed.append(places)
+    sys.path[:] = [places.moved(entry) or entry for entry in sys.path]
+    sys.path_hooks.insert(0, _PathHook(places))
+    for entry in list(sys.path_importer_cache):
+        if places.moved(entry) is not None:
+            del sys.path_importer_cache[entry]
+    sys.meta_path.insert(0, _Redirecting(places))
+    if hasattr(sys, "addaudithook"):  # since Python 3.8
+        sys.addaudithook(_Guard(places))
+
+
+class Places:
+    """The two folders, with symbolic links followed."""
+
+    def __init__(self, original: str, copy: str) -> None:
+        self.spelled = os.path.abspath(original)
+        self.original = os.path.realpath(original)
+        self.copy = os.path.realpath(copy)
+        libraries = (sys.prefix, sys.exec_prefix, sys.base_prefix)
+        self._libraries = [os.path.realpath(each) for each in libraries]
+        self._own = os.path.dirname(os.path.realpath(__file__))
+
+    def __eq__(self, other: Any) -> Any:
+        return (self.original, self.copy) == (other.original, other.copy)
+
+    def moved(self, path: Any) -> Optional[str]:
+        """Where in the copy a path of the project is; None if it is no path of the project.
+
+        Packages installed in an environment below the project are none of it.
+        """
+        if not isinstance(path, str) or not os.path.isabs(path):
+            return None
+        for root in (self.spelled, self.original):
+            inside = _below(os.path.normpath(path), root)
+            if inside is not None:
+                break
+        else:
+            real = os.path.realpath(path)
+            inside = _below(real, self.original)
+            if inside is None:
+                return None
+        found = os.path.join(self.original, inside)
+        if _below(found, self.copy) is not None or self._is_library(found):
+            return None
+        return os.path.normpath(os.path.join(self.copy, inside))
+
+    def _is_library(self, path: str) -> bool:
+        if not _LIBRARIES.isdisjoint(path.split(os.sep)) or _below(path, self._own) is not None:
+            return True
+        return any(
+            _below(prefix, self.original) is not None and _below(path, prefix) is not None
+            for prefix in self._libraries
+        )
+
+
+_installed: List[Places] = []
+
+
+def _below(path: str, root: str) -> Optional[str]:
+    """The way from a folder to a path in it, "" for itself; None if it is not in it."""
+    if path == root:
+        return ""
+    start = root if root.endswith(os.sep) else root + os.sep
+    return path[len(start) :] if path.startswith(start) else None
+
+
+class _PathHook:
+    """Looks into the copy where an entry of `sys.path` or of a `__path__` names the project."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def __call__(self, entry: str) -> Any:
+        moved = self._places.moved(entry)
+        if moved is None:
+            raise ImportError("not in the project: {}".format(entry), path=entry)
+        for hook in sys.path_hooks:
+            if hook is not self:
+                try:
+                    return hook(moved)
+                except ImportError:
+                    continue
+        raise ImportError("not a folder: {}".format(moved), path=moved)
+
+
+class _Redirecting:
+    """The first finder: asks the others, and moves what they find in the project."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._finding: Set[str] = set()
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Any = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        """The spec that the other finders give, in the copy if it was in the project."""
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                return self._moved(name, spec)
+        return None
+
+    def _moved(
+        self, name: str, spec: importlib.machinery.ModuleSpec
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        locations = spec.submodule_search_locations
+        moved = self._places.moved(spec.origin) if spec.has_location else None
+        if moved is None:
+            if locations is not None and spec.loader is None:
+                spec.submodule_search_locations = [self._places.moved(p) or p for p in locations]
+            return spec
+        if not os.path.exists(moved):
+            return spec if _is_compiled(spec.origin) else None
+        folders = None
+        if locations is not None:
+            folders = [self._places.moved(each) or each for each in locations]
+        return importlib.util.spec_from_file_location(
+            name, moved, submodule_search_locations=folders
+        )
+
+
+def _is_compiled(origin: Optional[str]) -> bool:
+    return (origin or "").endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
+
+
+class _Guard:
+    """An audit hook that keeps the project from being written to."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def __call__(self, event: str, args: Tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = args
+            if isinstance(mode, str):
+                writes = not _READING.issuperset(mode)
+            else:
+                writes = bool(isinstance(flags, int) and flags & _OPEN_TO_WRITE)
+            if writes:
+                self._refuse(path, follow=True)
+            return
+        for place in _WRITES.get(event, ()):
+            self._refuse(args[place], follow=event in _FOLLOWING)
+
+    def _refuse(self, path: Any, follow: bool) -> None:
+        if isinstance(path, int) or path is None:
+            return
+        text = os.fsdecode(path)
+        folder, name = os.path.split(os.path.abspath(text))
+        real = os.path.join(os.path.realpath(folder), name)
+        if follow:
+            real = os.path.realpath(real)
+        places = self._places
+        if _below(real, places.original) is None or _below(real, places.copy) is not None:
+            return
+        raise PermissionError(
+            "remat-migrate runs this code in a copy of the project and keeps it from writing to"
+            " {}: use a path relative to the running file or the working folder".format(real)
+        )
+
+
+_READING = frozenset("rbtU")
+# What goes through a symbolic link; the others change the link itself.
+_FOLLOWING = frozenset(["os.chmod", "os.chown", "os.truncate", "os.utime", "sqlite3.connect"])

@@ -1,0 +1,85 @@
+"""Run by every Python of a recorded command as it starts: this folder is first in PYTHONPATH.
+
+Puts the recorder among the builtins, the old meaning of checkpoints in place if asked for, and sees
+to it that the project is imported from its copy. Then the `sitecustomize` that this one hides runs.
+It must be quick and must not stop the interpreter from starting: it imports neither numpy nor JAX.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False  # `typing` costs more than the rest of this
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = "remat_migrate_worker"
+
+
+def _load_worker() -> None:
+    import importlib.util
+
+    folder = os.path.dirname(FOLDER)
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    spec.loader.exec_module(package)
+
+
+def _unit(identity: str) -> "Any":
+    import importlib
+
+    return importlib.import_module(PACKAGE + ".record").unit(identity)
+
+
+def _seed(numpy_random: "Any") -> None:
+    # Inputs that a program draws without a seed would differ between the two runs.
+    numpy_random.seed(0)
+
+
+def _begin() -> None:
+    if PACKAGE in sys.modules or sys.version_info < (3, 7):
+        return
+    import builtins
+    import importlib
+
+    _load_worker()
+    importing = importlib.import_module(PACKAGE + ".importing")
+    relocate = importlib.import_module(PACKAGE + ".relocate")
+    original, copy = (os.environ.get("REMAT_MIGRATE_" + name) for name in ("ORIGINAL", "COPY"))
+    if original and copy:
+        relocate.install(original, copy)
+    if os.environ.get("REMAT_MIGRATE_SHIM"):
+        importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
+    if os.environ.get("REMAT_MIGRATE_RECORD"):
+        builtins.__dict__["__remat_migrate_unit__"] = _unit
+    importing.after_import("numpy.random", _seed)
+
+
+def _hidden() -> None:
+    """Run the `sitecustomize` that would have been found without this folder."""
+    import importlib.machinery
+    import importlib.util
+
+    def same(entry: str) -> bool:
+        return os.path.realpath(entry or os.curdir) == os.path.realpath(FOLDER)
+
+    sys.path[:] = [entry for entry in sys.path if not same(entry)]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+try:
+    _begin()
+except Exception:
+    import traceback
+
+    sys.stderr.write("remat-migrate: this process is not recorded:\n" + traceback.format_exc())
+_hidden()
