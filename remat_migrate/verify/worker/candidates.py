@@ -66,6 +66,9 @@ _VECTORS = re.compile(
 )
 _ATTENTION = re.compile(r"(q|k|v|query|key|value|queries|values)(_heads)?")
 _POSITIVE = re.compile(r"(\w+_)?(scale|variance|var|std|sigma|gain|gamma|temperature|norm|rate)\d*")
+_TEXT = re.compile(
+    r"(\w+_)?(spec|subscripts|equation|pattern|mode|kind|method|reduction|variant|formula|einsum)"
+)
 _SEQUENCES = re.compile(r"layers|blocks|params|weights|xs|states|\w+_(layers|list|states)|caches?")
 _SETTINGS = re.compile(r"(\w+_)?(cfg|config|hparams|hps|options|opts|settings|args|conf)")
 _PARAMETERS = re.compile(r"(\w+_)?(params|weights|variables|theta|parameters|batch|data|example)")
@@ -133,6 +136,11 @@ def numbers(name: str) -> List[Choice]:
     if matches(_RATE, name) or matches(_VECTORS, name):
         return floats(name) + integers(name)[:3]
     return integers(name) + floats(name)[:2]
+
+
+def is_text(name: str) -> bool:
+    """A string, going by its name."""
+    return matches(_TEXT, name)
 
 
 def strings(name: str) -> List[Choice]:
@@ -216,6 +224,8 @@ def leftover(name: str, inside: bool) -> List[Choice]:
         return [Choice(KEY, ("raw", 4)), Choice(KEY, ("typed", 4))]
     if matches(_SHAPE, name):
         return shape_tuples()
+    if not inside and is_text(name):
+        return strings(name) + shapes(name, inside)
     if not inside and is_number(name):
         return numbers(name) + shapes(name, inside)
     return shapes(name, inside)
@@ -282,24 +292,34 @@ def shapes_in(text: str) -> List[Shape]:
     found: List[Shape] = []
     for inner in _SHAPE_IN_TEXT.findall(text):
         shape = tuple(int(size) for size in re.findall(r"\d+", inner))
-        if shape not in found and all(0 < size <= 4096 for size in shape) and len(shape) < 7:
+        if shape not in found and all(0 < size <= 64 for size in shape) and len(shape) < 7:
             found.append(shape)
     return found
 
 
-def repairs(choice: Choice, message: str) -> List[Choice]:
-    """Other shapes for an array that a message about shapes speaks of."""
+def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choice]:
+    """Other shapes for an array, of the sizes that a message and its statement speak of."""
     shape, dtype = choice.value
     others = [other for other in shapes_in(message) if other != shape]
-    found = []
+    found: List[Shape] = []
     sizes = [size for other in others for size in reversed(other)]
+    sizes += [number for number in constants if type(number) is int and 1 < number <= 64]
     for at in reversed(range(len(shape))):
-        for size in sizes:
-            if size != shape[at]:
-                found.append(Choice(choice.kind, ((*shape[:at], size, *shape[at + 1 :]), dtype)))
+        found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
     for other in others:
-        found += [Choice(choice.kind, (other[start:], dtype)) for start in range(len(other))]
-    return _different(found)[:16]
+        found += [other[start:] for start in range(len(other))]
+    found += [(size,) for size in sizes]
+    if "broadcast" in message:
+        found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
+    small = [one for one in found if _entries(one) <= 4096]
+    return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
+
+
+def _entries(shape: Shape) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
 
 
 def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:

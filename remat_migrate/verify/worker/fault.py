@@ -34,6 +34,7 @@ class Fault(NamedTuple):
     nodes: List[Node]  # the last that was decided first
     depend: bool  # something in the statement depends on an input that is traced
     numbers: List[Any]  # constants in the statement
+    place: Tuple[Tuple[str, str, int], ...]  # file, function and instruction, the outermost first
     keys: List[Any]  # keys of the dictionaries in the statement
 
 
@@ -41,12 +42,12 @@ def find(error: BaseException, search: Any) -> Fault:
     """What an error of a pass is about."""
     message = str(error)
     named = _by_number(message, search)
-    frame, callee = _frames(error)
+    frame, line, callee = _frames(error)
     numbers: List[Any] = []
     keys: List[Any] = []
     nodes: List[Node] = []
     if frame is not None:
-        statement = statement_of(frame)
+        statement = statement_of(frame, line)
         for part in ast.walk(statement) if statement is not None else ():
             number = getattr(part, "value", getattr(part, "n", None))
             if isinstance(part, ast.Constant) and type(number) in (int, float):
@@ -67,7 +68,7 @@ def find(error: BaseException, search: Any) -> Fault:
     nodes = named or _distinct(nodes)
     nodes.sort(key=lambda node: -node.order)
     depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
-    return Fault(error, nodes, depend, numbers, keys)
+    return Fault(error, nodes, depend, numbers, _place(error), keys)
 
 
 def _by_number(message: str, search: Any) -> List[Node]:
@@ -79,30 +80,39 @@ def _distinct(nodes: List[Node]) -> List[Node]:
     return list(dict.fromkeys(nodes))
 
 
-def _frames(error: BaseException) -> Tuple[Optional[FrameType], Optional[FrameType]]:
-    """The innermost frame of the user's own code, and the one that it called, if a library's."""
+def _frames(
+    error: BaseException,
+) -> Tuple[Optional[FrameType], int, Optional[FrameType]]:
+    """The innermost frame of the user's own code, its line, and the library's that it called."""
     own = callee = None
+    line = 0
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
-        if module == _HERE:
-            pass
-        elif module not in _PASSED_THROUGH:
-            own, callee = trace.tb_frame, None
-            _lines[id(own)] = trace.tb_lineno
-        elif own is not None and callee is None:
+        if module not in _PASSED_THROUGH and module != _HERE:
+            # A frame goes on after the error (into `finally`): the line is that of the traceback.
+            own, line, callee = trace.tb_frame, trace.tb_lineno, None
+        elif own is not None and callee is None and module != _HERE:
             callee = trace.tb_frame
         trace = trace.tb_next
-    return own, callee
+    return own, line, callee
 
 
-# Frames of a traceback go on after the error (into `finally`): their line is that of the traceback.
-_lines: Dict[int, int] = {}
+def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
+    """Where in the user's code an error was raised: later instructions are further on."""
+    place = []
+    trace = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in _PASSED_THROUGH and module != _HERE:
+            code = trace.tb_frame.f_code
+            place.append((code.co_filename, code.co_name, trace.tb_lasti))
+        trace = trace.tb_next
+    return tuple(place)
 
 
-def statement_of(frame: FrameType, line: Optional[int] = None) -> Optional[ast.AST]:
+def statement_of(frame: FrameType, line: int) -> Optional[ast.AST]:
     """The innermost statement at a frame's line; of one with a body, what is evaluated first."""
-    line = line or _lines.pop(id(frame), frame.f_lineno)
     filename = frame.f_code.co_filename
     if filename not in _trees:
         linecache.checkcache(filename)

@@ -21,8 +21,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import jax
 import numpy as np
 
-from . import adapt, annotated, construct, reading, remedies
-from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Node, Plan
+from . import adapt, annotated, construct, descent, reading, remedies
+from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 8
@@ -30,6 +30,9 @@ SECONDS = 10.0
 TRIES = 600
 # A case beyond the first starts from what the first has found.
 TRIES_FOR_ANOTHER = 120
+
+# Running what was found may take longer than finding it: as many times.
+RUNNING = 4
 
 Case = Dict[str, Any]
 Pins = Tuple[Tuple[int, Choice], ...]
@@ -61,10 +64,10 @@ def make_cases(
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(seconds + 1.0):
+        with _alarm(RUNNING * seconds):
             maker.run(budget)
     except OutOfTime:
-        maker.reasons.append("no time left after {:g} s".format(seconds))
+        maker.reasons.append("no time left after {:g} s".format(RUNNING * seconds))
     finally:
         config.update("jax_traceback_filtering", filtering)
     return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
@@ -106,7 +109,6 @@ class _Maker:
             self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
         self.cases: List[Tuple[str, Case]] = []
         self.reasons: List[str] = []
-        self.varied: Dict[int, Node] = {}
 
     def run(self, budget: Budget) -> None:
         made = construct.signature(self.unit)
@@ -123,40 +125,36 @@ class _Maker:
         self._others(base, budget)
 
     def _roots(self, made: inspect.Signature) -> None:
+        """A node for each parameter."""
         known = annotated.of_callable(self.unit)
         siblings = tuple(made.parameters)
         for at, (name, parameter) in enumerate(made.parameters.items()):
+            annotation = known.get(name, parameter.annotation)
+            keys: List[str] = []
             if at == 0 and self.cls is not None:
                 plan: Optional[Plan] = Plan([Choice(INSTANCE, self.cls)])
             elif parameter.kind is parameter.VAR_POSITIONAL:
-                plan = Plan([Choice(LIST, count) for count in (0, 2, 1, 3)])
-                plan = plan._replace(alternatives=plan.choices[:2])
+                counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
+                plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
-                plan = Plan([Choice(DICT)])
+                keys = reading.asked_keys(self.unit, name)
+                plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
-                annotation = known.get(name, parameter.annotation)
                 plan = annotated.plan_for(name, annotation, parameter.default, False, siblings)
-            annotation = known.get(name, parameter.annotation)
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                annotation = None
             node = self.search.new((name,), None, annotation, plan)
-            for key in (
-                reading.asked_keys(self.unit, name)
-                if parameter.kind is parameter.VAR_KEYWORD
-                else ()
-            ):
+            for key in keys:
                 self.search.want(node, key)
             self.search.roots.append((parameter, node))
 
     def _solve(self, budget: Budget) -> Optional[str]:
         """Search in the plain surroundings, and in those that an error asks for."""
-        trouble = self.search.solve(self._call, budget)
+        trouble = descent.solve(self.search, self._call, budget)
         if trouble is not None and self.context is None:
             error = self.search.last_error
             asked = None if error is None else adapt.context_from_error(error)
             if asked is not None:
                 self.context = asked
-                trouble = self.search.solve(self._call, budget)
+                trouble = descent.solve(self.search, self._call, budget)
         return trouble
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
@@ -199,7 +197,8 @@ class _Maker:
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 continue
-            if self._assignment() in done:
+            unused = any(self.search.nodes[number].unused for number, _ in pins)
+            if self._assignment() in done or unused:
                 continue
             done.add(self._assignment())
             self._keep(pins)
@@ -211,12 +210,11 @@ class _Maker:
         known = {(number, choice.key()) for number, choice in flips}
         nodes = self.search.in_use()
         for node in nodes + [child for parent in nodes for child in parent.children.values()]:
-            held = base.get(node.number, (None,))[0]
+            held = base[node.number][0] if node.number in base else None
             for choice in node.alternatives:
                 fresh = (node.number, choice.key()) not in known
                 known.add((node.number, choice.key()))
                 if fresh and (held is None or held.key() != choice.key()):
-                    self.varied[node.number] = node
                     flips.append((node.number, choice))
                     waiting.append(((node.number, choice),))
 
@@ -303,10 +301,12 @@ def _shown(choice: Choice) -> str:
 
 
 def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
-    results = []
-    for prepared in adapt.prepare(unit, case):
-        results.append(prepared.function(*prepared.args, **prepared.kwargs))
-    return results
+    """What a unit returns for a case, for each way of calling it."""
+    # Not jitted: what is compiled here, operation by operation, serves the comparison as well.
+    return [
+        prepared.function(*prepared.args, **prepared.kwargs)
+        for prepared in adapt.prepare(unit, case)
+    ]
 
 
 def _finite(results: Any) -> bool:
@@ -321,7 +321,7 @@ def _finite(results: Any) -> bool:
 
 def _takes_instance(cls: type, unit: Any, name: str) -> bool:
     """Whether the first parameter is `self`: not for static methods, nor bound class methods."""
-    last = name.rpartition(":")[2].rpartition(".")[2]
+    last = str(name).rpartition(":")[2].rpartition(".")[2]
     try:
         found = inspect.getattr_static(cls, last)
     except AttributeError:

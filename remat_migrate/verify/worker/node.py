@@ -80,8 +80,6 @@ class Node:
         """Back to what it was before anything was found out about it."""
         self.choice: Optional[Choice] = None
         self.queue: List[Choice] = []
-        self.tried: Set[Tuple[str, str, str]] = set()
-        self.conflicts: Set[Node] = set()
         self.order = 0
         self.unused = False
         if self.plan and self.plan.choices:
@@ -90,35 +88,35 @@ class Node:
     def choose(self, choices: Sequence[Choice], order: int) -> None:
         """Take the first of `choices`, keep the others for later."""
         self.choice = None if choices[0].kind == PROBE else choices[0]
-        self.tried = {choices[0].key()}
         self.queue = list(choices[1:])
-        self.conflicts = set()
         self.order = order
 
-    def prefer(self, choices: Sequence[Choice]) -> None:
-        """Put choices that have not been tried before those that are waiting."""
-        fresh = []
-        keys = set(self.tried)
-        for choice in choices:
-            if choice.key() not in keys:
-                keys.add(choice.key())
-                fresh.append(choice)
-        self.queue = fresh + [choice for choice in self.queue if choice.key() not in keys]
+    def assign(self, choice: Choice) -> None:
+        """Take another choice; parts of what it was are not parts of what it is now."""
+        kind = self.choice.kind if self.choice is not None else None
+        if choice.kind == INSTANCE or choice.kind != kind:
+            self.children = {}
+        self.queue = [other for other in self.queue if other.key() != choice.key()]
+        if self.choice is not None:
+            self.queue.append(self.choice)
+        self.choice = None if choice.kind == PROBE else choice
 
-    def advance(self) -> bool:
-        """Go on to the next choice; False if there is none."""
-        while self.queue and not self.pinned:
-            choice = self.queue.pop(0)
-            if choice.key() not in self.tried:
-                self.tried.add(choice.key())
-                if self.choice is None or (choice.kind, INSTANCE) != (
-                    self.choice.kind,
-                    choice.kind,
-                ):
-                    self.children = {}
-                self.choice = None if choice.kind == PROBE else choice
-                return True
-        return False
+    def state(self) -> Tuple[Any, ...]:
+        """What is decided, to come back to."""
+        return (
+            self.choice,
+            list(self.queue),
+            self.order,
+            self.unused,
+            self.pinned,
+            self.plan,
+            dict(self.children),
+        )
+
+    def set_state(self, state: Tuple[Any, ...]) -> None:
+        """Come back to a state."""
+        self.choice, queue, self.order, self.unused, self.pinned, self.plan, children = state
+        self.queue, self.children = list(queue), dict(children)
 
     def offer(self, choices: Sequence[Choice]) -> None:
         """Note values that deserve a case of their own."""

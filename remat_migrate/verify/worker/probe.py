@@ -273,7 +273,8 @@ def _settled(probe: Probe, kind: str) -> Any:
     node = probe._ticket.node
     if node.choice is None:
         if kind == "array":
-            _decide(probe, _arrays(node))
+            texts = not node.inside and candidates.is_text(node.name)
+            _decide(probe, (candidates.strings(node.name) if texts else []) + _arrays(node))
         elif kind == "integer":
             _decide(probe, candidates.integers(node.name))
         else:

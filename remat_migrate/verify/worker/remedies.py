@@ -8,7 +8,7 @@ from typing import List
 import jax
 
 from . import candidates, fault
-from .node import ARRAY, CONSTANT, LIST, TUPLE, Choice, Node, array, value
+from .node import ARRAY, CONSTANT, KEY, LIST, TUPLE, Choice, Node, array, value
 
 _VALUE_ERRORS = tuple(
     getattr(jax.errors, name)
@@ -73,22 +73,38 @@ def by_error(node: Node, found: fault.Fault) -> List[Choice]:
     return candidates.leftover(node.name, node.inside)
 
 
-def repaired(node: Node, message: str) -> List[Choice]:
+def choices(node: Node, found: fault.Fault) -> List[Choice]:
+    """Everything to try for a node that an error is about, the likeliest first."""
+    if node.choice is None:
+        first = by_error(node, found)
+    elif needs_value(found.error) and node.choice.kind in (ARRAY, KEY):
+        first = python_values(node, found)
+    else:
+        first = repaired(node, found)
+    kept, seen = [], {node.choice.key() if node.choice is not None else None}
+    for choice in [*first, *node.queue]:
+        if choice.key() not in seen:
+            seen.add(choice.key())
+            kept.append(choice)
+    return kept
+
+
+def repaired(node: Node, found: fault.Fault) -> List[Choice]:
     """Choices that a message suggests for a node: another type, shape, or number of parts."""
     choice = node.choice
-    if choice is None:
-        return []
+    message = str(found.error)
     parts = re.search(r"not enough values.*expected (\d+)", message) or re.search(
         r"too many values to unpack \(expected (\d+)", message
     )
+    if choice is None:
+        return []
     if choice.kind in (LIST, TUPLE):
         return [Choice(choice.kind, int(parts.group(1)))] if parts else []
     if choice.kind not in (ARRAY, CONSTANT):
         return []
     shape, dtype = choice.value
     if parts:
-        rank = int(parts.group(1))
-        return candidates.ranked(node.queue, rank)
+        return candidates.ranked(node.queue, int(parts.group(1)))
     types = []
     if dtype == "float32" and re.search(r"integer|[Ii]ndexer|int32", message):
         types = [Choice(choice.kind, (shape, "int32"))]
@@ -96,7 +112,7 @@ def repaired(node: Node, message: str) -> List[Choice]:
         types = [Choice(choice.kind, (shape, "bool"))]
     elif dtype != "float32" and re.search(r"float|inexact|real-valued", message):
         types = [array(shape, "float32")]
-    return types + candidates.repairs(choice, message)
+    return types + candidates.repairs(choice, message, found.numbers)
 
 
 def describe(error: BaseException) -> str:

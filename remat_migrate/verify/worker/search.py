@@ -1,9 +1,8 @@
-"""A search for inputs under which a function can be traced.
+"""The inputs of a unit, as far as they are known, and passes that find out more.
 
-Each pass runs the function abstractly. What is undecided is handed out as probes, which decide
-themselves by how they are used. An error is a conflict between the inputs that it is about: the
-one that was decided last takes its next choice, and if it has none left, those that it conflicted
-with do (conflict-directed backjumping).
+Each pass runs the unit abstractly. What is undecided is handed out as probes, which decide
+themselves by how they are used; what is decided, as the thing itself. What to do about an error is
+told in `descent`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
-from . import annotated, candidates, construct, fault, remedies
+from . import annotated, candidates, construct, fault
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
 from .node import (
     ABSENT,
@@ -38,7 +37,7 @@ from .node import (
 from .probe import Probe
 
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
-Snapshot = Dict[int, Tuple[Any, ...]]
+Snapshot = Dict[int, Any]
 
 
 class OutOfTime(BaseException):
@@ -188,12 +187,12 @@ class Search:
         if choice.kind in (LIST, TUPLE):
             parts = [self.handed(self.child(node, str(at))) for at in range(node.count())]
             return parts if choice.kind == LIST else tuple(parts)
-        names = choice.value or list(node.children)
+        names = list(node.children) if choice.value is None else choice.value
         children = {name: self.child_present(node, name) for name in names}
         held = {name: self.handed(child) for name, child in children.items() if child is not None}
         if choice.kind == OBJECT:
             return ProbeObject(Ticket(node, self), held)
-        return held if choice.value else ProbeDict(Ticket(node, self), held.items())
+        return held if choice.value is not None else ProbeDict(Ticket(node, self), held.items())
 
     def child_present(self, node: Node, name: str) -> Optional[Node]:
         """A child, unless it is left out."""
@@ -219,7 +218,9 @@ class Search:
 
         try:
             with contextlib.ExitStack() as stack:
-                if not jit:
+                if not jit and not self.folding:
+                    # Without inner functions JAX can tell what depends on which input. Not where
+                    # it computes: what is compiled whole takes a fraction of the time.
                     stack.enter_context(jax.disable_jit())
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
@@ -228,111 +229,31 @@ class Search:
             return error
         return None
 
-    def solve(self, call: Call, budget: Budget) -> Optional[str]:
-        """Search until it can be traced, with `jit` and without; else what is in the way."""
-        last = ""
-        jit = False
-        while budget.spend():
-            error = self.attempt(call, jit)
-            if error is None:
-                left = [node for node in self.in_use() if node.choice is None]
-                for node in left:
-                    self.decide(node, candidates.leftover(node.name, node.inside))
-                    node.unused = True
-                if not left and (jit or self.folding):
-                    return None
-                jit = not left
-                continue
-            last, self.last_error = remedies.describe(error), error
-            # What was decided in this pass is handed out as itself in the next: blame can wait.
-            if not self.fresh and not self.learn(error):
-                return last
-            jit = jit and not self.fresh
-        return last or "no time left"
+    def assign(self, node: Node, choice: Choice) -> None:
+        """Make something else of a node."""
+        if node.choice is None:
+            self.decisions += 1
+            node.order = self.decisions
+        node.assign(choice)
 
-    def learn(self, error: BaseException) -> bool:
-        """Change what the error is about; False if there is nothing left to change."""
-        found = fault.find(error, self)
-        if remedies.needs_value(error) and not self.folding and not found.depend:
-            self.folding = True
-            return True
-        undecided = [node for node in found.nodes if node.choice is None]
-        if remedies.STRUCTURE.search(str(error)) and self._alike(found.nodes):
-            return True
-        if undecided:
-            for node in undecided[:1]:
-                self.decide(node, remedies.by_error(node, found))
-            return True
-        movable = [node for node in found.nodes if not node.pinned]
-        if remedies.needs_value(error):
-            self._prefer_values(movable, found)
-        else:
-            for node in movable:
-                node.prefer(remedies.repaired(node, str(error)))
-        return self._backjump(movable) or self._backjump(
-            [
-                node
-                for node in sorted(self.in_use(), key=lambda node: -node.order)
-                if not node.pinned and node not in found.nodes and node.order
-            ]
-        )
-
-    def _alike(self, nodes: Sequence[Node]) -> bool:
-        """Trees that have to have the same structure: what is undecided follows the first."""
-        trees = [node for node in nodes if not candidates.is_number(node.name)]
-        trees.sort(key=lambda node: (node.choice is None, node.number))
-        followers = [node for node in trees[1:] if node.choice is None]
-        for node in followers:
-            others = candidates.leftover(node.name, node.inside)
-            self.decide(node, [Choice(LIKE, trees[0].number), *others])
-        return bool(followers)
-
-    def _prefer_values(self, nodes: List[Node], found: fault.Fault) -> None:
-        """A Python value instead of a traced array."""
-        for node in nodes:
-            if node.choice is not None and node.choice.kind in (ARRAY, KEY):
-                node.prefer(remedies.python_values(node, found))
-        # A number is a likelier guess than an activation.
-        nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
-
-    def _backjump(self, nodes: Sequence[Node]) -> bool:
-        pool = list(nodes)
-        while pool:
-            node = pool.pop(0)
-            node.conflicts |= set(pool)
-            if node.advance():
-                self._forget_after(node)
-                return True
-            earlier = (set(pool) | node.conflicts) - {node}
-            pool = sorted((n for n in earlier if n.order < node.order), key=lambda n: -n.order)
-            if pool and node.order:
-                node.forget()
-        return False
-
-    def _forget_after(self, node: Node) -> None:
+    def forget_after(self, node: Node) -> None:
         """Arrays decided later took their shapes from what has now changed."""
         for other in self.in_use():
-            later = other.order > node.order and node.order
-            if later and other.choice is not None and other.choice.kind == ARRAY:
-                if not other.pinned:
+            if other.order > node.order and other.choice is not None and not other.pinned:
+                if other.choice.kind == ARRAY:
                     other.forget()
 
     # States
 
     def save(self) -> Snapshot:
         """What is decided."""
-        return {
-            number: (node.choice, list(node.queue), set(node.tried), node.order, node.unused)
-            for number, node in self.nodes.items()
-        }
+        return {number: node.state() for number, node in self.nodes.items()}
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Back to a state; what was found later is undecided, and so is what was never used."""
+        """Back to a state. What was found since is out of use."""
         for number, node in self.nodes.items():
-            node.pinned = False
-            if number in snapshot and not snapshot[number][4]:
-                node.choice, queue, tried, node.order, node.unused = snapshot[number]
-                node.queue, node.tried, node.conflicts = list(queue), set(tried), set()
+            if number in snapshot:
+                node.set_state(snapshot[number])
             else:
                 node.forget()
 

@@ -1,0 +1,214 @@
+"""The search: an error is an input that was chosen wrongly, and there are others to try.
+
+Each change is judged by how far the function gets with it. Changes of one of the inputs that an
+error is about are tried first, the likeliest of each before the second of any; then pairs.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from . import candidates, fault, remedies
+from .node import ARRAY, CONSTANT, LIKE, LIST, Choice, Node
+from .search import Budget, Call, Search
+
+Move = List[Tuple[Node, Choice]]
+
+# How many choices of a node are tried, and how many changes in all, for one error.
+MOST_PER_NODE = 24
+MOST_MOVES = 80
+# First changes of pairs.
+MOST_FIRST = 10
+MOST_SECOND = 24
+# Passes that only find out more.
+MOST_FRESH = 40
+
+
+class Outcome(NamedTuple):
+    """What a pass ended in: an error, what it is about, and whether under `jit`."""
+
+    found: fault.Fault
+    jit: bool
+
+    @property
+    def mark(self) -> Tuple[object, ...]:
+        """Equal for the same error at the same place."""
+        return self.jit, self.found.place, frozenset(self.found.nodes)
+
+
+class _Spent(Exception):
+    """No passes or no time left."""
+
+
+def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
+    """Find inputs under which `call` can be traced, also under `jit`; else what is in the way."""
+    try:
+        outcome = _settle(search, call, budget)
+        visited: Set[Tuple[object, ...]] = set()
+        while outcome is not None:
+            visited.add(outcome.mark)
+            descent = _Descent(search, call, budget, outcome, visited)
+            if not descent.improve():
+                return remedies.describe(outcome.found.error)
+            outcome = descent.reached
+    except _Spent:
+        error = search.last_error
+        return "no time left" if error is None else remedies.describe(error)
+    return None
+
+
+def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
+    """Passes until nothing new is found out: None if the function runs, else the error."""
+    jit = False
+    fresh = 0
+    while budget.spend():
+        error = search.attempt(call, jit)
+        if error is None:
+            left = [node for node in search.in_use() if node.choice is None]
+            for node in left:
+                search.decide(node, candidates.leftover(node.name, node.inside))
+                node.unused = True
+            if not left and (jit or search.folding):
+                return None
+            jit = not left
+            continue
+        search.last_error = error
+        if search.fresh and fresh < MOST_FRESH:
+            # What was decided in this pass is handed out as itself in the next: blame can wait.
+            fresh += 1
+            jit = False
+            continue
+        found = fault.find(error, search)
+        if remedies.needs_value(error) and not search.folding and not found.depend:
+            search.folding = True
+            continue
+        return Outcome(found, jit)
+    raise _Spent
+
+
+def _further(outcome: Outcome, other: Outcome) -> Optional[bool]:
+    """Whether a pass got further than another; None if it ended at the same place."""
+    if outcome.jit != other.jit:
+        return outcome.jit
+    for here, there in zip(outcome.found.place, other.found.place):
+        if here[:2] != there[:2]:
+            return True
+        if here[2] != there[2]:
+            return here[2] > there[2]
+    depth, before = len(outcome.found.place), len(other.found.place)
+    return None if depth == before else depth > before
+
+
+class _Descent:
+    """One error, and what can be changed because of it."""
+
+    def __init__(
+        self,
+        search: Search,
+        call: Call,
+        budget: Budget,
+        start: Outcome,
+        visited: Set[Tuple[object, ...]],
+    ) -> None:
+        self.search = search
+        self.call = call
+        self.budget = budget
+        self.start = start
+        self.visited = visited
+        self.reached: Optional[Outcome] = None
+
+    def improve(self) -> bool:
+        """Change the inputs so that the function gets further; False: put back, nothing helps."""
+        base = self.search.save()
+        moves = list(_moves(self.search, self.start, MOST_MOVES))
+        promising: List[Move] = []
+        others: List[Move] = []
+        for move in moves:
+            outcome = self._try(base, move, False)
+            if self._accept(outcome):
+                return True
+            # Another message: this part of the problem may be solved.
+            changed = outcome is not None and str(outcome.found.error) != str(
+                self.start.found.error
+            )
+            (promising if changed else others).append(move)
+        for first in (promising + others)[:MOST_FIRST]:
+            outcome = self._try(base, first, True)
+            if self._accept(outcome):
+                return True
+            assert outcome is not None
+            middle = self.search.save()
+            for second in _moves(self.search, outcome, MOST_SECOND):
+                if self._accept(self._try(middle, second, False)):
+                    return True
+        self.search.restore(base)
+        return False
+
+    def _try(self, base: Dict[int, object], move: Move, forget: bool) -> Optional[Outcome]:
+        self.search.restore(base)
+        for node, choice in move:
+            self.search.assign(node, choice)
+            if forget:
+                self.search.forget_after(node)
+        return _settle(self.search, self.call, self.budget)
+
+    def _accept(self, outcome: Optional[Outcome]) -> bool:
+        if outcome is not None:
+            further = _further(outcome, self.start)
+            if further is False or outcome.mark in self.visited:
+                return False
+            if further is None and set(outcome.found.nodes) == set(self.start.found.nodes):
+                return False
+        self.reached = outcome
+        return True
+
+
+def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
+    """Changes that an error suggests, the likeliest first."""
+    found = outcome.found
+    count = 0
+    if remedies.STRUCTURE.search(str(found.error)):
+        alike = _alike(found.nodes)
+        if alike:
+            count += 1
+            yield alike
+    nodes = [node for node in found.nodes if not node.pinned]
+    if remedies.needs_value(found.error):
+        # A number is a likelier guess than an activation.
+        nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
+    lists = [remedies.choices(node, found)[:MOST_PER_NODE] for node in nodes]
+    about = set(nodes)
+    rest = [n for n in search.in_use() if n.queue and n not in about and not n.pinned]
+    rest.sort(key=lambda node: (node.parent is not None or not _starred(node), -node.order))
+    lists += [[]] if nodes else []
+    for move in _in_turn(nodes, lists):
+        if count < most:
+            count += 1
+            yield move
+    for move in _in_turn(rest, [node.queue[:3] for node in rest]):
+        if count < most:
+            count += 1
+            yield move
+
+
+def _starred(node: Node) -> bool:
+    """Whether it stands for `*arguments` of which there may be any number."""
+    return node.choice is not None and node.choice.kind == LIST and not node.order
+
+
+def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
+    """The first choice of each node, then the second of each."""
+    for rank in range(max([len(choices) for choices in lists] or [0])):
+        for node, choices in zip(nodes, lists):
+            if rank < len(choices):
+                yield [(node, choices[rank])]
+
+
+def _alike(nodes: Sequence[Node]) -> Move:
+    """Trees that have to have the same structure: what is undecided follows the first."""
+    trees = [node for node in nodes if not candidates.is_number(node.name)]
+    trees.sort(key=lambda node: (node.choice is None, node.number))
+    return [(n, Choice(LIKE, trees[0].number)) for n in trees[1:] if n.choice is None]
+
+
+_ = (ARRAY, CONSTANT, Callable)
