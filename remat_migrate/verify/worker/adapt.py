@@ -21,7 +21,15 @@ from . import adapt_flax, adapt_haiku, flax_modules
 from .adapt_haiku import Deferred
 from .prepared import Prepared
 
-__all__ = ["Deferred", "Prepared", "capture", "context_from_error", "prepare", "unbound"]
+__all__ = [
+    "Deferred",
+    "Prepared",
+    "capture",
+    "context_from_error",
+    "is_rehearsal",
+    "prepare",
+    "unbound",
+]
 
 Context = Dict[str, Any]
 
@@ -48,6 +56,11 @@ def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Opti
     """The surroundings in which a unit is being called: read at its entry, changing nothing."""
     context = adapt_flax.capture(args, kwargs)
     return adapt_haiku.capture(args, kwargs) if context is None else context
+
+
+def is_rehearsal() -> bool:
+    """Whether a library runs the caller for a check of its own: nothing may be recorded then."""
+    return adapt_flax.is_rehearsal()
 
 
 def unbound(value: Any) -> Any:

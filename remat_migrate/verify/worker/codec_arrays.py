@@ -16,6 +16,8 @@ import numpy as np
 from .bits import JaxBits
 
 Description = Dict[str, Any]
+# What older versions of JAX call a generator.
+_BY_TAG = {"fry": "threefry2x32", "urbg": "unsafe_rbg"}
 
 
 def is_tracer(value: Any) -> bool:
@@ -59,7 +61,7 @@ def describe(value: Any) -> Tuple[Description, Optional[np.ndarray[Any, Any]]]:
 def restore(about: Description, bits: Optional[np.ndarray[Any, Any]]) -> Any:
     """The array that `describe` was given."""
     if about["kind"] == "key":
-        return jax.random.wrap_key_data(restore(about["of"], bits), impl=about["impl"])
+        return _wrapped(restore(about["of"], bits), about["impl"])
     if bits is None:
         return np.zeros(about["shape"], jax.dtypes.float0)
     dtype = dtype_named(about["dtype"])
@@ -74,14 +76,30 @@ def restore(about: Description, bits: Optional[np.ndarray[Any, Any]]) -> Any:
 
 def is_key(value: Any) -> bool:
     """Whether an array is one of random keys with a type of their own (`jax.random.key`)."""
-    kind = getattr(jax.dtypes, "prng_key", None)  # since jax 0.4.14
-    return kind is not None and bool(jnp.issubdtype(value.dtype, kind))
+    kind: Any = getattr(jax.dtypes, "prng_key", None)  # since jax 0.4.14
+    if kind is None:
+        return isinstance(value, getattr(jax.random, "PRNGKeyArray", ()))
+    return bool(jnp.issubdtype(value.dtype, kind))
 
 
 def key_implementation(keys: Any) -> str:
     """The name of the generator that keys are for."""
-    implementation = jax.random.key_impl(keys)
-    return str(getattr(implementation, "name", implementation))
+    tell: Any = getattr(jax.random, "key_impl", None)  # since jax 0.4.25
+    implementation = keys.dtype if tell is None else tell(keys)
+    for name in ("_impl", "impl"):
+        implementation = getattr(implementation, name, implementation)
+    name = str(getattr(implementation, "name", getattr(implementation, "tag", implementation)))
+    return _BY_TAG.get(name, name)
+
+
+def _wrapped(data: Any, implementation: str) -> Any:
+    """Keys of their data."""
+    implementation = _BY_TAG.get(implementation, implementation)
+    wrap: Any = getattr(jax.random, "wrap_key_data", None)  # since jax 0.4.16
+    if wrap is not None:
+        return wrap(data, impl=implementation)
+    internal: Any = importlib.import_module("jax._src.random")
+    return internal.prng.random_wrap(data, impl=internal.PRNG_IMPLS[implementation])
 
 
 def is_plain(dtype: Any) -> bool:

@@ -80,6 +80,14 @@ def own_name(value: Any) -> Optional[str]:
     return name if isinstance(name, str) else None
 
 
+def module_holding(value: Any, name: str) -> Optional[str]:
+    """The module that has a value under a name that its type gave for it."""
+    for module in (getattr(value, "__module__", None), type(value).__module__):
+        if isinstance(module, str) and _held(module, name) is value:
+            return module
+    return None
+
+
 def _held(module: str, name: str) -> Any:
     try:
         return attribute(module, name)

@@ -10,7 +10,7 @@ import functools
 import io
 import math
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 import jax
 import numpy as np
@@ -262,6 +262,12 @@ class Writer:
     def reduced(self, value: Any, way: Way, index: int) -> Node:
         """An object as `copy.copy` takes it apart: how to make it, and the state to put into it."""
         parts = self.taken_apart(value, way)
+        if isinstance(parts, str):
+            module = codec_names.module_holding(value, parts)
+            if module is None:
+                raise self.refusal(value, way, "it is found by no name")
+            module = self.module_name(module, value, way)
+            return {"is": "named", "module": module, "name": parts, "inner": False}
         make, arguments, state, items, pairs = (*parts, None, None, None)[:5]
         if not state and items is None and pairs is None and arguments == (type(value),):
             found = codec_names.find(value)  # a mark that only its identity tells from others
@@ -279,18 +285,18 @@ class Writer:
             node["pairs"] = self.pairs(pairs, way)
         return node
 
-    def taken_apart(self, value: Any, way: Way) -> Tuple[Any, ...]:
-        """What an object's type gives for its copying."""
+    def taken_apart(self, value: Any, way: Way) -> Union[str, Tuple[Any, ...]]:
+        """What an object's type gives for its copying: parts, or the name it is known by."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))
-            parts = reduce(value) if reduce is not None else value.__reduce_ex__(4)
+            parts: Any = reduce(value) if reduce is not None else value.__reduce_ex__(4)
         except RecursionError:
             raise
         except Exception as error:  # each type says in its own way that it cannot be copied
             raise self.refusal(value, way, str(error)) from error
-        if not isinstance(parts, tuple) or (len(parts) > 5 and parts[5] is not None):
-            raise self.refusal(value, way, "it is found by no name")
-        return parts
+        if len(parts) > 5 and not isinstance(parts, str) and parts[5] is not None:
+            raise self.refusal(value, way, "it has a way of its own to take back its state")
+        return parts  # type: ignore[no-any-return]
 
     def state(self, value: Any, state: Any, way: Way) -> Node:
         """Attributes by name where the class leaves that to Python, else what it gave, as it is."""

@@ -1,0 +1,140 @@
+"""Calls of units, recorded as a recorder of real programs does it, and evaluated again."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worker_package import load_worker
+
+adapt = load_worker("adapt")
+bits = load_worker("bits")
+codec = load_worker("codec")
+
+
+class Recorder:
+    """Takes in what `recorded` functions are called with, as a recorder of real programs does."""
+
+    def __init__(self):
+        self.on = False
+        self.calls = []
+
+    def note(self, function, args, kwargs):
+        context = adapt.capture(function, args, kwargs)
+        given = adapt.unbound((args, kwargs))
+        leaves, structure = jax.tree_util.tree_flatten((*given, context))
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]
+
+        def take(arrays):
+            filled = list(leaves)
+            for place, array in zip(places, arrays, strict=True):
+                weak = leaves[place].aval.weak_type
+                filled[place] = bits.JaxBits(np.asarray(array), weak=weak)
+            args, kwargs, context = jax.tree_util.tree_unflatten(structure, filled)
+            self.calls.append({"args": args, "kwargs": kwargs, "context": context})
+
+        jax.debug.callback(take, [leaves[i] for i in places])
+
+
+RECORDER = Recorder()
+
+
+def recorded(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if RECORDER.on and not adapt.is_rehearsal():
+            RECORDER.note(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def record(folder, program, *args):
+    """Runs a program and gives the cases it made, after a way through files."""
+    RECORDER.calls.clear()
+    RECORDER.on = True
+    try:
+        jax.block_until_ready(program(*args))
+        jax.effects_barrier()
+    finally:
+        RECORDER.on = False
+    for i, case in enumerate(RECORDER.calls):
+        codec.save(case, folder / str(i))
+    return [codec.load(folder / str(i)) for i in range(len(RECORDER.calls))]
+
+
+def leaves_of(args, kwargs):
+    leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]
+
+    def join(arrays):
+        filled = list(leaves)
+        for place, array in zip(places, arrays, strict=True):
+            filled[place] = array
+        return jax.tree_util.tree_unflatten(structure, filled)
+
+    return [leaves[i] for i in places], join
+
+
+def exercise(prepared):
+    """The result, which jit must not change; and vector-Jacobian products must be to be had."""
+    arrays, join = leaves_of(prepared.args, prepared.kwargs)
+
+    def call(arrays):
+        args, kwargs = join(arrays)
+        return prepared.function(*args, **kwargs)
+
+    def inexact(arrays):
+        return [
+            x
+            for x in jax.tree_util.tree_leaves(call(arrays))
+            if jnp.issubdtype(x.dtype, jnp.inexact)
+        ]
+
+    result = prepared.function(*prepared.args, **prepared.kwargs)
+    jax.tree_util.tree_map(
+        functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6),
+        jax.jit(call)(arrays),
+        result,
+    )
+    places = [i for i, x in enumerate(arrays) if jnp.issubdtype(x.dtype, jnp.inexact)]
+
+    def of_inexact(some):
+        filled = list(arrays)
+        for place, array in zip(places, some, strict=True):
+            filled[place] = array
+        return inexact(filled)
+
+    outputs, pull = jax.vjp(of_inexact, [jnp.asarray(arrays[i]) for i in places])
+    pull([jnp.ones_like(output) for output in outputs])
+    return result
+
+
+def case_of(*args, context=None, **kwargs):
+    return {"args": args, "kwargs": kwargs, "context": context}
+
+
+def made(unit, *args, **kwargs):
+    """A case in the surroundings that the unit asks for by its error when called without."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        unit(*args, **kwargs)
+    context = adapt.context_from_error(caught.value)
+    assert context is not None, caught.value
+    return case_of(*args, context=context, **kwargs)
+
+
+def plain(x, flag=False):
+    return jnp.sin(x) if flag else x * 2
+
+
+TRANSFORMS = {
+    "plainly": lambda f: f,
+    "jit": jax.jit,
+    "grad": jax.grad,
+    "jit of grad": lambda f: jax.jit(jax.grad(f)),
+    "checkpoint": lambda f: jax.grad(jax.checkpoint(f)),
+    "scan": lambda f: lambda v, x: jax.lax.scan(lambda c, _: (c, f(v, x)), 0.0, None, length=2),
+}

@@ -1,0 +1,435 @@
+"""Flax units as plain functions, also of what was captured while they ran."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import flax
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import recorded_calls
+from recorded_calls import RECORDER, TRANSFORMS, exercise, made, plain, recorded
+from worker_package import load_worker
+
+adapt = load_worker("adapt")
+codec = load_worker("codec")
+
+X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
+
+
+@pytest.fixture
+def record(tmp_path):
+    return functools.partial(recorded_calls.record, tmp_path)
+
+
+class Block(nn.Module):
+    features: int
+    act: Any = nn.relu
+    kernel_init: Any = nn.initializers.lecun_normal()
+
+    @nn.compact
+    @recorded
+    def __call__(self, x, flip=False):
+        x = nn.Dense(self.features, kernel_init=self.kernel_init)(x)
+        return self.act(-x if flip else x)
+
+
+class Noisy(nn.Module):
+    rate: float = 0.5
+
+    @nn.compact
+    @recorded
+    def __call__(self, x, train):
+        x = nn.Dense(4, name="inward")(x)
+        x = nn.BatchNorm(use_running_average=not train)(x)
+        x = nn.Dropout(self.rate, deterministic=not train)(x)
+        self.sow("intermediates", "mean", x.mean())
+        if train:
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return x
+
+
+class WithSetup(nn.Module):
+    width: int = 4
+
+    def setup(self):
+        self.inward = nn.Dense(self.width)
+        self.layers = [nn.Dense(self.width), nn.Dense(self.width)]
+
+    @recorded
+    def encode(self, x, *, scale=1.0):
+        x = self.inward(x) * scale
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def __call__(self, x):
+        return self.encode(x, scale=0.5)
+
+
+class Parent(nn.Module):
+    depth: int = 2
+    remat: bool = False
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        kind = nn.remat(Block) if self.remat else Block
+        for i in range(self.depth):
+            x = kind(3, name=f"block{i}")(x)
+        return Noisy()(x, train)
+
+
+def test_flax_made(tmp_path):
+    prepared = adapt.prepare(Block.__call__, made(Block.__call__, Block(5), X, flip=True))
+    assert [p.label for p in prepared] == ["init", "apply"]
+    output, variables = exercise(prepared[0])
+    assert variables["params"]["Dense_0"]["kernel"].shape == (3, 5)
+    applied, changed = exercise(prepared[1])
+    np.testing.assert_array_equal(applied, output)
+    assert not changed
+    np.testing.assert_array_equal(applied, Block(5).apply(variables, X, flip=True))
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_flax_made_learns_which_keys_it_needs(train):
+    init, apply = adapt.prepare(Noisy.__call__, made(Noisy.__call__, Noisy(), X, train))
+    _, variables = exercise(init)
+    assert set(variables) == {"params", "batch_stats"}
+    _, changed = exercise(apply)
+    assert set(changed) == {"batch_stats", "intermediates"}
+    moved = changed["batch_stats"]["BatchNorm_0"]["mean"]
+    assert bool(jnp.any(moved != 0)) is train
+    assert set(apply.args[0]["rngs"]) == {"dropout"} | ({"noise"} if train else set())
+
+
+def test_flax_made_of_a_method_with_setup():
+    init, apply = adapt.prepare(WithSetup.encode, made(WithSetup.encode, WithSetup(), X, scale=3.0))
+    _, variables = exercise(init)
+    assert set(variables["params"]) == {"inward", "layers_0", "layers_1"}
+    exercise(apply)
+
+
+class Helped(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(3)(x)
+        return self.more(x) + self.more(x)
+
+    @recorded
+    def more(self, x):
+        """Makes submodules, which it may do only below a compact method."""
+        return nn.Dense(3)(jnp.sin(x))
+
+
+def test_flax_made_of_a_method_that_is_not_compact():
+    init, apply = adapt.prepare(Helped.more, made(Helped.more, Helped(), X))
+    assert set(exercise(init)[1]["params"]) == {"Dense_0"}
+    exercise(apply)
+
+
+def test_flax_methods_that_follow_others(record):
+    variables = Helped().init(jax.random.PRNGKey(0), X)
+    first, second = record(Helped().apply, variables, X)
+    assert first["context"]["names"] == {"Dense": 1}
+    assert second["context"]["names"] == {"Dense": 2}
+    total = sum(exercise(*adapt.prepare(Helped.more, case)) for case in (first, second))
+    np.testing.assert_allclose(total, Helped().apply(variables, X), rtol=1e-6)
+
+
+def free_function(x, width):
+    return nn.Dense(width)(jnp.sin(x))
+
+
+class UsesFunctions(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return recorded(free_function)(x, 3) + recorded(plain)(x)
+
+
+def test_flax_functions_that_make_modules(record):
+    init, apply = adapt.prepare(free_function, made(free_function, X, 4))
+    assert exercise(init)[1]["params"]["Dense_0"]["kernel"].shape == (3, 4)
+    exercise(apply)
+    first, second = record(lambda: UsesFunctions().init(jax.random.PRNGKey(0), X))
+    assert [p.label for p in adapt.prepare(free_function, first)] == ["init", "apply"]
+    assert [p.label for p in adapt.prepare(plain, second)] == [""]
+
+
+def test_flax_made_that_cannot_be_initialised():
+    case = made(Block.__call__, Block(5), X)
+    case["args"] = (Block(5), "no array")
+    (init,) = adapt.prepare(Block.__call__, case)
+    assert init.label == "init"
+    with pytest.raises(IndexError):
+        init.function(*init.args, **init.kwargs)
+
+
+def test_flax_shapes_alone_are_enough(monkeypatch):
+    case = made(Block.__call__, Block(5), X)
+    case["args"] = (Block(5), jax.ShapeDtypeStruct((2, 3), jnp.float32))
+    _, apply = adapt.prepare(Block.__call__, case)
+    kernel = apply.args[0]["variables"]["params"]["Dense_0"]["kernel"]
+    assert isinstance(kernel, jax.ShapeDtypeStruct)
+    assert kernel.shape == (3, 5)
+
+
+def test_flax_values_inside_fields(tmp_path):
+    """Also a module's classes, functions made by functions, and modules in containers."""
+    module = Holder(
+        layers=(Block(2, kernel_init=nn.initializers.normal(0.3)), Block(3, act=nn.gelu)),
+        by_name={"a": Block(4)},
+        kind=Block,
+    )
+    codec.save(module, tmp_path / "saved")
+    back = codec.load(tmp_path / "saved")
+    variables = module.init(jax.random.PRNGKey(0), X)
+    again = back.init(jax.random.PRNGKey(0), X)
+    jax.tree_util.tree_map(np.testing.assert_array_equal, again, variables)
+    np.testing.assert_array_equal(back.apply(variables, X), module.apply(variables, X))
+
+
+class Holder(nn.Module):
+    layers: tuple
+    by_name: dict
+    kind: Any
+
+    @nn.compact
+    def __call__(self, x):
+        for layer in (*self.layers, self.by_name["a"], self.kind(2)):
+            x = layer(x)
+        return x
+
+
+def test_flax_bound_modules_are_saved_free(tmp_path):
+    variables = WithSetup().init(jax.random.PRNGKey(0), X)
+    bound = WithSetup().bind(variables)
+    codec.save([bound, bound.inward], tmp_path / "saved")
+    back, inward = codec.load(tmp_path / "saved")
+    assert back.scope is None
+    assert inward.scope is None
+    assert inward.name == "inward"
+    np.testing.assert_array_equal(back.apply(variables, X), bound(X))
+
+
+def loss(variables, x, module, **options):
+    outputs = module.apply(variables, x, **options)
+    return sum(jnp.sum(leaf**2) for leaf in jax.tree_util.tree_leaves(outputs))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("remat", [False, True])
+def test_flax_captured_under_transformations(record, transform, remat):
+    parent = Parent(remat=remat)
+    variables = parent.init(jax.random.PRNGKey(0), X)
+    cases = record(TRANSFORMS[transform](functools.partial(loss, module=parent)), variables, X)
+    blocks = [case for case in cases if isinstance(case["args"][0], Block)]
+    assert len(blocks) >= 2
+    expected = {}
+    for name in ("block0", "block1"):
+        given = X if name == "block0" else expected["block0"]
+        expected[name] = Block(3).apply({"params": variables["params"][name]}, given)
+    seen = set()
+    for case in blocks:
+        (prepared,) = adapt.prepare(Block.__call__, case)
+        assert type(case["args"][0]) is Block
+        seen.add(case["args"][0].name)
+        result = exercise(prepared)
+        np.testing.assert_allclose(result, expected[case["args"][0].name], rtol=1e-5, atol=1e-6)
+    assert seen == {"block0", "block1"}
+
+
+def test_flax_captured_with_state_and_keys(record):
+    parent = Parent()
+    variables = parent.init(jax.random.PRNGKey(0), X)
+    keys = {"dropout": jax.random.key(1), "noise": jax.random.PRNGKey(2)}
+
+    @jax.jit
+    def step(variables, x, keys):
+        return loss(variables, x, parent, train=True, rngs=keys, mutable=["batch_stats"])
+
+    cases = [c for c in record(step, variables, X, keys) if isinstance(c["args"][0], Noisy)]
+    (case,) = cases
+    assert case["context"]["mutable"] == ["batch_stats"]
+    assert set(case["context"]["rngs"]) == {"dropout", "noise"}
+    (prepared,) = adapt.prepare(Noisy.__call__, case)
+    output, changed = exercise(prepared)
+    assert set(changed) == {"batch_stats"}
+    again, _ = exercise(prepared)
+    np.testing.assert_array_equal(output, again)
+
+
+def test_flax_captured_while_initialising(record):
+    cases = record(lambda: Parent().init(jax.random.PRNGKey(0), X))
+    assert len(cases) == 3
+    for case in cases:
+        unit = type(case["args"][0]).__call__
+        init, apply = adapt.prepare(unit, case)
+        assert set(init.args[0]["rngs"]) >= {"params"}
+        assert "params" in exercise(init)[1]
+        exercise(apply)
+
+
+def test_flax_capture_leaves_the_program_as_it_is(record):
+    parent = Parent(remat=True)
+    before = parent.init(jax.random.PRNGKey(0), X)
+    RECORDER.on = True
+    try:
+        after = parent.init(jax.random.PRNGKey(0), X)
+    finally:
+        RECORDER.on = False
+    jax.tree_util.tree_map(np.testing.assert_array_equal, before, after)
+
+
+class Scanned(nn.Module):
+    width: int
+
+    @nn.compact
+    @recorded
+    def __call__(self, carry, x):
+        carry = nn.tanh(nn.Dense(self.width)(carry) + x)
+        return carry, carry
+
+
+class Scanning(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        cell = nn.scan(
+            nn.remat(Scanned),
+            variable_broadcast="params",
+            split_rngs={"params": False, "dropout": True},
+        )
+        return cell(3)(jnp.zeros(3), x)
+
+
+def test_flax_scanned_children(record):
+    model = Scanning()
+    variables = model.init(jax.random.PRNGKey(0), X)
+    keys = {"dropout": jax.random.PRNGKey(1)}
+    cases = record(lambda v: model.apply(v, X, rngs=keys), variables)
+    assert len(cases) >= 2
+    _, outputs = model.apply(variables, X)
+    results = []
+    for case in cases:
+        assert type(case["args"][0]) is Scanned
+        (prepared,) = adapt.prepare(Scanned.__call__, case)
+        results.append(np.asarray(exercise(prepared)[1]))
+    for row in np.asarray(outputs):
+        assert any(np.allclose(row, result, rtol=1e-5) for result in results)
+
+
+class Sharing(nn.Module):
+    """Uses a layer that another module owns: an embedding tied to the last layer."""
+
+    inner: nn.Module
+    others: tuple = ()
+
+    @nn.compact
+    @recorded
+    def __call__(self, x):
+        x = nn.Dense(3)(self.inner(x))
+        for other in self.others:
+            x = other(x)
+        return x
+
+
+class Owner(nn.Module):
+    def setup(self):
+        self.shared = nn.Dense(3)
+        self.user = Sharing(self.shared, (self.shared, Block(3)))
+
+    def __call__(self, x):
+        return self.user(self.shared(x))
+
+
+class CompactOwner(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        shared = nn.Dense(3)
+        return Sharing(shared, (Block(3), shared))(shared(x))
+
+
+@pytest.mark.parametrize("owner", [Owner, CompactOwner])
+def test_flax_modules_that_others_own(record, owner):
+    variables = owner().init(jax.random.PRNGKey(0), X)
+    cases = record(jax.jit(owner().apply), variables, X)
+    case = next(case for case in cases if isinstance(case["args"][0], Sharing))
+    result = exercise(*adapt.prepare(Sharing.__call__, case))
+    np.testing.assert_allclose(result, owner().apply(variables, X), rtol=1e-5, atol=1e-6)
+
+
+@recorded
+def apply_layer(x, layer, call=None):
+    return (call or layer)(jnp.sin(x))
+
+
+class PassesLayers(nn.Module):
+    def setup(self):
+        self.layer = nn.Dense(3)
+        self.embed = nn.Embed(5, 3)
+
+    def __call__(self, x):
+        return apply_layer(x, self.layer), apply_layer(x, None, call=self.embed.attend)
+
+
+def test_flax_modules_as_other_arguments(record):
+    model = PassesLayers()
+    variables = model.init(jax.random.PRNGKey(0), X)
+    cases = record(jax.jit(model.apply), variables, X)
+    for case, expected in zip(cases, model.apply(variables, X), strict=True):
+        assert len(case["context"]["elsewhere"]) == 1
+        _, apply = adapt.prepare(apply_layer, case)
+        np.testing.assert_allclose(exercise(apply)[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@recorded
+def body(module, x):
+    return module.layer(x) + 1
+
+
+class Functional(nn.Module):
+    def setup(self):
+        self.layer = nn.Dense(3)
+
+    def __call__(self, x):
+        return nn.remat(body)(self, x)
+
+
+def test_flax_functions_of_a_module(record):
+    variables = Functional().init(jax.random.PRNGKey(0), X)
+    (case, *_) = record(jax.jit(Functional().apply), variables, X)
+    result = exercise(*adapt.prepare(body, case))
+    np.testing.assert_allclose(result, Functional().apply(variables, X), rtol=1e-5, atol=1e-6)
+
+
+@flax.struct.dataclass
+class State:
+    params: Any
+    step: int = flax.struct.field(pytree_node=False, default=0)
+
+
+def test_flax_structs_and_frozen_dicts(tmp_path):
+    value = [State(flax.core.freeze({"a": {"w": X}}), 3), flax.core.freeze({"b": 1})]
+    codec.save(value, tmp_path / "saved")
+    state, frozen = codec.load(tmp_path / "saved")
+    assert type(frozen) is flax.core.FrozenDict
+    assert state.step == 3
+    np.testing.assert_array_equal(state.params["a"]["w"], X)
+    boxed = nn.Partitioned(X, names=("a", None))
+    codec.save(boxed, tmp_path / "boxed")
+    assert codec.load(tmp_path / "boxed").names == ("a", None)
+
+
+def test_flax_arguments_named_as_those_of_apply(record):
+    case = made(Greedy.__call__, Greedy(), X, rngs=2.0, method=3.0, mutable=4.0)
+    for prepared in adapt.prepare(Greedy.__call__, case):
+        exercise(prepared)
+
+
+class Greedy(nn.Module):
+    @nn.compact
+    def __call__(self, x, rngs, method, mutable):
+        return nn.Dense(2)(x) * rngs * method * mutable

@@ -1,0 +1,151 @@
+"""Haiku units as plain functions, also of what was captured while they ran."""
+
+from __future__ import annotations
+
+import functools
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import recorded_calls
+from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
+from worker_package import load_worker
+
+adapt = load_worker("adapt")
+
+X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
+
+
+@pytest.fixture
+def record(tmp_path):
+    return functools.partial(recorded_calls.record, tmp_path)
+
+
+class HaikuBlock(hk.Module):
+    def __init__(self, width, activation=jax.nn.relu, name=None):
+        super().__init__(name=name)
+        self.width = width
+        self.activation = activation
+        self.norm = hk.LayerNorm(-1, True, True)
+
+    @recorded
+    def __call__(self, x, train=False):
+        x = self.norm(hk.Linear(self.width)(x))
+        if train:
+            x = hk.dropout(hk.next_rng_key(), 0.5, x)
+        count = hk.get_state("count", (), init=jnp.zeros)
+        hk.set_state("count", count + 1)
+        return self.activation(x)
+
+
+@recorded
+def haiku_function(x, width=3):
+    x = hk.Linear(width, name="again")(x)
+    return x + jax.random.normal(hk.next_rng_key(), x.shape)
+
+
+@recorded
+def haiku_takes_module(x, block):
+    return block(hk.Linear(3)(x))
+
+
+def haiku_model(x, train=False):
+    block = HaikuBlock(3)
+    x = hk.Linear(3)(block(x, train))
+    x = haiku_function(x) + haiku_function(x)
+    x = haiku_takes_module(x, block)
+    return recorded(plain)(HaikuBlock(3)(x))
+
+
+def haiku_cases(record, transform=lambda f: f, train=True):
+    model = hk.transform_with_state(haiku_model)
+    params, state = model.init(jax.random.PRNGKey(0), X)
+
+    def run(params, x):
+        outputs, _ = model.apply(params, state, jax.random.PRNGKey(1), x, train)
+        return jnp.sum(outputs)
+
+    return params, record(transform(run), params, X)
+
+
+@pytest.mark.parametrize("transform", ["plainly", "jit", "grad", "checkpoint"])
+def test_haiku_captured(record, transform):
+    params, cases = haiku_cases(record, TRANSFORMS[transform])
+    blocks = [case for case in cases if isinstance(case["args"][0], HaikuBlock)]
+    names = {case["args"][0].module_name for case in blocks}
+    assert names == {"haiku_block", "haiku_block_1"}
+    for case in blocks:
+        name = case["args"][0].module_name
+        (prepared,) = adapt.prepare(HaikuBlock.__call__, case)
+        assert prepared.label == ""
+        recorded_params = prepared.args[0]["params"]
+        assert {f"{name}/linear", f"{name}/~/layer_norm"} == set(recorded_params)
+        for module, values in recorded_params.items():
+            for key, value in values.items():
+                np.testing.assert_array_equal(value, params[module][key])
+        _, state = exercise(prepared)
+        assert state[name]["count"] == case["context"]["state"][name]["count"] + 1
+
+
+def test_haiku_replay_gives_what_was_computed(record):
+    def model(x):
+        return HaikuBlock(3)(x)
+
+    transformed = hk.transform_with_state(model)
+    params, state = transformed.init(jax.random.PRNGKey(0), X)
+    (case,) = record(jax.jit(lambda p: transformed.apply(p, state, None, X)), params)
+    assert case["context"]["rng"] is None
+    output, _ = exercise(*adapt.prepare(HaikuBlock.__call__, case))
+    expected, _ = transformed.apply(params, state, None, X)
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_haiku_functions(record):
+    _, cases = haiku_cases(record)
+    functions = [c for c in cases if not c["kwargs"] and len(c["args"]) == 1]
+    made_modules = functions[0]
+    init, apply = adapt.prepare(haiku_function, made_modules)
+    assert set(exercise(init)[0]) == {"again"}
+    exercise(apply)
+    assert [p.label for p in adapt.prepare(plain, functions[-1])] == [""]
+
+
+def test_haiku_functions_that_take_modules(record):
+    """The module's own parameters are the recorded ones; those that it makes are initialised."""
+    params, cases = haiku_cases(record)
+    (case,) = [c for c in cases if len(c["args"]) == 2 and isinstance(c["args"][1], HaikuBlock)]
+    _, apply = adapt.prepare(haiku_takes_module, case)
+    known = apply.args[0]["params"]
+    np.testing.assert_array_equal(
+        known["haiku_block/linear"]["w"], params["haiku_block/linear"]["w"]
+    )
+    assert "linear_1" in known
+    exercise(apply)
+
+
+def test_haiku_captured_while_initialising(record):
+    model = hk.transform_with_state(haiku_model)
+    cases = record(lambda: model.init(jax.random.PRNGKey(0), X))
+    block = next(case for case in cases if isinstance(case["args"][0], HaikuBlock))
+    init, apply = adapt.prepare(HaikuBlock.__call__, block)
+    exercise(init)
+    exercise(apply)
+
+
+def test_haiku_made():
+    init, apply = adapt.prepare(haiku_function, made(haiku_function, X, width=2))
+    assert exercise(init)[0]["again"]["w"].shape == (3, 2)
+    exercise(apply)
+
+
+def test_haiku_made_of_a_method():
+    """A Haiku module cannot be made outside of a transform; it is made where it is used."""
+    with pytest.raises(ValueError, match="transform") as caught:
+        HaikuBlock(2)
+    context = adapt.context_from_error(caught.value)
+    block = adapt.Deferred(HaikuBlock, (2,), {})
+    init, apply = adapt.prepare(HaikuBlock.__call__, case_of(block, X, True, context=context))
+    assert exercise(init)[0]["haiku_block/linear"]["w"].shape == (3, 2)
+    exercise(apply)
