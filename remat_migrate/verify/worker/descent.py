@@ -121,6 +121,7 @@ class _Descent:
         """Change the inputs so that the function gets further; False: put back, nothing helps."""
         base = self.search.save()
         moves = list(_moves(self.search, self.start, MOST_MOVES))
+        message = str(self.start.found.error)
         promising: List[Move] = []
         others: List[Move] = []
         for move in moves:
@@ -128,9 +129,7 @@ class _Descent:
             if self._accept(outcome):
                 return True
             # Another message: this part of the problem may be solved.
-            changed = outcome is not None and str(outcome.found.error) != str(
-                self.start.found.error
-            )
+            changed = outcome is not None and str(outcome.found.error) != message
             (promising if changed else others).append(move)
         for first in (promising + others)[:MOST_FIRST]:
             outcome = self._try(base, first, True)

@@ -217,6 +217,10 @@ class Search:
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 
         try:
+            if self.folding and not leaves:
+                # Nothing to trace: what is compiled now serves when it is run with its numbers.
+                traced({})
+                return None
             with contextlib.ExitStack() as stack:
                 if not jit and not self.folding:
                     # Without inner functions JAX can tell what depends on which input. Not where
