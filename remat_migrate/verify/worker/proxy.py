@@ -7,59 +7,8 @@ import sys
 import types
 from typing import Any, Callable, Dict, Tuple
 
-_OWN = frozenset(
-    [
-        "__call__",
-        "__class__",
-        "__delattr__",
-        "__dict__",
-        "__dir__",
-        "__doc__",
-        "__eq__",
-        "__format__",
-        "__ge__",
-        "__get__",
-        "__getattribute__",
-        "__getattr__",
-        "__getnewargs__",
-        "__getstate__",
-        "__gt__",
-        "__hash__",
-        "__init__",
-        "__init_subclass__",
-        "__le__",
-        "__lt__",
-        "__module__",
-        "__ne__",
-        "__new__",
-        "__reduce__",
-        "__reduce_ex__",
-        "__repr__",
-        "__setattr__",
-        "__sizeof__",
-        "__slots__",
-        "__str__",
-        "__subclasshook__",
-        "__weakref__",
-        "__del__",
-        "__set_name__",
-        "__annotations__",
-        "__abstractmethods__",
-        "__slotnames__",
-        "__signature__",
-        "__wrapped__",
-        "__name__",
-        "__qualname__",
-        "__class_getitem__",
-        "__match_args__",
-        "__set__",
-        "__delete__",
-        "__text_signature__",
-        "__vectorcalloffset__",
-        "__static_attributes__",
-        "__firstlineno__",
-    ]
-)
+# Special methods that belong to the object itself, not to what it stands for.
+_OWN = frozenset(["__set__", "__delete__", "__set_name__", "__del__", "__class_getitem__"])
 
 
 class Recorded:
@@ -155,12 +104,18 @@ def recorded_class(function: Any) -> Any:
         special = {
             name: _forwarding(name)
             for name in dir(kind)
-            if name.startswith("__") and name.endswith("__") and name not in _OWN
+            if _is_special(name) and callable(getattr(kind, name, None))
         }
         made = type("Recorded", (Recorded,), {"__slots__": (), **special})
         _classes[kind] = made
         _register_pytree(function, made)
     return _classes[kind]
+
+
+def _is_special(name: str) -> bool:
+    """Whether Python looks a method up on the class alone, and `Recorded` does not have it."""
+    is_own = name in _OWN or hasattr(Recorded, name)
+    return name.startswith("__") and name.endswith("__") and not is_own
 
 
 def _forwarding(name: str) -> Any:

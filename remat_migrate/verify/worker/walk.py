@@ -34,31 +34,13 @@ _NAMED = (
     Slot,
 )
 # Objects of these packages are named, not gone into: devices, meshes, loggers, open files.
-_CLOSED = frozenset(
-    [
-        "builtins",
-        "_io",
-        "io",
-        "logging",
-        "threading",
-        "_thread",
-        "queue",
-        "multiprocessing",
-        "socket",
-        "subprocess",
-        "random",
-        "re",
-        "jax",
-        "jaxlib",
-        "numpy",
-        "ml_dtypes",
-        "tensorflow",
-        "torch",
-        "pandas",
-        "pytest",
-        "_pytest",
-    ]
-)
+# fmt: off
+_CLOSED = frozenset([
+    "_io", "_thread", "builtins", "io", "jax", "jaxlib", "logging", "ml_dtypes",
+    "multiprocessing", "numpy", "pandas", "queue", "random", "re", "socket", "subprocess",
+    "tensorflow", "threading", "torch", "pytest", "_pytest",
+])
+# fmt: on
 
 Rebuild = Callable[[List[Any]], Any]
 
