@@ -128,12 +128,8 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
     environment = {k: v for k, v in os.environ.items() if not k.startswith("REMAT_MIGRATE_")}
 
     def entries(name: str) -> list[str]:
-        found = environment.get(name, "")
-        moved = (_moved(entry, original, workspace) for entry in found.split(os.pathsep))
-        return [
-            m if Path(m).exists() else e
-            for m, e in zip(moved, found.split(os.pathsep), strict=True)
-        ]
+        found = environment.get(name, "").split(os.pathsep)
+        return [_moved(entry, original, workspace) for entry in found]
 
     inherited = [entry for entry in entries("PYTHONPATH") if entry]
     environment["PYTHONPATH"] = os.pathsep.join([str(_SITE), *inherited])
@@ -157,9 +153,16 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
 
 
 def _moved(text: str, original: Path, workspace: Path) -> str:
-    """A text with the project's path replaced by the copy's, where it stands as a whole path."""
-    whole = re.compile(rf"(?<![\w.~/-]){re.escape(str(original))}(?![\w.-])")
-    return whole.sub(lambda _: str(workspace), text)
+    """A text with paths in the project replaced by those in the copy, where the copy has them."""
+    path = re.compile(
+        rf"(?<![\w.~/-]){re.escape(str(original))}(?P<inside>(?:/[\w./+@%-]*)?)(?![\w-])"
+    )
+
+    def move(found: re.Match[str]) -> str:
+        moved = f"{workspace}{found['inside']}"
+        return moved if os.path.exists(moved) else found.group()
+
+    return path.sub(move, text)
 
 
 @contextmanager

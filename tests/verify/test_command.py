@@ -1,0 +1,400 @@
+"""Real commands, run in a copy of a project with recorders in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from worker_package import load_worker
+
+from remat_migrate.errors import VerificationError
+from remat_migrate.verify.command import CommandRun, run_command
+from remat_migrate.verify.instrument import instrument
+from remat_migrate.verify.processes import Watched
+from remat_migrate.verify.sides import old_meaning
+
+eventfile = load_worker("eventfile")
+codec = load_worker("codec")
+
+BLOCKS = """
+import jax
+import jax.numpy as jnp
+
+@jax.checkpoint
+def block(x):
+    return jnp.sin(x) * 2.0
+
+def loss(x):
+    return block(x).sum()
+"""
+
+TESTS = """
+import jax, jax.numpy as jnp, numpy as np
+from trainer.blocks import block, loss
+
+def test_values():
+    assert np.allclose(block(jnp.zeros(3)), 0)
+
+def test_transformed():
+    x = jnp.arange(3.0)
+    jax.jit(jax.grad(loss))(x)
+    jax.vmap(block)(jnp.ones((2, 3)))
+    jax.lax.scan(lambda c, x: (c, block(x)), 0.0, jnp.ones((2, 3)) * 7)
+"""
+
+
+class Project:
+    """A project with a copy of it, in which units are recorded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.original = folder / "project"
+        self.copy = folder / "copy" / "project"
+        self.record = folder / "record"
+        self.write("trainer/__init__.py", "")
+        self.write("trainer/blocks.py", BLOCKS, "block")
+
+    def write(self, path: str, text: str, *units: str) -> None:
+        """A file in the project, and in the copy with recorders."""
+        text = textwrap.dedent(text)
+        recorded = instrument(text, units, path).text
+        for root, content in ((self.original, text), (self.copy, recorded)):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content)
+
+    def run(self, command: str, **options: object) -> CommandRun:
+        given = {
+            "record": self.record,
+            "shim": None,
+            "timeout": 120.0,
+            "memory": None,
+            "platform": "cpu",
+            **options,
+        }
+        return run_command(command, self.copy, self.original, Path(sys.executable), **given)
+
+    @property
+    def recorded(self):
+        return eventfile.Run(str(self.record))
+
+    def calls(self, unit: str = "trainer/blocks.py::block"):
+        return self.recorded.calls(unit).calls
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def printed(run: CommandRun) -> str:
+    assert run.status == 0, run.output_tail
+    return run.output_tail.strip()
+
+
+def test_pytest(project):
+    project.write("tests/test_blocks.py", TESTS)
+    project.write("conftest.py", "")
+    run = project.run("pytest -q tests/test_blocks.py -p no:cacheprovider")
+    assert "2 passed" in printed(run)
+    assert run.events == len(project.calls()) == 4  # the same values in one trace count once
+    assert {leaf[1][2] for call in project.calls() for _, *leaf in call.inputs[:1]} == {
+        (3,)
+    } or all(call.inputs[0][1][2] == [3] for call in project.calls())
+    saved = [codec.load(call.case) for call in project.calls() if call.case]
+    assert 1 <= len(saved) <= 4
+    assert not list(project.original.rglob("__pycache__"))
+    assert not list(project.copy.rglob("__pycache__"))
+
+
+def test_a_script_and_a_module(project):
+    project.write(
+        "train.py",
+        """
+        import sys
+        import jax.numpy as jnp
+        from trainer.blocks import block
+
+        class Config:
+            def __init__(self, width):
+                self.width = width
+
+        def step(config, x):
+            return block(x) * config.width
+
+        if __name__ == "__main__":
+            step(Config(2), jnp.ones(2))
+            print(sys.argv[1:], sys.path[0])
+        """,
+        "step",
+    )
+    run = project.run("python train.py --steps 3")
+    assert printed(run) == f"['--steps', '3'] {project.copy}"
+    (call,) = project.calls("train.py::step")
+    assert json.loads((Path(call.case) / "value.json").read_text())
+    assert '"train"' in (Path(call.case) / "value.json").read_text()  # and not __main__
+    shutil.rmtree(project.record)
+    printed(project.run("python -m train"))
+    (call,) = project.calls("train.py::step")
+    assert '"train"' in (Path(call.case) / "value.json").read_text()
+
+
+def test_the_old_meaning(project):
+    project.write("main.py", "import jax, trainer.blocks\nprint(jax.checkpoint(abs) is abs)")
+    assert printed(project.run("python main.py", shim=old_meaning())) == "True"
+    assert printed(project.run("python main.py")) == "False"
+
+
+def test_flags_platform_and_surroundings(project, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{project.original}{os.pathsep}/nowhere")
+    monkeypatch.setenv("REMAT_MIGRATE_SHIM", "of another run")
+    project.write(
+        "sub/show.py",
+        """
+        import json, os, sys, tempfile
+        import jax
+        print(json.dumps({
+            "x64": jax.config.jax_enable_x64,
+            "backend": jax.default_backend(),
+            "folder": os.getcwd(),
+            "temporary": tempfile.gettempdir(),
+            "argument": sys.argv[1],
+            "hash": hash("text"),
+            "stdin": sys.stdin.read(),
+            "path": sys.path,
+        }))
+        """,
+    )
+    command = f"python show.py {project.original}/data"
+    shown = json.loads(
+        printed(project.run(command, folder="sub", jax_flags={"jax_enable_x64": True}))
+    )
+    again = json.loads(printed(project.run(command, folder="sub")))
+    assert shown["x64"] is True
+    assert again["x64"] is False
+    assert shown["backend"] == "cpu"
+    assert shown["folder"] == str(project.copy / "sub")
+    assert not Path(shown["temporary"]).exists()
+    assert shown["argument"] == f"{project.original}/data"  # it does not exist in the copy
+    assert shown["hash"] == again["hash"]
+    assert shown["stdin"] == ""
+    assert str(project.copy) in shown["path"]
+    assert str(project.original) not in shown["path"]
+
+
+def test_paths_of_the_project_in_the_command(project):
+    project.write("main.py", "import trainer.blocks as b\nprint(b.__file__)")
+    where = str(project.copy / "trainer" / "blocks.py")
+    assert printed(project.run(f"python {project.original}/main.py")) == where
+    program = "import trainer.blocks as b; print(b.__file__)"
+    command = f"cd / && PYTHONPATH={project.original} python -c {shlex.quote(program)}"
+    assert printed(project.run(command)) == where
+
+
+@pytest.mark.parametrize("sets", ["PYTHONPATH=. python", "env PYTHONPATH=$PWD python"])
+def test_a_command_with_a_search_path_of_its_own(project, sets):
+    project.write("sub/main.py", "from trainer.blocks import block\nblock(1.0)")
+    printed(project.run(f"{sets} sub/main.py"))
+    assert len(project.calls()) == 1
+
+
+def test_processes_that_the_command_starts(project):
+    project.write(
+        "main.py",
+        """
+        import multiprocessing, os, subprocess, sys
+        import trainer.blocks as blocks
+
+        def work(n):
+            return float(blocks.block(float(n)))
+
+        if __name__ == "__main__":
+            program = "import trainer.blocks as b; b.block(5.0)"
+            subprocess.run([sys.executable, "-c", program], check=True)
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(work, [1, 2]))
+        """,
+    )
+    printed(project.run("python main.py"))
+    calls = project.calls()
+    assert sorted(call.inputs[0][1][2] for call in calls) == [1.0, 2.0, 5.0]
+    assert len({call.process for call in calls}) == 2
+
+
+def test_a_fork_has_events_of_its_own(project):
+    project.write(
+        "main.py",
+        """
+        import os
+        from trainer.blocks import block
+
+        class Plain:
+            def run(self, n):
+                return n
+
+        Plain().run(1)
+        child = os.fork()
+        Plain().run(2 if child else 3)
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+        """,
+        "Plain.run",
+    )
+    printed(project.run("python main.py"))
+    calls = project.calls("main.py::Plain.run")
+    seen = sorted((call.process, call.inputs[-1][1][2]) for call in calls)
+    assert seen == [(0, 1), (0, 2), (1, 3)]
+
+
+def test_an_editable_install(project, tmp_path):
+    """As setuptools makes it: a path entry for one project, a finder for another."""
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.move(project.original / "trainer", project.original / "src/trainer")
+    shutil.move(project.copy / "trainer", project.copy / "src/trainer")
+    finder = textwrap.dedent(f"""
+        import sys
+        from importlib.util import spec_from_file_location
+        MAPPING = {{"trainer": {str(project.original / "src/trainer")!r}}}
+        class Finder:
+            @classmethod
+            def find_spec(cls, name, path=None, target=None):
+                if name in MAPPING:
+                    return spec_from_file_location(name, MAPPING[name] + "/__init__.py")
+        sys.meta_path.append(Finder)
+    """)
+    (site / "sitecustomize.py").write_text(finder + "print('the hidden one ran')\n")
+    program = "import trainer.blocks as b; b.block(1.0); print(b.__file__)"
+    command = f"PYTHONPATH={site} python -c {shlex.quote(program)}"
+    out = printed(project.run(command)).splitlines()
+    assert out == ["the hidden one ran", str(project.copy / "src/trainer/blocks.py")]
+    assert len(project.calls()) == 1
+
+
+def test_the_project_is_not_written_to(project):
+    project.write(
+        "main.py",
+        f"""
+        import os, pathlib, shutil, sqlite3
+        root = pathlib.Path({str(project.original)!r})
+        attempts = [
+            lambda: (root / "new.txt").write_text("x"),
+            lambda: open(root / "main.py", "a"),
+            lambda: os.open(root / "main.py", os.O_RDWR),
+            lambda: os.remove(root / "main.py"),
+            lambda: os.rename(root / "main.py", root / "b.py"),
+            lambda: os.mkdir(root / "results"),
+            lambda: shutil.rmtree(root / "trainer"),
+            lambda: os.symlink("a", root / "link"),
+            lambda: sqlite3.connect(str(root / "db")),
+            lambda: os.utime(root / "main.py"),
+            lambda: open("linked/new.txt", "w"),
+        ]
+        refused = 0
+        for attempt in attempts:
+            try:
+                attempt()
+            except PermissionError as error:
+                assert "copy of the project" in str(error), error
+                refused += 1
+        print(refused, len(attempts))
+        (root / "main.py").read_text()
+        pathlib.Path("new.txt").write_text("x")
+        os.makedirs("results/deep")
+        os.unlink("linked")
+        """,
+    )
+    (project.copy / "linked").symlink_to(project.original)
+    before = {p: p.stat().st_mtime_ns for p in project.original.rglob("*")}
+    assert printed(project.run("python main.py")) == "11 11"
+    assert {p: p.stat().st_mtime_ns for p in project.original.rglob("*")} == before
+    assert (project.copy / "new.txt").exists()
+
+
+def test_numpy_draws_the_same_without_a_seed(project):
+    program = "import numpy as np; print(np.random.rand())"
+    command = f"python -c {shlex.quote(program)}"
+    assert printed(project.run(command)) == printed(project.run(command))
+
+
+def test_how_it_ends(project):
+    run = project.run("echo out; echo err >&2; exit 3")
+    assert (run.status, run.output_tail) == (3, "out\nerr\n")
+    assert not run.timed_out
+    assert run.events == 0
+    assert project.run("kill -9 $$").status == -9
+    assert project.run("no_such_program_here").status == 127
+    with pytest.raises(VerificationError, match="cannot be run"):
+        project.run("true", folder="missing")
+
+
+def test_the_end_of_long_output_is_kept(project):
+    run = project.run("python -c \"for i in range(9000): print('line', i)\"")
+    assert run.output_tail.endswith("line 8999\n")
+    assert len(run.output_tail) <= 1 << 14
+
+
+def alive(path: Path) -> bool:
+    number = int(path.read_text())
+    watched = Watched(number)
+    return watched.alive()
+
+
+def test_a_hanging_command_is_ended_with_all_it_started(project):
+    project.write(
+        "main.py",
+        """
+        import os, signal, subprocess, sys, time
+        from trainer.blocks import block
+        block(1.0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        open("child", "w").write(str(child.pid))
+        print("started", flush=True)
+        time.sleep(60)
+        """,
+    )
+    started = time.monotonic()
+    run = project.run("python main.py; echo after", timeout=6.0)
+    assert run.status is None
+    assert run.timed_out
+    assert run.output_tail == "started\n"
+    assert time.monotonic() - started < 12
+    assert not alive(project.copy / "child")
+    assert run.events == 1  # what it had is kept
+
+
+def test_what_a_command_leaves_behind_is_ended(project):
+    printed(project.run("sleep 60 & echo $! > child"))
+    assert not alive(project.copy / "child")
+
+
+def test_a_memory_eater(project):
+    program = (
+        "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20)); time.sleep(.005)"
+    )
+    run = project.run(f"python -c {shlex.quote(program)}", memory=300 << 20, timeout=60.0)
+    assert run.killed_for_memory
+    assert not run.timed_out
+    assert run.status is None
+
+
+def test_nothing_is_recorded_unless_asked_for(project):
+    program = "from trainer.blocks import block; block(1.0)"
+    run = project.run(f"python -c {shlex.quote(program)}", record=None)
+    assert run.status == 0
+    assert run.events == 0
+    assert not project.record.exists()
+
+
+def test_events_without_cases(project):
+    program = "from trainer.blocks import block; block(1.0)"
+    project.run(f"python -c {shlex.quote(program)}", cases=False)
+    (call,) = project.calls()
+    assert call.case is None
