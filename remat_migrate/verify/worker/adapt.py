@@ -26,6 +26,8 @@ __all__ = [
     "Prepared",
     "capture",
     "context_from_error",
+    "initialised",
+    "is_deferred",
     "is_rehearsal",
     "prepare",
     "unbound",
@@ -52,10 +54,26 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
     return adapt_haiku.prepare(unit, args, kwargs, context)
 
 
+def initialised(
+    unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any], context: Optional[Context]
+) -> Any:
+    """What a unit returns in surroundings where everything is initialised; may be traced."""
+    if context is None:
+        return unit(*args, **kwargs)
+    if context["library"] == "flax":
+        return adapt_flax.initialised(unit, tuple(args), kwargs)
+    return adapt_haiku.initialised(unit, tuple(args), kwargs)
+
+
 def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:
     """The surroundings in which a unit is being called: read at its entry, changing nothing."""
     context = adapt_flax.capture(args, kwargs)
     return adapt_haiku.capture(args, kwargs) if context is None else context
+
+
+def is_deferred(cls: type) -> bool:
+    """Whether objects of a class can only be made inside a transform, and so as `Deferred`."""
+    return adapt_haiku.is_deferred(cls)
 
 
 def is_rehearsal() -> bool:

@@ -164,19 +164,22 @@ def prepare(
     if context.get("variables") is not None:
         known = {"variables": context["variables"], "rngs": context.get("rngs") or {}}
         return [Prepared("", calling.apply, (calling.surroundings(known), *args), kwargs)]
-    keys = context.get("rngs") or {}
-    keys = dict({name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}, **keys)
-    surroundings = calling.surroundings({"rngs": keys})
-    init = Prepared("init", calling.init, (surroundings, *args), kwargs)
+    init = calling.initialising(args, kwargs, context.get("rngs") or {})
     try:
         _, variables = _with_keys(evaluated, init)
     except Exception:  # it raises again when it is evaluated, which is where it is reported
         return [init]
-    keys = {name: key for name, key in surroundings["rngs"].items() if name != "params"}
-    known = dict(surroundings, variables=variables, rngs=keys)
+    keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
+    known = dict(init.args[0], variables=variables, rngs=keys)
     apply = Prepared("apply", calling.apply, (known, *args), kwargs)
     _learn_keys(apply)
     return [init, apply]
+
+
+def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """See `adapt.initialised`."""
+    init = _Calling(unit, args, _unknown()).initialising(args, kwargs, {})
+    return _with_keys(lambda run, given, named: run(*given, **named), init)[0]
 
 
 def _with_keys(run: Callable[..., Any], prepared: Prepared) -> Any:
@@ -215,13 +218,21 @@ class _Calling:
         self.names = context.get("names") or {}
         self.compact = context.get("compact", True)
         self.mutable = context.get("mutable")
-        if self.mutable is None:
+        if self.mutable is None or context.get("variables") is None:
             self.mutable = {"deny": ["params"]}
 
     def surroundings(self, known: Dict[str, Any]) -> Dict[str, Any]:
         """The first argument: variables and keys of the module, and of those elsewhere."""
         others = [{"variables": o["variables"], "rngs": o["rngs"]} for o in self.elsewhere]
         return dict(known, elsewhere=others) if others else known
+
+    def initialising(
+        self, args: Tuple[Any, ...], kwargs: Dict[str, Any], keys: Dict[str, Any]
+    ) -> Prepared:
+        """The unit's first run, with these random keys and the usual ones."""
+        usual = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
+        surroundings = self.surroundings({"rngs": dict(usual, **keys)})
+        return Prepared("init", self.init, (surroundings, *args), kwargs)
 
     def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The unit's result and the initialised variables."""

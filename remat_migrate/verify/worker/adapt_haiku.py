@@ -40,6 +40,12 @@ def is_module(value: Any) -> bool:
     return library is not None and isinstance(value, library.Module)
 
 
+def is_deferred(cls: type) -> bool:
+    """Whether a class is one of Haiku modules."""
+    library = haiku()
+    return library is not None and issubclass(cls, library.Module)
+
+
 def _frame() -> Any:
     """What Haiku knows of the transform being run, or None outside of one."""
     base = sys.modules.get("haiku._src.base")
@@ -124,6 +130,14 @@ def prepare(
     known["params"] = _overlaid(params, known["params"] or {})
     known["state"] = _overlaid(state, known["state"] or {})
     return [init, Prepared("apply", calling.apply, (known, *args), kwargs)]
+
+
+def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """See `adapt.initialised`."""
+    calling, key = _Calling(unit, {}), jax.random.PRNGKey(0)
+    params, state = calling.init({"rng": key}, *args, **kwargs)
+    known = {"params": params, "state": state, "rng": key}
+    return calling.apply(known, *args, **kwargs)[0]
 
 
 def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:

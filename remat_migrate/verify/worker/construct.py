@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import annotated, candidates, stand_in
+from . import adapt, annotated, candidates, stand_in
 from .node import (
     ABSENT,
     ARRAY,
@@ -93,6 +93,8 @@ def instance(node: Node, handed: Handed) -> Any:
             made_so_far.append(thing)
         else:
             kwargs[parameter.name] = thing
+    if adapt.is_deferred(cls):
+        return adapt.Deferred(cls, tuple(made_so_far), kwargs)
     return cls(*made_so_far, **kwargs)
 
 

@@ -64,7 +64,7 @@ def make_cases(
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(RUNNING * seconds):
+        with _alarm(RUNNING * seconds), _globals_restored(unit):
             maker.run(budget)
     except OutOfTime:
         maker.reasons.append("no time left after {:g} s".format(RUNNING * seconds))
@@ -92,6 +92,19 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _globals_restored(unit: Callable[..., Any]) -> Iterator[None]:
+    """Put back what the unit assigns to globals of its module: probes are no values for others."""
+    scope = getattr(inspect.unwrap(unit), "__globals__", {})
+    before = dict(scope)
+    try:
+        yield
+    finally:
+        for name in [name for name in scope if name not in before]:
+            del scope[name]
+        scope.update(before)
 
 
 class _Maker:
@@ -159,16 +172,7 @@ class _Maker:
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """The unit in its surroundings, under abstract evaluation."""
-        library = (self.context or {}).get("library")
-        if library == "flax":
-            rngs = {name: jax.random.PRNGKey(at) for at, name in enumerate(RNGS)}
-            return args[0].init_with_output(rngs, *args[1:], method=self.unit, **kwargs)
-        if library == "haiku":
-            transformed = sys.modules["haiku"].transform_with_state(self.unit)
-            seed = jax.random.PRNGKey(0)
-            params, state = transformed.init(seed, *args, **kwargs)
-            return transformed.apply(params, state, seed, *args, **kwargs)
-        return self.unit(*args, **kwargs)
+        return adapt.initialised(self.unit, args, kwargs, self.context)
 
     # Cases
 
@@ -280,10 +284,6 @@ class _Maker:
             for number, choice in sorted(shown.items())
         ]
         return ", ".join(texts)
-
-
-# Flax makes a random stream for each of these names; dropout asks for the second.
-RNGS = ("params", "dropout", "noise", "sample", "random", "default", "rng", "droppath", "gating")
 
 
 def _mark(pins: Pins) -> Any:

@@ -159,6 +159,16 @@ def test_flax_functions_that_make_modules(record):
     assert [p.label for p in adapt.prepare(plain, second)] == [""]
 
 
+def test_flax_initialised_while_tracing():
+    context = made(Noisy.__call__, Noisy(), X, True)["context"]
+
+    def run(x):
+        return adapt.initialised(Noisy.__call__, (Noisy(), x, True), {}, context)
+
+    assert jax.eval_shape(run, X).shape == (2, 4)
+    assert adapt.initialised(plain, (X,), {}, None).shape == (2, 3)
+
+
 def test_flax_made_that_cannot_be_initialised():
     case = made(Block.__call__, Block(5), X)
     case["args"] = (Block(5), "no array")

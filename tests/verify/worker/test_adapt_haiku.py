@@ -14,6 +14,7 @@ from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
 from worker_package import load_worker
 
 adapt = load_worker("adapt")
+codec = load_worker("codec")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
@@ -140,12 +141,19 @@ def test_haiku_made():
     exercise(apply)
 
 
-def test_haiku_made_of_a_method():
+def test_haiku_made_of_a_method(tmp_path):
     """A Haiku module cannot be made outside of a transform; it is made where it is used."""
     with pytest.raises(ValueError, match="transform") as caught:
         HaikuBlock(2)
     context = adapt.context_from_error(caught.value)
-    block = adapt.Deferred(HaikuBlock, (2,), {})
+    assert adapt.is_deferred(HaikuBlock)
+    assert not adapt.is_deferred(dict)
+    codec.save(adapt.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved")
+    block = codec.load(tmp_path / "saved")
+    result = jax.eval_shape(
+        lambda x: adapt.initialised(HaikuBlock.__call__, (block, x), {}, context), X
+    )
+    assert result.shape == (2, 2)
     init, apply = adapt.prepare(HaikuBlock.__call__, case_of(block, X, True, context=context))
     assert exercise(init)[0]["haiku_block/linear"]["w"].shape == (3, 2)
     exercise(apply)
