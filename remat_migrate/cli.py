@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,92 +13,22 @@ import click
 
 from . import __version__
 from .errors import RematMigrateError, UsageError
+from .options import DefaultGroup, analysis_options, verify_options
 
 if TYPE_CHECKING:
+    from .check import Trial
     from .report import Report
     from .run import Options, Run
+    from .settings import Settings
+    from .verify.options import VerifyOptions
+    from .verify.prove import Progress
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
 _INTERRUPTED, _NO_READER = 130, 141
 
 _EXIT_CODES = """\
 Exit codes: 0 nothing left to report; 1 findings are left, or with --diff something would change;
-2 wrong usage or a fault of the tool."""
-
-
-class DefaultGroup(click.Group):
-    """A group whose first word may be left out where it is `check`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `check` before arguments that name no command."""
-        if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
-            args = ["check", *args]
-        return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of `check`, too: they come without naming it."""
-        check = self.commands["check"]
-        rows = [row for p in check.get_params(ctx) if (row := p.get_help_record(ctx))]
-        with formatter.section("Options of check"):
-            formatter.write_dl([row for row in rows if "--help" not in row[0]])
-        super().format_options(ctx, formatter)
-
-
-def _codes(
-    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Codes, whether an option is repeated or they have commas between them."""
-    return tuple(code for value in values for code in value.split(",") if code.strip())
-
-
-_Command = Callable[..., Any]
-
-
-def _analysis_options(command: _Command) -> _Command:
-    """The paths, and the options that say what is analysed and where the report goes."""
-    for decorate in (
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
-        click.option(
-            "--output-file",
-            "-o",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Write the report there instead of to standard output.",
-        ),
-        click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached so far."),
-        click.option(
-            "--jobs",
-            "-j",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Accepted; one process is used so far.",
-        ),
-        click.option(
-            "--jax-version",
-            metavar="VERSION",
-            help="The JAX to migrate to; by default the newest known.",
-        ),
-        click.option(
-            "--extend-select",
-            multiple=True,
-            callback=_codes,
-            metavar="CODES",
-            help="Run these rules besides; turns on those that are off by default.",
-        ),
-        click.option(
-            "--ignore", multiple=True, callback=_codes, metavar="CODES", help="Leave these out."
-        ),
-        click.option(
-            "--select",
-            multiple=True,
-            callback=_codes,
-            metavar="CODES",
-            help="Run these rules alone: codes or their beginnings, with commas between.",
-        ),
-        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path)),
-    ):
-        command = decorate(command)
-    return command
+2 wrong usage or a fault of the tool; 3 a verification failed."""
 
 
 @click.group(
@@ -115,7 +46,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_analysis_options
+@analysis_options
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option(
     "--unsafe-fixes",
@@ -123,6 +54,14 @@ def cli() -> None:
     help="With --fix, also apply fixes that may change memory, time or names.",
 )
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="With --fix or --diff: run the code before and after under JAX, and take back each fix"
+    " that changes its results; --verify=strict takes back what nothing exercised, too.",
+)
+@click.option("--verify-strict", is_flag=True, hidden=True)
+@verify_options
 @click.option(
     "--output-format",
     type=click.Choice(["full", "concise", "json"]),
@@ -153,6 +92,9 @@ def check(
     output_format: str,
     statistics: bool,
     stdin_filename: Path | None,
+    verify: bool,
+    verify_strict: bool,
+    **how: Any,
 ) -> int:
     """Report findings in the files below PATHS; with --fix mend what can be mended.
 
@@ -162,6 +104,10 @@ def check(
     from .report.output import write_report
 
     _check_output(output_file)
+    if (verify or verify_strict) and not (fix or diff):
+        raise UsageError("--verify proves fixes: give --fix or --diff, too")
+    if (verify or verify_strict) and Path("-") in paths:
+        raise UsageError("--verify runs the project's files, not a text on standard input")
     chosen = select or ignore or extend_select or jax_version or stdin_filename
     if not chosen and cannot_matter(paths):
         nothing = _nothing_found(paths, fixing=fix)
@@ -175,9 +121,10 @@ def check(
     from .run import Options, look
 
     run = _prepare(paths, stdin_filename, Options(select, extend_select, ignore, jax_version, jobs))
-    if diff:
-        return show_difference(run, unsafe=unsafe_fixes)
-    result = apply_fixes(run, unsafe=unsafe_fixes) if fix else Result(look(run))
+    with _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial:
+        if diff:
+            return show_difference(run, unsafe=unsafe_fixes, trial=trial)
+        result = apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(look(run))
     # With --fix what is on standard output is the text that came by standard input, mended.
     to = sys.stderr if fix and run.overlay else sys.stdout
     content = content_of(run, result, unsafe=unsafe_fixes)
@@ -186,7 +133,7 @@ def check(
 
 
 @cli.command()
-@_analysis_options
+@analysis_options
 @click.option(
     "--output-format",
     type=click.Choice(["full", "json"]),
@@ -221,6 +168,58 @@ def report(
     content = replace(content_of(run, result), sites=rows)
     write_report(content, output_format, output_file or sys.stdout)
     return exit_code(result, exit_zero=exit_zero)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
+@click.option(
+    "--base",
+    default="HEAD",
+    show_default=True,
+    metavar="REV|DIR",
+    help="What to compare with: a git revision, or a folder with an older state.",
+)
+@verify_options
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="Verdicts as text or as JSON.",
+)
+@click.option(
+    "--output-file",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the verdicts there instead of to standard output.",
+)
+def verify(
+    paths: tuple[Path, ...],
+    base: str,
+    output_format: str,
+    output_file: Path | None,
+    **how: Any,
+) -> int:
+    """Prove a migration that was made by hand: run what differs from a base before and after.
+
+    Compares, under JAX, the values and gradients of every function below PATHS that differs between
+    --base and the working tree. Exits with 3 if one is not the same.
+    """
+    from .check import WRONG
+    from .discover import check_paths, find_root
+    from .report.output import write_proof
+    from .settings import load_settings
+    from .verify.migration import prove_migration
+
+    _check_output(output_file)
+    check_paths(paths)
+    start = (paths or (Path.cwd(),))[0].resolve()
+    settings = load_settings(find_root(paths or (start,)), start)
+    with _progress() as progress:
+        proof = prove_migration(paths, base, _verification(settings, **how), progress)
+    write_proof(proof, output_format, output_file or sys.stdout)
+    return WRONG if proof.wrong or (proof.command and proof.command.wrong) else CLEAN
 
 
 @cli.command()
@@ -330,6 +329,76 @@ def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Option
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return run
+
+
+@contextmanager
+def _trial(run: Run, wanted: bool, *, strict: bool, **how: Any) -> Iterator[Trial | None]:
+    """How fixes are proved, with a progress bar; None where that is not asked for."""
+    if not wanted:
+        if given := [name for name, value in how.items() if value is not None]:
+            raise UsageError(
+                f"--{given[0].replace('_', '-')} says how to verify: give --verify, too"
+            )
+        yield None
+        return
+    from dataclasses import replace
+
+    from .check import Trial
+
+    options = replace(_verification(run.request.settings, **how), strict=strict)
+    with _progress() as progress:
+        yield Trial(options, progress)
+
+
+def _verification(
+    settings: Settings,
+    *,
+    command: str | None,
+    cases: Path | None,
+    python: Path | None,
+    baseline_python: Path | None,
+    under: str | None,
+    platform: str | None,
+) -> VerifyOptions:
+    """What the settings say about verification, and the command line instead."""
+    from dataclasses import replace
+
+    from .verify.options import verify_options
+
+    given = {
+        "command": command,
+        "cases": cases and cases.absolute(),
+        "python": python and python.expanduser().absolute(),
+        "baseline_python": baseline_python and baseline_python.expanduser().absolute(),
+        "under": under,
+        "platform": platform,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return replace(verify_options(settings), **chosen)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on standard error that comes with the first news, if that is a terminal."""
+    bar: Any = None
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal bar
+        if not sys.stderr.isatty():
+            return
+        if bar is None:
+            bar = click.progressbar(
+                length=total, label="Verifying", file=sys.stderr, item_show_func=str
+            )
+            bar.__enter__()
+        bar.length = total
+        bar.update(done - bar.pos, what)
+
+    try:
+        yield tell
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
 
 
 def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:

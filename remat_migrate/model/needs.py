@@ -68,7 +68,7 @@ class Needs:
         module, node = function.module, function.node
         if not self._learned or isinstance(node, ast.Lambda):
             return
-        name = module.qualified_name(node)
+        name = module.qualified_name(node).removeprefix(f"{module.name}.")
         for learned in sorted(self._learned, key=str):
             if (learned.path, learned.function) == (module.source.path, name):
                 for use in ast.walk(node):

@@ -14,6 +14,7 @@ from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
     from ..model import Module, Site
+    from ..verify.consequence import Proved
 
 Risk = Literal["high", "medium", "low", "none"]
 
@@ -48,6 +49,7 @@ class Report:
         unsafe: whether unsafe fixes are allowed.
         sites: the table of sites; None where it was not asked for.
         sources: the text of every file that a fix edits.
+        proved: what running the code before and after the fixes showed; None if it was not run.
     """
 
     findings: tuple[Finding, ...]
@@ -57,6 +59,7 @@ class Report:
     unsafe: bool = False
     sites: tuple[SiteRow, ...] | None = None
     sources: Mapping[Path, SourceFile] = field(default_factory=dict)
+    proved: Proved | None = None
 
     def count(self, *safeties: Safety) -> int:
         """How many findings have a fix of one of these safeties that edits something."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..rule import Finding, Fix, Safety
 from ..source import Edit, SourceFile
 from .content import Report, SiteRow
 from .display import Screen, shown_path
+from .verdicts import verdict_counts, verdict_rows
+
+if TYPE_CHECKING:
+    from ..verify.evidence import CommandRuns, Proof
 
 SCHEMA_VERSION = 1
 
@@ -23,15 +28,49 @@ def render(report: Report, screen: Screen) -> str:
         "summary": _summary(report),
         "findings": [_finding(finding, report, screen.folder) for finding in report.findings],
     }
+    if report.proved is not None:
+        proof = report.proved.proof
+        document["verdicts"] = verdict_rows((*proof.verdicts, *report.proved.wrong), screen.folder)
     if report.sites is not None:
         document["sites"] = [_site(row, screen.folder) for row in report.sites]
     # ASCII alone: no terminal is steered, and halves of surrogate pairs in file names survive.
     return json.dumps(document, indent=2)
 
 
+def render_proof(proof: Proof, screen: Screen) -> str:
+    """The whole document of the command `verify`."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "remat-migrate", "version": __version__},
+        "summary": {
+            "units": len(proof.verdicts),
+            **verdict_counts(proof.verdicts),
+            "jax_before": proof.jax[0],
+            "jax_after": proof.jax[1],
+            "command": proof.command and _command(proof.command),
+            "notes": list(proof.notes),
+        },
+        "verdicts": verdict_rows(proof.verdicts, screen.folder),
+    }
+    return json.dumps(document, indent=2)
+
+
+def _command(runs: CommandRuns) -> dict[str, object]:
+    return {
+        "command": runs.command,
+        "before": runs.before,
+        "after": runs.after,
+        "wrong": runs.wrong,
+        "calls": runs.calls,
+    }
+
+
 def _summary(report: Report) -> dict[str, object]:
     fixable, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
     total = len(report.findings)
+    proved = report.proved
+    verdicts = {"verdicts": dict(verdict_counts(proved.proof.verdicts))} if proved else {}
+    taken_back = {"taken_back": len(proved.taken_back)} if proved else {}
     return {
         "files": report.files,
         "findings": total,
@@ -41,6 +80,8 @@ def _summary(report: Report) -> dict[str, object]:
         "manual": total - fixable - unsafe,
         "suppressed": report.suppressed,
         "fixed": sum((report.fixed or {}).values()),
+        **taken_back,
+        **verdicts,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
     }
 

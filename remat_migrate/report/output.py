@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import UsageError
 from ..source import SourceFile
@@ -14,6 +14,10 @@ from . import concise, full, json, table
 from .content import Report
 from .display import Screen, neutral, shown_path, wants_colour
 from .summary import statistics, summary
+from .verdicts import proof_lines, tally
+
+if TYPE_CHECKING:
+    from ..verify.evidence import Proof
 
 _WIDTH = 100
 _WIDEST = 140
@@ -37,7 +41,7 @@ def write_report(
     Raises:
         UsageError: the file cannot be written.
     """
-    screen = Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
+    screen = _screen(to)
     if output_format == "json":
         lines: Iterable[str] = [json.render(report, screen)]
     elif report.sites is not None:
@@ -46,14 +50,20 @@ def write_report(
         lines = [*statistics(report), *summary(report, screen)]
     else:
         lines = {"full": full.render, "concise": concise.render}[output_format](report, screen)
-    if not isinstance(to, Path):
-        to.writelines(line + "\n" for line in lines)
-        to.flush()
-        return
-    try:
-        to.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output-file: {to}: {error.strerror or error}") from error
+    _write(lines, to)
+
+
+def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
+    """Write the verdicts in the format `full` or `json` to a stream or a file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    screen = _screen(to)
+    if output_format == "json":
+        _write([json.render_proof(proof, screen)], to)
+    else:
+        _write([*proof_lines(proof, screen), tally(proof)], to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
@@ -80,6 +90,21 @@ def _diff_style(line: str) -> tuple[str, ...]:
         if line.startswith(start):
             return (style,)
     return {"+": ("green",), "-": ("red",)}.get(line[:1], ())
+
+
+def _screen(to: TextIO | Path) -> Screen:
+    return Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
+
+
+def _write(lines: Iterable[str], to: TextIO | Path) -> None:
+    if not isinstance(to, Path):
+        to.writelines(line + "\n" for line in lines)
+        to.flush()
+        return
+    try:
+        to.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output-file: {to}: {error.strerror or error}") from error
 
 
 def screen_of(stream: TextIO) -> Screen:

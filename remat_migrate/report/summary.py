@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..rule import Safety
 from .content import Report
 from .display import Screen, counted
+from .verdicts import proved_summary, verdict_lines
 
 
 def summary(report: Report, screen: Screen) -> Iterator[str]:
     """What was found and fixed, in a line or two."""
+    yield from verdict_lines(report, screen)
     if report.fixed is not None:
-        yield _fixed(report.fixed, screen)
+        yield _fixed(report, screen)
     suppressed = f"  ({report.suppressed} suppressed)" if report.suppressed else ""
     if not report.findings:
         clean = (
@@ -44,12 +46,14 @@ def statistics(report: Report) -> Iterator[str]:
         yield f"{n:>{width}}  {code}  {names[code]}"
 
 
-def _fixed(fixed: Mapping[str, int], screen: Screen) -> str:
+def _fixed(report: Report, screen: Screen) -> str:
+    fixed = report.fixed or {}
     total = sum(fixed.values())
     if not total:
         return "Fixed nothing."
+    proved = f", {text}" if (text := proved_summary(report)) else ""
     parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
-    return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}."
+    return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."
 
 
 def _shares(report: Report) -> Iterator[str]:

@@ -72,6 +72,11 @@ class SourceFile:
         data = text.encode(self.encoding)
         return codecs.BOM_UTF8 + data if self.bom else data
 
+    @property
+    def data(self) -> bytes:
+        """The bytes of the whole text."""
+        return self.encode(self.text)
+
     def replaced(self, text: str) -> SourceFile:
         """The same file with other text."""
         return SourceFile(self.path, text, self.encoding, self.bom)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -44,14 +44,14 @@ class Unit:
         path: the file, in the user's tree.
         qualname: `block`, `Net.__call__`; empty for the module itself.
         module: its dotted name, None for a file whose name is none.
-        search: the folder from which the module is imported.
+        search: the folders from which it and what it imports are imported.
         line: where it is defined now, counted from 1.
     """
 
     path: Path
     qualname: str
     module: str | None = None
-    search: Path = field(default_factory=Path)
+    search: tuple[Path, ...] = ()
     line: int = 1
 
     @property

@@ -63,7 +63,7 @@ class Places:
         if files is None:
             files = list_files(root, lambda name: name.endswith(".py"))
         self._files = Files(root, (), files)
-        self._root = root
+        self.root = root
         self._imports: dict[Path, tuple[Import, ...]] = {}
 
     def of(self, path: Path) -> Place:
@@ -108,7 +108,7 @@ class Places:
         folder = self._group(path)
         folder = folder.parent if self._is_package(folder) else folder
         yield folder
-        while self._root in folder.parents and folder.name.isidentifier():
+        while self.root in folder.parents and folder.name.isidentifier():
             folder = folder.parent
             yield folder
 

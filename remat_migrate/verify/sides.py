@@ -116,7 +116,7 @@ class Sides:
             python,
             workspace.root,
             workspace.folder,
-            tuple(dict.fromkeys(workspace.at(unit.search) for unit in self.task.units)),
+            tuple(dict.fromkeys(workspace.at(p) for unit in self.task.units for p in unit.search)),
             shim,
             platform=self.task.options.platform,
         )

@@ -34,8 +34,13 @@ def save(value: Any, folder: Any, main: Optional[str] = None) -> None:
     writer = Writer(main)
     try:
         root = writer.child(value, ())
+    except CannotSave:
+        raise
     except RecursionError:
         raise CannotSave("the value: nested too deeply") from None
+    except Exception as error:  # taking objects apart runs code of theirs
+        message = "the value: {}: {}".format(type(error).__name__, error)
+        raise CannotSave(message) from error
     os.makedirs(str(folder), exist_ok=True)
     for name, array in writer.files.items():
         np.save(os.path.join(str(folder), name), array, allow_pickle=False)

@@ -31,6 +31,11 @@ def is_array(value: Any) -> bool:
     return plain or isinstance(value, (jax.Array, np.generic, JaxBits))
 
 
+def is_device(value: Any) -> bool:
+    """Whether a value is one of JAX's devices."""
+    return isinstance(value, getattr(jax, "Device", ()))
+
+
 def describe(value: Any) -> Tuple[Description, Optional[np.ndarray[Any, Any]]]:
     """What to write down about an array, and the bits, in a form that numpy's files can hold.
 

@@ -143,6 +143,16 @@ class Reader:
         make: Any = jax.ShapeDtypeStruct
         return make(shape, dtype, **weak)
 
+    def device(self, node: Node, index: int) -> Any:
+        """A device of this machine."""
+        platform, number = node["platform"], node["id"]
+        name = "device {} of {}".format(number, platform)
+        devices = self.importing(lambda: jax.devices(platform), name)
+        for device in devices:
+            if device.id == number:
+                return device
+        raise CannotLoad("{} is not to be had".format(name))
+
     def structure(self, node: Node, index: int) -> Any:
         """The structure of a tree."""
         return jax.tree_util.tree_structure(self.child(node["of"]))
@@ -235,6 +245,7 @@ _READ: Dict[str, Callable[[Reader, Node, int], Any]] = {
     "objects": Reader.objects,
     "dtype": Reader.dtype,
     "abstract": Reader.abstract,
+    "device": Reader.device,
     "structure": Reader.structure,
     "method": Reader.method,
     "nested": Reader.nested,

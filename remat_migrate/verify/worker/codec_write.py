@@ -46,8 +46,9 @@ def kind(value: Any) -> str:
     if type(value).__name__ in ("lock", "RLock"):
         return "a lock"
     if isinstance(value, type) or codec_names.is_named(value):
-        what = "a class" if isinstance(value, type) else "a function"
         name = codec_names.own_name(value) or "without a name"
+        what = "a class" if isinstance(value, type) else "a function"
+        what = "a lambda" if name.endswith("<lambda>") else what
         if codec_names.INSIDE in name:
             what += " made inside a function"
         return "{}, {}.{}".format(what, codec_names.own_module(value), name)
@@ -202,6 +203,10 @@ class Writer:
         dtype = self.child(value.dtype, way)
         return {"is": "abstract", "shape": list(value.shape), "weak": weak, "dtype": dtype}
 
+    def device(self, value: Any, way: Way, index: int) -> Node:
+        """A device, by its platform and number."""
+        return {"is": "device", "platform": value.platform, "id": value.id}
+
     def structure(self, value: Any, way: Way, index: int) -> Node:
         """The structure of a tree."""
         with self.whole(index):
@@ -233,7 +238,8 @@ class Writer:
         """A function made inside another, with what it closes over."""
         where = codec_names.find_nested(value)
         if where is None:
-            raise self.refusal(value, way)
+            nested = codec_names.INSIDE in value.__qualname__ or value.__name__ == "<lambda>"
+            raise self.refusal(value, way, "" if nested else "another thing is found by its name")
         cells = []
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
             with contextlib.suppress(ValueError):  # a cell that nothing was put into yet
@@ -269,7 +275,8 @@ class Writer:
             module = self.module_name(module, value, way)
             return {"is": "named", "module": module, "name": parts, "inner": False}
         make, arguments, state, items, pairs = (*parts, None, None, None)[:5]
-        if not state and items is None and pairs is None and arguments == (type(value),):
+        bare = len(arguments) == 1 and arguments[0] is type(value)
+        if bare and not state and items is None and pairs is None:
             found = codec_names.find(value)  # a mark that only its identity tells from others
             if found is not None:
                 module = self.module_name(found.module, value, way)
@@ -350,6 +357,7 @@ _LIKE: Tuple[Tuple[Callable[[Any], bool], _Write], ...] = (
     (lambda value: isinstance(value, np.dtype), Writer.dtype),
     (lambda value: isinstance(value, enum.Enum), Writer.member),
     (flax_modules.is_module, Writer.linen),
+    (codec_arrays.is_device, Writer.device),
     (codec_names.is_method_of_value, Writer.method),
     (lambda value: isinstance(value, functools.partial), Writer.reduced),
     (codec_names.is_named, Writer.named),

@@ -78,7 +78,7 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
             fresh += 1
             jit = False
             continue
-        found = fault.find(error, search)
+        found = search.found or fault.find(error, search)
         if remedies.needs_value(error) and not search.folding and not found.depend:
             search.folding = True
             continue

@@ -160,11 +160,12 @@ class _Results:
             return _first(old, new)
         entries, largest = max(old[4], 1), max(old[8], new[8])
         relative = max(self.allowance.of(each[1]) for each in (old, new))
-        limit = relative * (largest + _FLOOR * (self.largest + _FLOOR))
+        scale = largest + _FLOOR * (self.largest + _FLOOR)
+        limit = relative * scale
         apart = [abs(x - y) for x, y in zip(old[9], new[9]) if x != y and x == x and y == y]
         most = max([*apart, abs(old[8] - new[8])])
         self.max_abs = max(self.max_abs, most)
-        self.max_rel = max(self.max_rel, most / largest if largest else 0.0)
+        self.max_rel = max(self.max_rel, most / scale)
         each = entries * limit
         limits = (each, each, 2 * each * (largest + limit), each)
         if most <= limit and all(abs(x - y) <= z for x, y, z in zip(old[7], new[7], limits)):
@@ -185,7 +186,7 @@ def _structure(old: List[str], new: List[str]) -> str:
     come = [path for path in new if path not in old]
     parts = ["no result{} any more".format(gone[0])] if gone else []
     parts += ["a new result{}".format(come[0])] if come else []
-    return "the structure is another: " + (" and ".join(parts) or "the order of its parts")
+    return "the structure is another: " + " and ".join(parts)
 
 
 def _first(old: Any, new: Any) -> str:

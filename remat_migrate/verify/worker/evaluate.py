@@ -44,7 +44,7 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str) -> Dict[str, Any]:
             warnings.simplefilter("ignore")
             _run(_Program(one.function, one.args, one.kwargs), label, modes, writer)
     writer.close(modes)
-    first = next((m["error"] for m in modes.values() if "error" in m), {})
+    first: Dict[str, Any] = next((m["error"] for m in modes.values() if "error" in m), {})
     return first if all("error" in m for m in modes.values()) else {}
 
 
@@ -67,7 +67,8 @@ def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
     try:
         result = run()
         # A computation that fails on the device says so when its result is asked for.
-        return writer.write(jax.block_until_ready(result))
+        jax.block_until_ready(result)  # type: ignore[no-untyped-call]
+        return writer.write(result)
     except MemoryError:
         raise
     except Exception as error:

@@ -21,7 +21,7 @@ class Call:
         process: which of the run's processes made it, counted from 0.
         thread: which thread of that process.
         traced: the number of its trace, None if nothing in it was traced.
-        inputs, outputs: paths with fingerprints.
+        inputs, outputs: paths with fingerprints, in the order of the paths.
         raised: the exception that ended it, as `failures.describe` gives it.
         case: the folder with its inputs, if they were saved.
         case_error: why they were not.
@@ -33,8 +33,9 @@ class Call:
         self.process = process
         self.thread: int = line["thread"]
         self.traced: Optional[int] = line["traced"]
-        self.inputs: List[Any] = line["in"]
-        self.outputs: List[Any] = line["out"]
+        # By path: JAX sorts the keys of a dict, and what it has traced comes back so.
+        self.inputs: List[Any] = sorted(line["in"], key=_path)
+        self.outputs: List[Any] = sorted(line["out"], key=_path)
         self.raised: Optional[Dict[str, Any]] = line["raised"]
         self.case = os.path.join(folder, *line["case"].split("/")) if line.get("case") else None
         self.case_error: str = line.get("case_error", "")
@@ -115,6 +116,10 @@ class Run:
                 self.units.setdefault(line["unit"], UnitCalls()).total += line["calls"]
             elif line["kind"] == "note":
                 self.notes.setdefault(line["unit"], []).append(line["text"])
+
+
+def _path(described: List[Any]) -> str:
+    return str(described[0])
 
 
 def _lines(path: str) -> List[Dict[str, Any]]:

@@ -81,6 +81,9 @@ def choices(node: Node, found: fault.Fault) -> List[Choice]:
         first = python_values(node, found)
     else:
         first = repaired(node, found)
+    if candidates.is_text(node.name) and not node.inside and node.choice is not None:
+        if node.choice.kind == ARRAY:
+            first = candidates.strings(node.name) + first
     kept, seen = [], {node.choice.key() if node.choice is not None else None}
     for choice in [*first, *node.queue]:
         if choice.key() not in seen:

@@ -78,6 +78,7 @@ class Search:
     def start(self) -> None:
         """Before a pass."""
         self.fresh = False
+        self.found: Optional[fault.Fault] = None
         self.leaves: Dict[str, Any] = {}
         self.handed_out: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
@@ -212,8 +213,14 @@ class Search:
 
         def traced(inputs: Dict[str, Any]) -> List[Any]:
             self.leaves = inputs
-            args, kwargs = self.arguments()
-            leaves = jax.tree_util.tree_leaves(call(args, kwargs))
+            try:
+                args, kwargs = self.arguments()
+                leaves = jax.tree_util.tree_leaves(call(args, kwargs))
+            except Exception as error:
+                # While the trace lasts: afterwards JAX cannot tell any more what depends on what.
+                if not self.fresh:
+                    self.found = fault.find(error, self)
+                raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 
         try:

@@ -18,6 +18,8 @@ def load_package() -> object:
         spec = importlib.util.spec_from_file_location(
             NAME, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
         )
+        assert spec is not None
+        assert spec.loader is not None
         package = importlib.util.module_from_spec(spec)
         sys.modules[NAME] = package
         spec.loader.exec_module(package)

@@ -1,0 +1,107 @@
+"""Changed files to the units that are to be compared, and what is to be said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..discover import is_python
+from ..errors import SourceError
+from ..source import read_source
+from .evidence import Outcome, Unit, Verdict
+from .outline import outline
+from .places import Places
+from .units import ModuleDifference, changed_units
+
+NOT_PYTHON = "not Python: there is nothing to run"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two states of a project differ.
+
+    Attributes:
+        units: what can be compared by running it.
+        unproved: verdicts on what cannot: files that are not Python, code that cannot be parsed.
+        notes: units that are new, gone or renamed.
+    """
+
+    units: tuple[Unit, ...] = ()
+    unproved: tuple[Verdict, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def difference(
+    changes: Iterable[tuple[Path, bytes | None, bytes | None]], places: Places
+) -> Difference:
+    """The units that differ, of files by path with their bytes before and after."""
+    units: list[Unit] = []
+    unproved: list[Verdict] = []
+    notes: list[str] = []
+    for path, before, after in changes:
+        name = _shown(path, places)
+        if not _is_python(path, before, after):
+            unproved.append(_unproved(path, NOT_PYTHON))
+        elif before is None or after is None:
+            notes.append(f"{name} is {'new' if before is None else 'gone'}: nothing to compare")
+        else:
+            try:
+                found = changed_units(_text(path, before), _text(path, after))
+            except (SyntaxError, SourceError) as error:
+                unproved.append(_unproved(path, f"cannot be parsed: {error}"))
+                continue
+            for unit, script in _units(path, found, places):
+                if script:
+                    detail = "what changed runs only as a script"
+                    unproved.append(Verdict(unit, Outcome.NOT_EXERCISED, detail=detail))
+                else:
+                    units.append(unit)
+            notes += _notes(name, found)
+    return Difference(tuple(units), tuple(unproved), tuple(notes))
+
+
+def all_units(paths: Sequence[Path], places: Places) -> Iterator[str]:
+    """The dotted names of all units of some files; those that cannot be read have none."""
+    for path in paths:
+        try:
+            found = outline(_text(path, path.read_bytes()))
+        except (OSError, SyntaxError, SourceError):
+            continue  # a case for a unit of it is told that there is no such unit
+        module = places.of(path).module or path.name
+        for name in found.units:
+            yield f"{module}.{name}"
+
+
+def _units(path: Path, found: ModuleDifference, places: Places) -> Iterator[tuple[Unit, bool]]:
+    place, search = places.of(path), tuple(places.search_folders(path))
+    for changed in found.changed:
+        unit = Unit(path, changed.qualname, place.module, search, changed.line_after)
+        yield unit, changed.script
+
+
+def _notes(name: str, found: ModuleDifference) -> Iterator[str]:
+    for old, new in found.renamed:
+        yield f"{name}: {old} is called {new} now: not compared"
+    for what, names in (("new", found.added), ("gone", found.removed)):
+        if names:
+            yield f"{name}: {', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
+
+
+def _unproved(path: Path, detail: str) -> Verdict:
+    return Verdict(Unit(path, ""), Outcome.NOT_EXERCISED, detail=detail)
+
+
+def _is_python(path: Path, *contents: bytes | None) -> bool:
+    script = any(c and c.startswith(b"#!") and b"python" in c.split(b"\n", 1)[0] for c in contents)
+    return is_python(path) or script
+
+
+def _text(path: Path, data: bytes) -> str:
+    return read_source(path, data).text
+
+
+def _shown(path: Path, places: Places) -> str:
+    return (
+        path.relative_to(places.root).as_posix() if path.is_relative_to(places.root) else path.name
+    )
