@@ -11,6 +11,7 @@ import pytest
 from worker_package import load_worker
 
 adapt = load_worker("adapt")
+arrays = load_worker("codec_arrays")
 bits = load_worker("bits")
 codec = load_worker("codec")
 
@@ -28,15 +29,23 @@ class Recorder:
         leaves, structure = jax.tree_util.tree_flatten((*given, context))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]
 
+        about = {i: (leaves[i].aval.weak_type, kind_of_key(leaves[i])) for i in places}
+        plain = [
+            leaves[i] if about[i][1] is None else jax.random.key_data(leaves[i]) for i in places
+        ]
+
         def take(arrays):
             filled = list(leaves)
             for place, array in zip(places, arrays, strict=True):
-                weak = leaves[place].aval.weak_type
-                filled[place] = bits.JaxBits(np.asarray(array), weak=weak)
+                filled[place] = bits.JaxBits(np.asarray(array), *about[place])
             args, kwargs, context = jax.tree_util.tree_unflatten(structure, filled)
             self.calls.append({"args": args, "kwargs": kwargs, "context": context})
 
-        jax.debug.callback(take, [leaves[i] for i in places])
+        jax.debug.callback(take, plain)
+
+
+def kind_of_key(array):
+    return arrays.key_implementation(array) if arrays.is_key(array) else None
 
 
 RECORDER = Recorder()

@@ -308,7 +308,7 @@ def test_functions_made_inside_others(through):
 def test_functions_that_cannot_be_told_apart(through):
     first, second = alike()
     assert first.__code__ is not second.__code__
-    with pytest.raises(codec.CannotSave, match="a function made inside a function"):
+    with pytest.raises(codec.CannotSave, match="a lambda made inside a function"):
         through(first)
 
 
@@ -482,6 +482,28 @@ def test_abstract_values(through):
         assert back.weak_type == value.weak_type
 
 
+def test_devices_and_meshes(through):
+    device = jax.devices()[0]
+    assert through([device])[0] is device
+    mesh = jax.sharding.Mesh(np.array([[device]]), ("data", "model"))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    assert through([mesh, sharding]) == [mesh, sharding]
+
+
+class Moody:
+    def __init__(self):
+        self.part = self
+
+    @property
+    def __class__(self):
+        raise OSError("not today")
+
+
+def test_objects_whose_own_code_raises(through):
+    with pytest.raises(codec.CannotSave, match="not today"):
+        through(Moody())
+
+
 def test_random_generators_go_on(through):
     generator = np.random.default_rng(3)
     generator.random()
@@ -501,7 +523,8 @@ def generate():
         ([Bag(inner=[threading.RLock()])], "[0].inner[0]: a lock"),
         ([memoryview(b"a")], "[0]: an object of builtins.memoryview"),
         (np.array([(None,)], [("a", object)]), "an array of Python objects"),
-        (jax.jit(lambda x: x), "a function, "),
+        (jax.jit(lambda x: x), "a lambda, "),
+        (jax.vmap(scaled), ".scaled (another thing is found by its name)"),
         (types.new_class("Unnamed"), "a class, "),
     ],
     ids=lambda value: str(value)[:30],
