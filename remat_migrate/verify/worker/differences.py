@@ -12,8 +12,10 @@ from .eventfile import Call
 
 # For a dtype without a tolerance of its own, float8 and smaller: two units in the last place.
 _SMALL = 0.25
-# What is left of large terms that cancel is not held to its own size alone.
+# What is left of large terms that cancel is held to their size besides its own: to so much of the
+# largest entry of results and inputs, of which the largest say little about the size of terms.
 _FLOOR = 1e-3
+_LARGEST_INPUT = 100.0
 # More than this says nothing any more about arrays of any but the smallest types.
 MOST_ALLOWED = 0.1
 _EXACT = ("bool", "int", "uint", "key<")
@@ -83,7 +85,8 @@ def compare_results(old: Call, new: Call, allowance: Allowance) -> Difference:
     if old.raised is not None:
         return Difference(FAILS_BEFORE, detail=_said(old.raised))
     typed = _types(old.inputs) == _types(new.inputs)
-    return _Results(allowance, typed).compare(old.outputs, new.outputs)
+    ground = _FLOOR * min(_largest(old.inputs), _LARGEST_INPUT)
+    return _Results(allowance, typed, ground).compare(old.outputs, new.outputs)
 
 
 def _said(raised: Dict[str, Any]) -> str:
@@ -106,20 +109,26 @@ def _types(inputs: List[Any]) -> List[Any]:
     ]
 
 
-class _Results:
-    """Compares the leaves of two results."""
+def _largest(leaves: List[Any]) -> float:
+    """The largest entry of all arrays of floating-point numbers."""
+    return max([0.0] + [e[8] for _, e in leaves if e[0] == "array" and not e[1].startswith(_EXACT)])
 
-    def __init__(self, allowance: Allowance, typed: bool) -> None:
+
+class _Results:
+    """Compares the leaves of two results. `ground`: what is always added to the scale."""
+
+    def __init__(self, allowance: Allowance, typed: bool, ground: float) -> None:
         self.allowance = allowance
         self.typed = typed
-        self.max_abs = self.max_rel = self.largest = 0.0
+        self.ground = ground
+        self.max_abs = self.max_rel = 0.0
 
     def compare(self, old: List[Any], new: List[Any]) -> Difference:
         """The first difference, or how far all that is equal lies apart."""
         paths, others = [path for path, _ in old], [path for path, _ in new]
         if paths != others:
             return Difference(DIFFERS, detail=_structure(paths, others))
-        self.largest = max([leaf[8] for _, leaf in old if leaf[0] == "array"] or [0.0])
+        self.ground = max(self.ground, _FLOOR * (_largest(old) + _FLOOR))
         for (path, before), (_, after) in zip(old, new):
             reason = self._leaf(before, after)
             if reason:
@@ -160,7 +169,7 @@ class _Results:
             return _first(old, new)
         entries, largest = max(old[4], 1), max(old[8], new[8])
         relative = max(self.allowance.of(each[1]) for each in (old, new))
-        scale = largest + _FLOOR * (self.largest + _FLOOR)
+        scale = largest + self.ground
         limit = relative * scale
         apart = [abs(x - y) for x, y in zip(old[9], new[9]) if x != y and x == x and y == y]
         most = max([*apart, abs(old[8] - new[8])])
@@ -186,7 +195,7 @@ def _structure(old: List[str], new: List[str]) -> str:
     come = [path for path in new if path not in old]
     parts = ["no result{} any more".format(gone[0])] if gone else []
     parts += ["a new result{}".format(come[0])] if come else []
-    return "the structure is another: " + " and ".join(parts)
+    return "the structure is another: " + (" and ".join(parts) or "how many parts it has")
 
 
 def _first(old: Any, new: Any) -> str:

@@ -147,7 +147,7 @@ class _Redirecting:
 
     def _moved(
         self, name: str, spec: importlib.machinery.ModuleSpec
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+    ) -> importlib.machinery.ModuleSpec:
         locations = spec.submodule_search_locations
         moved = self._places.moved(spec.origin) if spec.has_location else None
         if moved is None:
@@ -155,7 +155,10 @@ class _Redirecting:
                 spec.submodule_search_locations = [self._places.moved(p) or p for p in locations]
             return spec
         if not os.path.exists(moved):
-            return spec if _is_compiled(spec.origin) else None
+            if _is_compiled(spec.origin):
+                return spec
+            # Were it None, the finder that knows the project would be asked next.
+            raise ModuleNotFoundError("No module named {!r}".format(name), name=name)
         folders = None
         if locations is not None:
             folders = [self._places.moved(each) or each for each in locations]
