@@ -111,7 +111,8 @@ def _types(inputs: List[Any]) -> List[Any]:
 
 def _largest(leaves: List[Any]) -> float:
     """The largest entry of all arrays of floating-point numbers."""
-    return max([0.0] + [e[8] for _, e in leaves if e[0] == "array" and not e[1].startswith(_EXACT)])
+    arrays = [leaf for _, leaf in leaves if leaf[0] == "array"]
+    return max([0.0] + [float(leaf[8]) for leaf in arrays if not leaf[1].startswith(_EXACT)])
 
 
 class _Results:

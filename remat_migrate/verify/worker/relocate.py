@@ -147,7 +147,7 @@ class _Redirecting:
 
     def _moved(
         self, name: str, spec: importlib.machinery.ModuleSpec
-    ) -> importlib.machinery.ModuleSpec:
+    ) -> Optional[importlib.machinery.ModuleSpec]:
         locations = spec.submodule_search_locations
         moved = self._places.moved(spec.origin) if spec.has_location else None
         if moved is None:

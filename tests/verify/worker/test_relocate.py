@@ -1,4 +1,4 @@
-"""Where paths of the project lead to, and what may be written. Whole programs: ../test_command.py."""
+"""Where paths of the project lead to, and what may be written; in commands: ../test_command.py."""
 
 from __future__ import annotations
 
@@ -202,9 +202,11 @@ def test_finders_of_editable_installs(places, tmp_path):
         class Editable:
             @staticmethod
             def find_spec(name, path=None, target=None):
-                files = {{"pkg": "src/pkg/__init__.py", "gone": "src/gone.py", "_ctypes": "_ctypes{suffix}"}}
+                files = {{"pkg": "src/pkg/__init__.py", "gone": "src/gone.py"}}
+                files["_ctypes"] = "_ctypes{suffix}"
                 if name in files:
-                    return importlib.util.spec_from_file_location(name, original + "/" + files[name])
+                    place = original + "/" + files[name]
+                    return importlib.util.spec_from_file_location(name, place)
         sys.meta_path.insert(1, Editable)
         import pkg, _ctypes
         print(pkg.where, pkg.__path__ == [copy + "/src/pkg"])
