@@ -111,8 +111,8 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     """The first verdict that is wrong, else all that are equal together."""
     verdicts = []
-    for case, about in zip(cases.folders, cases.about, strict=True):
-        verdict = _compared(sides, unit, case)
+    for number, (case, about) in enumerate(zip(cases.folders, cases.about, strict=True)):
+        verdict = _compared(sides, unit, case, eager=number == 0)
         if verdict.outcome.is_wrong:
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
@@ -132,16 +132,16 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     )
 
 
-def _compared(sides: Sides, unit: Unit, case: str) -> Verdict:
-    """One case on both sides."""
+def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
+    """One case on both sides; with gradients that are not compiled where `eager`."""
     old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new)
-    before = _evaluated(sides, sides.before, unit, case, old)
+    after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new, eager)
+    before = _evaluated(sides, sides.before, unit, case, old, eager)
     note = ""
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
         note = f"the old code fails unshimmed ({failure}), so it ran under the shim"
-        before = _evaluated(sides, sides.maker, unit, case, old)
+        before = _evaluated(sides, sides.maker, unit, case, old, eager)
     after = after_run.result()
     if before.failure:
         return Verdict(unit, Outcome.FAILS_BEFORE, detail=sides.translate(before.failure))
@@ -171,9 +171,11 @@ class _Evaluated:
     error: Mapping[str, Any] | None = None
 
 
-def _evaluated(sides: Sides, worker: Worker, unit: Unit, case: str, folder: str) -> _Evaluated:
+def _evaluated(
+    sides: Sides, worker: Worker, unit: Unit, case: str, folder: str, eager: bool
+) -> _Evaluated:
     try:
-        reply = sides.ask(worker, unit, "evaluate", case=case, folder=folder)
+        reply = sides.ask(worker, unit, "evaluate", case=case, folder=folder, eager=eager)
     except WorkerEnded as error:
         return _Evaluated(f"it {error}")
     if "missing" in reply:

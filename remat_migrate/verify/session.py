@@ -189,4 +189,6 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "TMPDIR": str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        # Each function is compiled to be run once.
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
     }

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import jax
 import jax.numpy as jnp
 
-from . import candidates
+from . import candidates, shapes
 from .node import (
     DICT,
     INSTANCE,
@@ -145,6 +145,7 @@ def _plan_by_class(
 ) -> Optional[Plan]:
     plain = origin if isinstance(origin, type) else annotation
     title = getattr(plain, "__name__", None) or getattr(annotation, "_name", None) or ""
+    title = title.rpartition(".")[2]
     if plain is bool:
         return Plan(candidates.both(), candidates.both())
     if plain is int:
@@ -177,6 +178,9 @@ def _plan_by_class(
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         members = [value(member) for member in plain]
         return Plan(members, members)
+    linen = sys.modules.get("flax.linen")
+    if linen is not None and plain is linen.Module:
+        return Plan([value(linen.Dense(candidates.WIDTH))])
     if isinstance(plain, type) and _constructible(plain):
         return Plan([Choice(INSTANCE, plain), Choice(OBJECT)])
     return None
@@ -210,10 +214,8 @@ def _array(name: str, inside: bool) -> Plan:
     named = candidates.plan_by_name(name, inside)
     if named and named.choices[0].kind == KEY:
         return named
-    if candidates.is_number(name):
-        # Annotated as an array all the same: a traced number.
-        return Plan(candidates.shapes(name, inside))
-    return Plan(candidates.shapes(name, inside))
+    # Which shape, its first use tells.
+    return Plan([Choice(PROBE), *candidates.shapes(name, inside)])
 
 
 def _union(name: str, arguments: Tuple[Any, ...], inside: bool) -> Optional[Plan]:
@@ -249,7 +251,7 @@ def _jaxtyping(name: str, annotation: Any, inside: bool) -> Plan:
             if wanted in texts:
                 dtype = wanted
                 break
-    shape = candidates.named_axes(annotation.dim_str)
+    shape = shapes.named_axes(annotation.dim_str)
     others = [array(c.value[0], dtype) for c in candidates.shapes(name, inside)]
     return Plan(([array(shape, dtype)] if shape is not None else []) + others)
 

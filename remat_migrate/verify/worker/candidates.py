@@ -7,9 +7,9 @@ activations and weights fit without a search.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Optional
 
-from .node import CONSTANT, KEY, Choice, Plan, Shape, array, value
+from .node import KEY, Choice, Plan, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
@@ -21,13 +21,15 @@ _IMAGE = [(2, 8, 8, 3), (8, 8, 3), (2, 3, 8, 8), (8, 8), (2, 8)]
 _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
+_IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
+_ROTATION = [(4,), (2, 4), (4, 4), (2, 4, 4)]
 _LAST = [(4, 4), (2, 2, 4, 4), (16,), (1,), (2, 1), (2, 4, 1), (1, 4, 8), (3,), (2, 2)]
 
 _FLAG = re.compile(
-    r"(is|use|has|do|with|should|enable|apply|return|output|add|no|not|skip|keep|allow|include)_\w+"
+    r"(is|use|has|do|with|should|enable|apply|return|skip|allow|include)_\w+"
     r"|\w+_(flag|enabled|checkpointing)"
     r"|train|training|deterministic|inference|testing|eval|evaluate|causal|verbose|debug|remat"
-    r"|reverse|residual|bidirectional|decode|prefill|flag|flags|stochastic|normalize|normalise"
+    r"|reverse|bidirectional|decode|prefill|flag|flags|stochastic|normalize|normalise"
 )
 _KEY = re.compile(r"(\w+_)?(key|rng|prng|prngkey|prng_key|subkey|rng_key)(_\w+)?\d?")
 _KEYS = re.compile(r"(\w+_)?(keys|rngs|subkeys)")
@@ -56,6 +58,13 @@ _INDICES = re.compile(
     r"(\w+_)?(tokens?|ids|indices|positions|segments|input_ids|pos)|inputs_positions"
 )
 _LABELS = re.compile(r"(\w+_)?(labels?|targets?)")
+_LENGTHS = re.compile(r"(\w+_)?(lengths|sizes|counts|lens)")
+_ACTIVATIONS = re.compile(
+    r"(\w+_)?(inputs?|x|h|y|z|xs|hidden(_states)?|states?|activations?|embed(ded|dings?)|logits"
+    r"|encoded|outputs?|features|carry|residual|signal|values|data)\d*"
+)
+_POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
+_QUATERNIONS = re.compile(r"(\w+_)?(quat|quaternion|quats)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
 _WEIGHTS = re.compile(
@@ -83,7 +92,7 @@ def matches(pattern: Any, name: str) -> bool:
 
 def is_flag(name: str) -> bool:
     """A switch, going by its name."""
-    return matches(_FLAG, name)
+    return matches(_FLAG, name) and not is_number(name) and not is_callable(name)
 
 
 def is_settings(name: str) -> bool:
@@ -120,7 +129,7 @@ def integers(name: str) -> List[Choice]:
     elif matches(_SIZE, name):
         first = [8, 4, 2]
     else:
-        first = [2, 1, 3]
+        first = [2, 8, 1, 3]
     return [value(number) for number in [*first, 1, 2, 0, 3, 4, 8, 16]]
 
 
@@ -171,12 +180,14 @@ def shapes(name: str, inside: bool, siblings: Iterable[str] = ()) -> List[Choice
     dtype, first = "float32", _WEIGHT if inside else _X
     if matches(_INDICES, name):
         dtype, first = "int32", _INDEX
-    elif matches(_LABELS, name):
+    elif matches(_LABELS, name) or matches(_LENGTHS, name):
         dtype, first = "int32", _LABEL
     elif matches(_MASKS, name):
         dtype, first = "bool", _MASK
     elif matches(_IMAGES, name):
         first = _IMAGE
+    elif matches(_POINTS, name) or matches(_QUATERNIONS, name):
+        first = _IN_SPACE if matches(_POINTS, name) else _ROTATION
     elif matches(_ATTENTION, name) and not inside:
         first = _HEADS
     elif matches(_WEIGHTS, name):
@@ -246,130 +257,6 @@ def is_callable(name: str) -> bool:
     return matches(_CALLABLE, name)
 
 
-def broadcastable(left: Shape, right: Shape) -> bool:
-    """Whether two shapes go together in an elementwise operation."""
-    return all(a == b or 1 in (a, b) for a, b in zip(reversed(left), reversed(right)))
-
-
-def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
-    """Arrays to be combined elementwise with one of shape `other`, the likeliest first."""
-    fitting = [c for c in choices if broadcastable(c.value[0], other)]
-    dtype = choices[0].value[1]
-    # A vector of weights belongs to the last axis; an activation has the other's shape.
-    mine = [array(other[start:], dtype) for start in range(len(other) + 1)]
-    return _different(fitting[:2] + mine + fitting[2:] + list(choices))
-
-
-def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List[Choice]:
-    """Arrays to be multiplied (`@`) with one of shape `other`; `reflected`: from the right."""
-    if not other:
-        return list(choices)
-    size = other[-1] if reflected or len(other) == 1 else other[-2]
-    fitted = []
-    for choice in choices:
-        shape, dtype = choice.value
-        if shape:
-            at = -2 if reflected and len(shape) > 1 else -1
-            changed = list(shape)
-            changed[at] = size
-            fitted.append(array(changed, dtype))
-    if reflected:
-        # What stands on the right of `@` is a matrix, seldom a batch of them.
-        fitted.sort(key=lambda choice: len(choice.value[0]) != 2)
-    return _different(fitted + list(choices))
-
-
-def at_least(choices: Sequence[Choice], rank: int) -> List[Choice]:
-    """Those of at least `rank` axes first."""
-    return sorted(choices, key=lambda choice: len(choice.value[0]) < rank)
-
-
-_SHAPE_IN_TEXT = re.compile(r"[(\[]((?:\d+(?:, ?|,?(?=[)\]])))*)[)\]]")
-
-
-def shapes_in(text: str) -> List[Shape]:
-    """The shapes that a message speaks of."""
-    found: List[Shape] = []
-    for inner in _SHAPE_IN_TEXT.findall(text):
-        shape = tuple(int(size) for size in re.findall(r"\d+", inner))
-        if shape not in found and all(0 < size <= 64 for size in shape) and len(shape) < 7:
-            found.append(shape)
-    return found
-
-
-def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choice]:
-    """Other shapes for an array, of the sizes that a message and its statement speak of."""
-    shape, dtype = choice.value
-    others = [other for other in shapes_in(message) if other != shape]
-    found: List[Shape] = []
-    sizes = [size for other in others for size in reversed(other)]
-    sizes += [number for number in constants if type(number) is int and 1 < number <= 64]
-    for at in reversed(range(len(shape))):
-        found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
-    for other in others:
-        found += [other[start:] for start in range(len(other))]
-    found += [(size,) for size in sizes]
-    if "broadcast" in message:
-        found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
-    small = [one for one in found if _entries(one) <= 4096]
-    return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
-
-
-def _entries(shape: Shape) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
-
-
-def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:
-    """The arrays among `choices` with so many axes."""
-    return [c for c in choices if c.kind in ("array", CONSTANT) and len(c.value[0]) == rank]
-
-
-def _different(choices: Iterable[Choice]) -> List[Choice]:
-    seen, kept = set(), []
-    for choice in choices:
-        if choice.key() not in seen:
-            seen.add(choice.key())
-            kept.append(choice)
-    return kept
-
-
-def named_axes(text: str) -> Optional[Tuple[int, ...]]:
-    """Sizes for a jaxtyping string ("batch dim", "*b 3 h"); None if it leaves the shape open."""
-    sizes: List[int] = []
-    for token in text.split():
-        axis = token.lstrip("#?").partition("=")[2] or token.lstrip("#?")
-        if axis == "...":
-            return None
-        if axis.startswith("*"):
-            sizes += [BATCH] if axis != "*" else []
-        elif axis.isdigit():
-            sizes.append(int(axis))
-        elif axis.isidentifier():
-            sizes.append(axis_size(axis))
-        else:
-            known = {word: axis_size(word) for word in re.findall(r"[A-Za-z_]\w*", axis)}
-            try:
-                sizes.append(int(eval(axis, {"__builtins__": {}}, known)))
-            except Exception:  # an expression of names that only the code knows
-                return None
-    return tuple(sizes)
-
-
-def axis_size(name: str) -> int:
-    """The size of a named axis, the same wherever the name stands."""
-    lower = name.lower().strip("_")
-    if re.fullmatch(r"b|bs|batch\w*|n|bsz", lower):
-        return BATCH
-    if re.fullmatch(r"s|t|l|q|k|seq\w*|time\w*|len\w*|\w*_len(gth)?|tokens?|positions?", lower):
-        return LENGTH
-    if re.fullmatch(r"h|n?heads?|num_heads|layers", lower):
-        return 2
-    return WIDTH
-
-
 def around(number: float) -> List[Choice]:
     """The values that a comparison with `number` tells apart: above, below, equal."""
     if isinstance(number, int):
@@ -380,5 +267,7 @@ def around(number: float) -> List[Choice]:
 
 def looks_like_array(name: str) -> bool:
     """An array, going by its name."""
-    patterns = (_INDICES, _LABELS, _MASKS, _IMAGES, _ATTENTION, _WEIGHTS, _VECTORS)
+    patterns = (_INDICES, _LABELS, _LENGTHS, _MASKS, _IMAGES, _ATTENTION, _WEIGHTS, _VECTORS)
+    if matches(_ACTIVATIONS, name):
+        return True
     return any(matches(pattern, name) for pattern in patterns) or len(name) == 1

@@ -6,17 +6,19 @@ error is about are tried first, the likeliest of each before the second of any; 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import candidates, fault, remedies
-from .node import ARRAY, CONSTANT, LIKE, LIST, Choice, Node
+from . import candidates, fault, remedies, shapes
+from .node import LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
-Move = List[Tuple[Node, Choice]]
+Move = List[Tuple[Node, Choice, Sequence[Choice]]]
 
 # How many choices of a node are tried, and how many changes in all, for one error.
 MOST_PER_NODE = 24
 MOST_MOVES = 80
+# Choices of a node that the error does not seem to be about.
+MOST_OF_OTHERS = 3
 # First changes of pairs.
 MOST_FIRST = 10
 MOST_SECOND = 24
@@ -145,8 +147,8 @@ class _Descent:
 
     def _try(self, base: Dict[int, object], move: Move, forget: bool) -> Optional[Outcome]:
         self.search.restore(base)
-        for node, choice in move:
-            self.search.assign(node, choice)
+        for node, choice, others in move:
+            self.search.assign(node, choice, others)
             if forget:
                 self.search.forget_after(node)
         return _settle(self.search, self.call, self.budget)
@@ -175,16 +177,22 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     if remedies.needs_value(found.error):
         # A number is a likelier guess than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
-    lists = [remedies.choices(node, found)[:MOST_PER_NODE] for node in nodes]
-    about = set(nodes)
-    rest = [n for n in search.in_use() if n.queue and n not in about and not n.pinned]
+    groups = [nodes]
+    if shapes.shapes_in(str(found.error)):
+        # What has no shape yet is not what does not fit.
+        groups = [
+            [node for node in nodes if node.choice is not None],
+            [node for node in nodes if node.choice is None],
+        ]
+    rest = [n for n in search.in_use() if n.queue and not n.pinned and n not in found.nodes]
     rest.sort(key=lambda node: (node.parent is not None or not _starred(node), -node.order))
-    lists += [[]] if nodes else []
-    for move in _in_turn(nodes, lists):
-        if count < most:
-            count += 1
-            yield move
-    for move in _in_turn(rest, [node.queue[:3] for node in rest]):
+    for group in groups:
+        lists = [remedies.choices(node, found)[:MOST_PER_NODE] for node in group]
+        for move in _in_turn(group, lists):
+            if count < most:
+                count += 1
+                yield move
+    for move in _in_turn(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
         if count < most:
             count += 1
             yield move
@@ -200,14 +208,12 @@ def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterat
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
-                yield [(node, choices[rank])]
+                # Of what nothing was known yet, all that it may be is kept.
+                yield [(node, choices[rank], choices if node.choice is None else ())]
 
 
 def _alike(nodes: Sequence[Node]) -> Move:
     """Trees that have to have the same structure: what is undecided follows the first."""
     trees = [node for node in nodes if not candidates.is_number(node.name)]
     trees.sort(key=lambda node: (node.choice is None, node.number))
-    return [(n, Choice(LIKE, trees[0].number)) for n in trees[1:] if n.choice is None]
-
-
-_ = (ARRAY, CONSTANT, Callable)
+    return [(n, Choice(LIKE, trees[0].number), ()) for n in trees[1:] if n.choice is None]

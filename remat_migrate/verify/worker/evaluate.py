@@ -5,9 +5,11 @@ Results are written as bytes with their types beside them, so that comparing nee
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
+import time
 import warnings
 from typing import Any, Callable, Dict, List, NamedTuple
 
@@ -18,15 +20,20 @@ import numpy as np
 from . import adapt
 from .failures import describe
 
+# Seconds.
+_SLOW = 1.5
+
 # An object's place in memory is another in every process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def evaluate(unit: Any, case: Dict[str, Any], folder: str) -> Dict[str, Any]:
+def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -> Dict[str, Any]:
     """Run a unit in every mode and write what came of it below `folder`.
 
     Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
-    (both, compiled as one program over all arrays). A mode that raises is a result, too.
+    (both, compiled as one program over all arrays). A mode that raises is a result, too. Without
+    `eager`, or where values alone take long, there are no gradients but those under jit, which cost
+    a fraction. What the unit's parameters default to is written as well.
 
     Returns:
         how the eager run failed, or {} where it did not.
@@ -42,17 +49,21 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str) -> Dict[str, Any]:
         label = one.label and one.label + " "
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _run(_Program(one.function, one.args, one.kwargs), label, modes, writer)
-    writer.close(modes)
+            _run(_Program(one.function, one.args, one.kwargs), label, modes, writer, eager)
+    writer.close({"modes": modes, "defaults": _defaults(unit)})
     first: Dict[str, Any] = next((m["error"] for m in modes.values() if "error" in m), {})
     return first if all("error" in m for m in modes.values()) else {}
 
 
-def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) -> None:
+def _run(
+    program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
+) -> None:
+    begun = time.perf_counter()
     eager = _outcome(lambda: program.call(program.arrays()), writer)
     modes[label + "eager"] = eager
     with_gradient = "error" not in eager and program.has_gradient
-    if with_gradient:
+    eager_gradient = eager_gradient and time.perf_counter() - begun < _SLOW
+    if with_gradient and eager_gradient:
         modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
         with_gradient = "error" not in modes[label + "gradient"]
 
@@ -60,7 +71,22 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
         values = program.array_results(program.call(arrays))
         return (values, program.gradient(arrays)) if with_gradient else values
 
-    modes[label + "jit"] = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+    compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+    if "error" in compiled and with_gradient and not eager_gradient:
+        # Perhaps it is the gradient alone that there is none of.
+        with_gradient = False
+        compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+    modes[label + "jit"] = compiled
+
+
+def _defaults(unit: Any) -> Dict[str, str]:
+    """What the parameters of a unit default to, as far as that can be told by its text."""
+    try:
+        parameters = inspect.signature(unit).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    return {p.name: repr(p.default) for p in parameters if isinstance(p.default, plain)}
 
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
@@ -211,8 +237,8 @@ class _Writer:
             "offset": start,
         }
 
-    def close(self, modes: Dict[str, Any]) -> None:
-        """Write what is known about every mode."""
+    def close(self, result: Dict[str, Any]) -> None:
+        """Write what is known besides the arrays."""
         self._file.close()
         with open(os.path.join(self._folder, "result.json"), "w") as file:
-            json.dump(modes, file)
+            json.dump(result, file)

@@ -54,6 +54,7 @@ def find(error: BaseException, search: Any) -> Fault:
                 numbers.append(number)
         found = list(_things(statement, frame)) if statement is not None else []
         keys = [key for _, thing in found if type(thing) is dict for key in thing]
+        keys += _written_keys(statement)
         for name, thing in found:
             nodes += _nodes(thing, search, 2)
             nodes += _by_name(name, thing, search)
@@ -65,7 +66,9 @@ def find(error: BaseException, search: Any) -> Fault:
     nodes += _nodes(pending, search, 0)
     for argument in getattr(error, "args", ()):
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
-    nodes = named or _distinct(nodes)
+    nodes = named or nodes
+    # A part that is wrong may be wrong because the whole is.
+    nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
     depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
     return Fault(error, nodes, depend, numbers, _place(error), keys)
@@ -127,6 +130,15 @@ def statement_of(frame: FrameType, line: int) -> Optional[ast.AST]:
             if part.lineno <= line <= (getattr(part, "end_lineno", None) or part.lineno):
                 if best is None or part.lineno >= best.lineno:  # type: ignore[attr-defined]
                     best = part
+    if isinstance(best, ast.Raise) and tree is not None:
+        # What was wrong was found out by the conditions around it.
+        around = [
+            part.test
+            for part in ast.walk(tree)
+            if isinstance(part, ast.If) and any(inner is best for inner in ast.walk(part))
+        ]
+        raised = [best.exc] if best.exc is not None else []
+        return ast.Tuple([*around[-2:], *raised], ast.Load())
     return _head(best) if best is not None else None
 
 
@@ -151,11 +163,16 @@ def keys_at(frame: FrameType, known: Any) -> List[Any]:
         for _, thing in _things(statement, frame) if statement is not None else ():
             if type(thing) is dict and any(key == known for key in thing if type(key) is str):
                 _keys[place] += [key for key in thing if type(key) is str]
-        for part in ast.walk(statement) if statement is not None else ():
-            if isinstance(part, ast.Dict):
-                keys = [getattr(key, "value", None) for key in part.keys]
-                _keys[place] += [key for key in keys if type(key) is str] if known in keys else []
+        written = _written_keys(statement)
+        _keys[place] += written if known in written else []
     return _keys[place]
+
+
+def _written_keys(statement: Optional[ast.AST]) -> List[Any]:
+    """The strings that are keys of dictionaries written out in a statement."""
+    tables = [part for part in ast.walk(statement or ast.Pass()) if isinstance(part, ast.Dict)]
+    keys = [getattr(key, "value", None) for table in tables for key in table.keys]
+    return [key for key in keys if type(key) is str]
 
 
 _keys: Dict[Tuple[str, int], List[Any]] = {}

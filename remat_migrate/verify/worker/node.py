@@ -91,12 +91,12 @@ class Node:
         self.queue = list(choices[1:])
         self.order = order
 
-    def assign(self, choice: Choice) -> None:
+    def assign(self, choice: Choice, others: Sequence[Choice] = ()) -> None:
         """Take another choice; parts of what it was are not parts of what it is now."""
         kind = self.choice.kind if self.choice is not None else None
         if choice.kind == INSTANCE or choice.kind != kind:
             self.children = {}
-        self.queue = [other for other in self.queue if other.key() != choice.key()]
+        self.queue = [other for other in [*others, *self.queue] if other.key() != choice.key()]
         if self.choice is not None:
             self.queue.append(self.choice)
         self.choice = None if choice.kind == PROBE else choice

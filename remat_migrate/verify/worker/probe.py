@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import candidates
+from . import candidates, shapes
 from .containers import Ticket, library_frame
 from .node import ARRAY, CONSTANT, DICT, LIST, VALUE, Choice, Node, array, value
 
@@ -146,7 +146,7 @@ class Probe:
             else:
                 parts = index if isinstance(index, tuple) else (index,)
                 axes = [part for part in parts if part is not None and part is not Ellipsis]
-                _decide(self, candidates.at_least(_arrays(node), len(axes)))
+                _decide(self, shapes.at_least(_arrays(node), len(axes)))
         return _current(self)[_plain(index)]
 
     def __setitem__(self, index: Any, thing: Any) -> None:
@@ -183,11 +183,13 @@ def _compare(probe: Probe, other: Any, operation: Callable[[Any, Any], Any]) -> 
         elif isinstance(plain, str):
             _decide(probe, [value(plain), value("other")])
             node.offer([value(plain), value("other")])
+        elif isinstance(plain, (int, float)) and _compared_as_array(node):
+            _decide(probe, _arrays(node) + candidates.around(plain))
         elif isinstance(plain, (int, float)):
-            _decide(probe, candidates.around(plain) + candidates.shapes(node.name, node.inside))
+            _decide(probe, candidates.around(plain) + _arrays(node))
             node.offer(candidates.around(plain))
         elif _is_array(plain):
-            _decide(probe, candidates.beside(_arrays(node), plain.shape))
+            _decide(probe, shapes.beside(_arrays(node), plain.shape))
         elif isinstance(plain, Probe):
             return operation(probe._ticket, plain._ticket)
         else:
@@ -265,6 +267,11 @@ def _is_array(thing: Any) -> bool:
     return not isinstance(thing, Probe) and hasattr(thing, "shape") and hasattr(thing, "dtype")
 
 
+def _compared_as_array(node: Node) -> bool:
+    """Whether a comparison with a number is likely to be one of each entry."""
+    return len(node.name) > 1 and candidates.looks_like_array(node.name)
+
+
 def _arrays(node: Node) -> List[Choice]:
     return candidates.shapes(node.name, node.inside)
 
@@ -291,7 +298,7 @@ def _functions(arguments: int) -> List[Choice]:
 
 def _sequences(node: Node) -> List[Choice]:
     lists = [Choice(LIST, count) for count in (2, 3, 1, 4)]
-    arrays = candidates.at_least(_arrays(node), 1)
+    arrays = shapes.at_least(_arrays(node), 1)
     if not node.inside and node.path[-1] not in ("params", "weights", "xs"):
         first = arrays[0].value
         named = candidates.shapes("", False)[0].value != first or len(node.name) == 1
@@ -335,12 +342,12 @@ def _decide_by_operand(
     elif not _is_array(plain):
         _decide(probe, arrays + candidates.numbers(node.name))
     elif operation is operator.matmul:
-        _decide(probe, candidates.multiplied(arrays, plain.shape, reflected))
+        _decide(probe, shapes.multiplied(arrays, plain.shape, reflected))
     elif operation in (operator.and_, operator.or_, operator.xor):
         masks = [array(c.value[0], "bool") for c in arrays]
-        _decide(probe, candidates.beside(masks, plain.shape))
+        _decide(probe, shapes.beside(masks, plain.shape))
     else:
-        _decide(probe, candidates.beside(arrays, plain.shape))
+        _decide(probe, shapes.beside(arrays, plain.shape))
 
 
 def _flatten_probe(probe: Probe) -> Tuple[Tuple[Any, ...], Ticket]:

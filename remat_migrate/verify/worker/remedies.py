@@ -7,7 +7,7 @@ from typing import List
 
 import jax
 
-from . import candidates, fault
+from . import candidates, fault, shapes
 from .node import ARRAY, CONSTANT, KEY, LIST, TUPLE, Choice, Node, array, value
 
 _VALUE_ERRORS = tuple(
@@ -79,6 +79,9 @@ def choices(node: Node, found: fault.Fault) -> List[Choice]:
         first = by_error(node, found)
     elif needs_value(found.error) and node.choice.kind in (ARRAY, KEY):
         first = python_values(node, found)
+        if not isinstance(found.error, _VALUE_ERRORS):
+            # "must be an integer" may be about the type of an array.
+            first = types(node.choice, str(found.error)) + first
     else:
         first = repaired(node, found)
     if candidates.is_text(node.name) and not node.inside and node.choice is not None:
@@ -105,17 +108,26 @@ def repaired(node: Node, found: fault.Fault) -> List[Choice]:
         return [Choice(choice.kind, int(parts.group(1)))] if parts else []
     if choice.kind not in (ARRAY, CONSTANT):
         return []
-    shape, dtype = choice.value
     if parts:
-        return candidates.ranked(node.queue, int(parts.group(1)))
-    types = []
+        return shapes.ranked(node.queue, int(parts.group(1)))
+    if "convolution" in message and "ndim" in message:
+        # Images and their kernels; the sizes of their features are the next message's matter.
+        return shapes.ranked(node.queue, 4) + shapes.ranked(node.queue, 3)
+    return types(choice, message) + shapes.repairs(choice, message, found.numbers)
+
+
+def types(choice: Choice, message: str) -> List[Choice]:
+    """The same array of another type, if a message speaks of one."""
+    if choice.kind not in (ARRAY, CONSTANT):
+        return []
+    shape, dtype = choice.value
     if dtype == "float32" and re.search(r"integer|[Ii]ndexer|int32", message):
-        types = [Choice(choice.kind, (shape, "int32"))]
-    elif dtype == "float32" and re.search(r"\bbool", message):
-        types = [Choice(choice.kind, (shape, "bool"))]
-    elif dtype != "float32" and re.search(r"float|inexact|real-valued", message):
-        types = [array(shape, "float32")]
-    return types + candidates.repairs(choice, message, found.numbers)
+        return [Choice(choice.kind, (shape, "int32"))]
+    if dtype == "float32" and re.search(r"\bbool", message):
+        return [Choice(choice.kind, (shape, "bool"))]
+    if dtype != "float32" and re.search(r"float|inexact|real-valued", message):
+        return [array(shape, "float32")]
+    return []
 
 
 def describe(error: BaseException) -> str:

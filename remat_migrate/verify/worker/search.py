@@ -27,6 +27,7 @@ from .node import (
     LIKE,
     LIST,
     OBJECT,
+    PROBE,
     TUPLE,
     VALUE,
     Choice,
@@ -127,6 +128,9 @@ class Search:
         """A probe has found out what it is."""
         self.decisions += 1
         self.fresh = True
+        if node.plan and node.plan.choices and node.plan.choices[0].kind == PROBE:
+            # Annotated as an array: not a list, not a number.
+            choices = sorted(choices, key=lambda choice: choice.kind != ARRAY)
         node.choose(choices, self.decisions)
 
     def touch(self, node: Node) -> None:
@@ -240,12 +244,12 @@ class Search:
             return error
         return None
 
-    def assign(self, node: Node, choice: Choice) -> None:
-        """Make something else of a node."""
+    def assign(self, node: Node, choice: Choice, others: Sequence[Choice] = ()) -> None:
+        """Make something else of a node; `others`: what else it may be."""
         if node.choice is None:
             self.decisions += 1
             node.order = self.decisions
-        node.assign(choice)
+        node.assign(choice, others)
 
     def forget_after(self, node: Node) -> None:
         """Arrays decided later took their shapes from what has now changed."""

@@ -163,7 +163,8 @@ def _evaluate(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = codec.load(request["case"])
-    return {"failure": evaluate.evaluate(unit.function, case, request["folder"])}
+    failure = evaluate.evaluate(unit.function, case, request["folder"], request["eager"])
+    return {"failure": failure}
 
 
 def _import(request: Reply) -> Reply:
