@@ -51,7 +51,7 @@ def _fixed(report: Report, screen: Screen) -> str:
     total = sum(fixed.values())
     if not total:
         return "Fixed nothing."
-    proved = f", {text}" if (text := proved_summary(report)) else ""
+    proved = f"; {text}" if (text := proved_summary(report)) else ""
     parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."
 

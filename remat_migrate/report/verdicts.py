@@ -22,7 +22,6 @@ _STYLES = {
 }
 # The worst first.
 _ORDER = tuple(reversed(_STYLES))
-_MOST_NAMED = 8
 _INPUTS = {"declared": "declared inputs", "recorded": "recorded", "made": "made inputs"}
 
 
@@ -47,13 +46,20 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
 def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
     """Each verdict in a line, the worst last, and how the command went."""
     shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome), reverse=True)
+    texts = [verdict.unit for verdict in shown if verdict.unit.is_text]
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
+        if verdict.unit.is_text:
+            continue
         outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
         place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
         name = verdict.unit.qualname or "the module"
         rest = "; ".join(_facts(verdict))
         yield f"{outcome}  {place} {neutral(name)}{rest and f' ({neutral(rest)})'}"
+    if texts:
+        outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
+        files = ", ".join(screen.path(unit.path) for unit in texts)
+        yield f"{outcome}  {files} (not Python: there is nothing to run)"
     if proof.command:
         yield from _command(proof, screen)
     for note in proof.notes:
@@ -61,17 +67,17 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
 
 
 def proved_summary(report: Report) -> str:
-    """`proved 3: block (recorded, 6 calls, largest difference 0), ...`, nothing without proof."""
+    """How many of the fixes are proved, and of how many nothing ran; nothing without proof."""
     if report.proved is None:
         return ""
-    proof = report.proved.proof
-    equal = [verdict for verdict in proof.verdicts if verdict.outcome == "equal"]
     fixes = sum((report.fixed or {}).values())
-    proved = fixes - len(report.proved.unproved)
-    named = [f"{verdict.unit.qualname} ({_rests_on(verdict)})" for verdict in equal if
-             verdict.unit.qualname]  # fmt: skip
-    more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"proved {proved}{': ' if named else ''}{', '.join(named[:_MOST_NAMED])}{more}"
+    unproved = min(fixes, len(report.proved.unproved))
+    parts = [f"proved {fixes - unproved} by running the code"]
+    if unproved:
+        parts.append(f"{unproved} not exercised")
+    if taken_back := len(report.proved.taken_back):
+        parts.append(f"{taken_back} taken back")
+    return ", ".join(parts)
 
 
 def tally(proof: Proof) -> str:
@@ -125,6 +131,8 @@ def _rests_on(verdict: Verdict) -> str:
         parts.append(counted(verdict.calls, "call"))
     if verdict.detail:
         parts.append(_one_line(verdict.detail))
+    if not verdict.unit.qualname:
+        return ", ".join(parts)
     parts.append(f"largest difference {verdict.max_abs or 0:.2g}")
     return ", ".join(parts)
 

@@ -42,19 +42,18 @@ def difference(
     for path, before, after in changes:
         name = _shown(path, places)
         if not _is_python(path, before, after):
-            unproved.append(_unproved(path, NOT_PYTHON))
+            unproved.append(_unproved(Unit(path, "", is_text=True), NOT_PYTHON))
         elif before is None or after is None:
             notes.append(f"{name} is {'new' if before is None else 'gone'}: nothing to compare")
         else:
             try:
                 found = changed_units(_text(path, before), _text(path, after))
             except (SyntaxError, SourceError) as error:
-                unproved.append(_unproved(path, f"cannot be parsed: {error}"))
+                unproved.append(_unproved(Unit(path, ""), f"cannot be parsed: {error}"))
                 continue
             for unit, script in _units(path, found, places):
                 if script:
-                    detail = "what changed runs only as a script"
-                    unproved.append(Verdict(unit, Outcome.NOT_EXERCISED, detail=detail))
+                    unproved.append(_unproved(unit, "what changed runs only as a script"))
                 else:
                     units.append(unit)
             notes += _notes(name, found)
@@ -88,8 +87,8 @@ def _notes(name: str, found: ModuleDifference) -> Iterator[str]:
             yield f"{name}: {', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
 
 
-def _unproved(path: Path, detail: str) -> Verdict:
-    return Verdict(Unit(path, ""), Outcome.NOT_EXERCISED, detail=detail)
+def _unproved(unit: Unit, detail: str) -> Verdict:
+    return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
 
 
 def _is_python(path: Path, *contents: bytes | None) -> bool:

@@ -46,6 +46,7 @@ class Unit:
         module: its dotted name, None for a file whose name is none.
         search: the folders from which it and what it imports are imported.
         line: where it is defined now, counted from 1.
+        is_text: whether it stands for a file that is not Python.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Unit:
     module: str | None = None
     search: tuple[Path, ...] = ()
     line: int = 1
+    is_text: bool = False
 
     @property
     def key(self) -> tuple[Path, str]:
