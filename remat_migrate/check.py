@@ -97,7 +97,7 @@ def show_difference(run: Run, *, unsafe: bool, trial: Trial | None = None) -> in
     return exit_code(result, exit_zero=True) or (FINDINGS if outcome.changes else CLEAN)
 
 
-def report_trial(run: Run, *, trial: Trial) -> Result:
+def report_trial(run: Run, trial: Trial) -> Result:
     """What is found, with what running the code before and after its fixes shows; nothing is
     written.
 

@@ -141,6 +141,12 @@ def check(
     show_default=True,
     help="A table, or findings and sites as JSON.",
 )
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Run the code as it is and with its fixes, and list the verdicts; nothing is written.",
+)
+@verify_options
 def report(
     paths: tuple[Path, ...],
     select: tuple[str, ...],
@@ -152,18 +158,21 @@ def report(
     output_file: Path | None,
     exit_zero: bool,
     output_format: str,
+    verify: bool,
+    **how: Any,
 ) -> int:
     """List every checkpoint in the files below PATHS, with the risk it runs."""
     from dataclasses import replace
 
-    from .check import Result, content_of, exit_code
+    from .check import Result, content_of, exit_code, report_trial
     from .report.content import site_rows
     from .report.output import write_report
     from .run import Options, look
 
     run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
     _check_output(output_file)
-    result = Result(look(run))
+    with _trial(run, verify, strict=False, **how) as trial:
+        result = report_trial(run, trial) if trial else Result(look(run))
     rows = site_rows(result.analysis.project.sites, result.analysis.findings)
     content = replace(content_of(run, result), sites=rows)
     write_report(content, output_format, output_file or sys.stdout)

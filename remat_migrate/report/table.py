@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from .content import Report, Risk, SiteRow
 from .display import Screen, counted, neutral, width_of
+from .verdicts import verdict_lines
 
 _COLUMNS = ("place", "api", "form", "target", "options", "risk", "codes")
 _WIDEST = 48
@@ -29,6 +30,10 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     at_risk = sum(row.risk != "none" for row in rows)
     yield ""
     yield f"{counted(len(rows), 'site')} in {files}, {at_risk} with findings."
+    if report.proved is not None:
+        yield ""
+        yield "Run as it is, and with its fixes:"
+        yield from verdict_lines(report, screen)
 
 
 def _cells(row: SiteRow, screen: Screen) -> tuple[str, ...]:
