@@ -111,7 +111,8 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     if isinstance(default, enum.Enum):
         return Plan([value(default)], [value(member) for member in type(default)])
     more = said.alternatives if said and not isinstance(default, (list, dict)) else []
-    return Plan([value(default)], [value(default), *more] if more else [])
+    closed = said is not None and said.closed
+    return Plan([value(default)], [value(default), *more] if more else [], closed)
 
 
 def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Optional[Plan]:
@@ -136,7 +137,7 @@ def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Opti
         return _union(name, arguments, inside)
     if str(origin).endswith("Literal") or str(annotation).startswith("typing_extensions.Literal"):
         choices = [value(argument) for argument in arguments]
-        return Plan(choices, choices)
+        return Plan(choices, choices, True)
     return _plan_by_class(name, annotation, origin, arguments, inside)
 
 

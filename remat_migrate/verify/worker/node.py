@@ -40,6 +40,7 @@ class Plan(NamedTuple):
 
     choices: List[Choice]
     alternatives: List[Choice] = []
+    closed: bool = False  # there are no others, whatever it is compared with
 
 
 def array(shape: Sequence[int], dtype: str = "float32") -> Choice:
@@ -120,6 +121,8 @@ class Node:
 
     def offer(self, choices: Sequence[Choice]) -> None:
         """Note values that deserve a case of their own."""
+        if self.plan is not None and self.plan.closed:
+            return
         known = {choice.key() for choice in self.alternatives}
         for choice in choices:
             if choice.key() not in known:

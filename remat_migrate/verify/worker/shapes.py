@@ -1,0 +1,139 @@
+"""Shapes that go with other shapes: in operators, in messages of errors, in named axes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
+
+from .candidates import BATCH, LENGTH, WIDTH
+from .node import CONSTANT, Choice, Shape, array
+
+
+def broadcastable(left: Shape, right: Shape) -> bool:
+    """Whether two shapes go together in an elementwise operation."""
+    return all(a == b or 1 in (a, b) for a, b in zip(reversed(left), reversed(right)))
+
+
+def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
+    """Arrays to be combined elementwise with one of shape `other`, the likeliest first."""
+    fitting = [c for c in choices if broadcastable(c.value[0], other)]
+    dtype = choices[0].value[1]
+    # A vector of weights belongs to the last axis; an activation has the other's shape.
+    mine = [array(other[start:], dtype) for start in range(len(other) + 1)]
+    return _different(fitting[:2] + mine + fitting[2:] + list(choices))
+
+
+def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List[Choice]:
+    """Arrays to be multiplied (`@`) with one of shape `other`; `reflected`: from the right."""
+    if not other:
+        return list(choices)
+    size = other[-1] if reflected or len(other) == 1 else other[-2]
+    fitted = []
+    for choice in choices:
+        shape, dtype = choice.value
+        if shape:
+            at = -2 if reflected and len(shape) > 1 else -1
+            changed = list(shape)
+            changed[at] = size
+            fitted.append(array(changed, dtype))
+    if reflected:
+        # What stands on the right of `@` is a matrix, seldom a batch of them.
+        fitted.sort(key=lambda choice: len(choice.value[0]) != 2)
+    return _different(fitted + list(choices))
+
+
+def at_least(choices: Sequence[Choice], rank: int) -> List[Choice]:
+    """Those of at least `rank` axes first."""
+    return sorted(choices, key=lambda choice: len(choice.value[0]) < rank)
+
+
+# Not those of a type (float32) or of a name (input_3_).
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.]*\w)")
+_SHAPE_IN_TEXT = re.compile(r"[(\[]((?:\d+(?:, ?|,?(?=[)\]])))*)[)\]]")
+
+
+def shapes_in(text: str) -> List[Shape]:
+    """The shapes that a message speaks of."""
+    found: List[Shape] = []
+    for inner in _SHAPE_IN_TEXT.findall(text):
+        shape = tuple(int(size) for size in re.findall(r"\d+", inner))
+        if shape not in found and all(0 < size <= 64 for size in shape) and len(shape) < 7:
+            found.append(shape)
+    return found
+
+
+def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choice]:
+    """Other shapes for an array, of the sizes that a message and its statement speak of."""
+    shape, dtype = choice.value
+    others = [other for other in shapes_in(message) if other != shape]
+    found: List[Shape] = []
+    sizes = [size for other in others for size in reversed(other)]
+    alone = [int(number) for number in _NUMBER.findall(message)]
+    sizes += [n for n in [*alone, *constants] if type(n) is int and 1 < n <= 64]
+    sizes = list(dict.fromkeys(sizes))
+    for at in reversed(range(len(shape))):
+        found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
+    for other in others:
+        found += [other[start:] for start in range(len(other))]
+    found += [(size,) for size in sizes]
+    if "broadcast" in message:
+        found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
+    if "reshape" in message:
+        found.sort(key=lambda one: not any(_entries(one) == _entries(o) for o in others))
+    small = [one for one in found if _entries(one) <= 4096]
+    return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
+
+
+def _entries(shape: Shape) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:
+    """The arrays among `choices` with so many axes."""
+    return [c for c in choices if c.kind in ("array", CONSTANT) and len(c.value[0]) == rank]
+
+
+def _different(choices: Iterable[Choice]) -> List[Choice]:
+    seen, kept = set(), []
+    for choice in choices:
+        if choice.key() not in seen:
+            seen.add(choice.key())
+            kept.append(choice)
+    return kept
+
+
+def named_axes(text: str) -> Optional[Tuple[int, ...]]:
+    """Sizes for a jaxtyping string ("batch dim", "*b 3 h"); None if it leaves the shape open."""
+    sizes: List[int] = []
+    for token in text.split():
+        axis = token.lstrip("#?").partition("=")[2] or token.lstrip("#?")
+        if axis == "...":
+            return None
+        if axis.startswith("*"):
+            sizes += [BATCH] if axis != "*" else []
+        elif axis.isdigit():
+            sizes.append(int(axis))
+        elif axis.isidentifier():
+            sizes.append(axis_size(axis))
+        else:
+            known = {word: axis_size(word) for word in re.findall(r"[A-Za-z_]\w*", axis)}
+            try:
+                sizes.append(int(eval(axis, {"__builtins__": {}}, known)))
+            except Exception:  # an expression of names that only the code knows
+                return None
+    return tuple(sizes)
+
+
+def axis_size(name: str) -> int:
+    """The size of a named axis, the same wherever the name stands."""
+    lower = name.lower().strip("_")
+    if re.fullmatch(r"b|bs|batch\w*|n|bsz", lower):
+        return BATCH
+    if re.fullmatch(r"s|t|l|q|k|seq\w*|time\w*|len\w*|\w*_len(gth)?|tokens?|positions?", lower):
+        return LENGTH
+    if re.fullmatch(r"h|n?heads?|num_heads|layers", lower):
+        return 2
+    return WIDTH

@@ -1,0 +1,592 @@
+"""Inputs for units of every kind: those that come out must run, and exercise what branches."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worker_package import load_worker
+
+make = load_worker("make")
+
+FLAX = pytest.importorskip("flax.linen")
+
+
+def cases_of(unit, cls=None, classes=(), name=None):
+    """What the cases are about, and the cases; each has been called here as well."""
+    qualified = f"{unit.__module__}:{name or unit.__qualname__}"
+    made = make.make_cases(unit, qualified, {"class": cls, "classes": list(classes)})
+    assert made.cases, made.detail
+    for _, case in made.cases:
+        assert set(case) == {"args", "kwargs", "context"}
+        if case["context"] is None:
+            unit(*case["args"], **case["kwargs"])
+    return dict(made.cases)
+
+
+def shapes(tree):
+    return jax.tree_util.tree_map(jnp.shape, tree)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 8
+    pool: str = "mean"
+    residual: bool = True
+    unread: bool = False
+
+
+class Weights(NamedTuple):
+    kernel: jax.Array
+    bias: jax.Array
+
+
+class Mode(enum.Enum):
+    TRAIN = 1
+    EVALUATE = 2
+
+
+# Structure
+
+
+def nested(params, x):
+    h = (x - jnp.mean(x, -1, keepdims=True)) * params["norm"]["scale"] + params["norm"]["bias"]
+    return jnp.tanh(h @ params["in"]) @ params["out"]
+
+
+def test_nested_dictionaries_of_parameters():
+    (case,) = cases_of(nested).values()
+    params, x = case["args"]
+    assert shapes(params) == {
+        "norm": {"scale": (8,), "bias": (8,)},
+        "in": (8, 8),
+        "out": (8, 8),
+    }
+    assert type(params) is dict
+    assert x.shape == (2, 4, 8)
+
+
+def layers(params, x):
+    for layer in params["layers"]:
+        x = nested(layer, x)
+    return x + sum(jnp.sum(p**2) for p in jax.tree_util.tree_leaves(params))
+
+
+def test_lists_of_layers():
+    (case,) = cases_of(layers).values()
+    first, second = case["args"][0]["layers"]
+    assert shapes(first) == shapes(second)
+    assert not np.array_equal(first["in"], second["in"])
+
+
+def unpacked(params, x):
+    w, b = params
+    return x @ w + b
+
+
+def test_unpacked_parameters():
+    (case,) = cases_of(unpacked).values()
+    assert shapes(list(case["args"][0])) == [(8, 8), (8,)]
+
+
+def by_attribute(params, x):
+    return jnp.dot(x, params.kernel) + params.bias
+
+
+def test_attributes():
+    (case,) = cases_of(by_attribute, classes=[Config, Weights]).values()
+    assert isinstance(case["args"][0], Weights)
+    (case,) = cases_of(by_attribute).values()
+    leaves = jax.tree_util.tree_leaves(case["args"][0])
+    assert {leaf.shape for leaf in leaves} == {(8, 8), (8,)}
+
+
+def gradient(params, batch):
+    return jax.jit(jax.value_and_grad(lambda p: jnp.mean((nested(p, batch["x"]) - 1.0) ** 2)))(
+        params
+    )
+
+
+def test_through_grad_and_jit():
+    (case,) = cases_of(gradient).values()
+    assert set(case["args"][0]) == {"norm", "in", "out"}
+
+
+def descend(params, gradient, rate):
+    return jax.tree_util.tree_map(lambda p, g: p - rate * g, params, gradient)
+
+
+def test_trees_of_the_same_structure():
+    (case,) = cases_of(descend).values()
+    params, gradient, rate = case["args"]
+    assert shapes(params) == shapes(gradient)
+    assert not np.array_equal(params["w"], gradient["w"])
+    assert isinstance(rate, float)
+
+
+def scanned(weights, x):
+    def body(carry, w):
+        return jnp.tanh(carry @ w), None
+
+    return jax.lax.scan(body, x, weights)[0]
+
+
+def test_scan():
+    cases_of(scanned)
+
+
+def optional_entry(params, x):
+    x = x @ params["w"]
+    if "b" in params:
+        x = x + params["b"]
+    return x
+
+
+def test_entry_that_may_be_missing():
+    entries = [set(case["args"][0]) for case in cases_of(optional_entry).values()]
+    assert {"w"} in entries
+    assert {"w", "b"} in entries
+
+
+# Values that Python needs
+
+
+def switched(x, is_training, causal=True):
+    x = jnp.sin(x) if is_training else x
+    return jnp.cumsum(x) if causal else x
+
+
+def test_all_combinations_of_switches():
+    seen = {case["args"][1:] for case in cases_of(switched).values()}
+    assert seen == {(a, b) for a in (True, False) for b in (True, False)}
+
+
+def nameless(x, a, b):
+    for _ in range(a):
+        x = jnp.sin(x)
+    return -x if b else x
+
+
+def test_switches_and_counts_without_telling_names():
+    cases = cases_of(nameless).values()
+    assert {type(case["args"][1]) for case in cases} == {int}
+    assert {case["args"][2] for case in cases} == {True, False}
+
+
+def chosen(x, kind):
+    if kind == "sin":
+        return jnp.sin(x)
+    elif kind in ("cos", "tan"):
+        return getattr(jnp, kind)(x)
+    raise ValueError(kind)
+
+
+def test_every_string_that_is_compared():
+    assert {case["args"][1] for case in cases_of(chosen).values()} == {"sin", "cos", "tan"}
+    assert all(type(case["args"][1]) is str for case in cases_of(chosen).values())
+
+
+def defaulted(x, *, pool="mean"):
+    return {"mean": jnp.mean, "max": jnp.max, "sum": jnp.sum}[pool](x)
+
+
+def test_every_key_of_a_table():
+    seen = {case["kwargs"]["pool"] for case in cases_of(defaulted).values()}
+    assert seen == {"mean", "max", "sum"}
+
+
+def looked_up(x, activation):
+    return {"tanh": jnp.tanh, "relu": jax.nn.relu}[activation](x)
+
+
+def test_key_of_a_table_without_default():
+    assert {case["args"][1] for case in cases_of(looked_up).values()} == {"tanh", "relu"}
+
+
+def sharpened(x, amount):
+    if jnp.greater(amount, 3.0):
+        return x * amount
+    return x
+
+
+def test_both_sides_of_a_number():
+    amounts = [case["args"][1] for case in cases_of(sharpened).values()]
+    assert min(amounts) < 3.0 < max(amounts)
+
+
+def compared(x, rate, depth):
+    if rate > 0.5:
+        x = x * rate
+    return jnp.sin(x) if depth == 4 else x
+
+
+def test_numbers_that_are_compared():
+    cases = cases_of(compared).values()
+    assert {case["args"][1] > 0.5 for case in cases} == {True, False}
+    assert {case["args"][2] == 4 for case in cases} == {True, False}
+
+
+def library(x, size, axes):
+    return jnp.sum(jnp.broadcast_to(x, (size, *x.shape)), axes) / math.sqrt(size)
+
+
+def test_sizes_and_axes():
+    (case,) = cases_of(library).values()
+    assert isinstance(case["args"][1], int)
+
+
+def configured(x, cfg):
+    x = x + 1.0 if cfg.residual else x
+    x = jnp.reshape(x, (-1, cfg.width))
+    return jnp.mean(x) if cfg.pool == "mean" else jnp.sum(x)
+
+
+def test_configuration_of_the_project():
+    cases = cases_of(configured, classes=[Weights, Config])
+    configs = [case["args"][1] for case in cases.values()]
+    assert {type(cfg) for cfg in configs} == {Config}
+    assert {cfg.residual for cfg in configs} == {True, False}
+    assert {cfg.pool == "mean" for cfg in configs} == {True, False}
+    assert {cfg.unread for cfg in configs} == {False}
+    assert any("residual=False" in about for about in cases)
+
+
+def test_configuration_without_a_class():
+    configs = [case["args"][1] for case in cases_of(configured).values()]
+    assert {cfg.residual for cfg in configs} == {True, False}
+    hash(configs[0])
+
+
+def applied(function, x):
+    return function(x)
+
+
+def test_function():
+    (case,) = cases_of(applied).values()
+    assert callable(case["args"][0])
+
+
+def optional(x, mask=None, bias: jax.Array | None = None):
+    x = x if mask is None else jnp.where(mask, x, 0.0)
+    return x if bias is None else x + bias
+
+
+def test_arguments_left_out_and_given():
+    given = {tuple(a is not None for a in case["args"][1:]) for case in cases_of(optional).values()}
+    assert {(False, False), (True, False), (False, True)} <= given
+
+
+def variadic(x, *flags, **options):
+    for flag in flags:
+        x = jnp.sin(x) if flag else x
+    return x**2 if options.get("square") else x
+
+
+def test_variadic():
+    cases = cases_of(variadic).values()
+    assert {len(case["args"]) for case in cases} >= {1, 3}
+    assert any(case["kwargs"] == {"square": True} for case in cases)
+
+
+def spread(x, *args, **kwargs):
+    return unpacked((args[0], args[1]), x, **kwargs)
+
+
+def test_variadic_that_must_be_given():
+    assert all(len(case["args"]) >= 3 for case in cases_of(spread).values())
+
+
+# Annotations
+
+
+def annotated(
+    x: jax.Array,
+    count: int,
+    mode: Literal["a", "b"],
+    state: Mode,
+    sizes: tuple[int, float],
+    tables: dict[str, jax.Array],
+    stack: list[jax.Array],
+    either: int | None,
+    activation: Callable[[jax.Array], jax.Array],
+    weights: Weights,
+):
+    y = activation(x) @ weights.kernel + weights.bias + tables["t"] + sum(stack)
+    y = y * count if mode == "a" else y
+    return y * sizes[1] if state is Mode.TRAIN and either is None else y
+
+
+def test_annotations():
+    cases = list(cases_of(annotated).values())
+    assert {case["args"][2] for case in cases} == {"a", "b"}
+    assert {case["args"][3] for case in cases} == set(Mode)
+    sizes = cases[0]["args"][4]
+    assert [type(part) for part in sizes] == [int, float]
+    assert isinstance(cases[0]["args"][9], Weights)
+
+
+def test_jaxtyping():
+    jaxtyping = pytest.importorskip("jaxtyping")
+
+    def typed(x, w, ids, scale, three, half):
+        return x @ w * scale + w[ids] + jnp.sum(three), half
+
+    typed.__annotations__ = {
+        "x": jaxtyping.Float[jax.Array, "batch time dim"],
+        "w": jaxtyping.Float[jax.Array, "dim dim"],
+        "ids": jaxtyping.Int[jax.Array, "batch time"],
+        "scale": jaxtyping.Float[jax.Array, ""],
+        "three": jaxtyping.Float[jax.Array, "*any 3"],
+        "half": jaxtyping.Float[jax.Array, "dim//2"],
+    }
+    (case,) = cases_of(typed).values()
+    found = [(a.shape, str(a.dtype)) for a in case["args"]]
+    assert found == [
+        ((2, 4, 8), "float32"),
+        ((8, 8), "float32"),
+        ((2, 4), "int32"),
+        ((), "float32"),
+        ((2, 3), "float32"),
+        ((4,), "float32"),
+    ]
+
+
+# Arrays
+
+
+def attention(query, key, value, mask):
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key)
+    weights = jax.nn.softmax(jnp.where(mask[:, None, None, :], scores, -1e9))
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, value)
+
+
+def test_attention():
+    (case,) = cases_of(attention).values()
+    query, key, _, mask = case["args"]
+    assert query.shape == key.shape
+    assert query.ndim == 4
+    assert mask.dtype == bool
+
+
+def noisy(key, x, rate):
+    keep = jax.random.bernoulli(key, 1.0 - rate, x.shape)
+    return jnp.where(keep, x / (1.0 - rate), 0.0)
+
+
+def test_random_key():
+    for case in cases_of(noisy).values():
+        jax.random.uniform(case["args"][0])
+
+
+def cross_entropy(logits, labels):
+    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
+    return -jnp.mean(picked)
+
+
+def test_labels():
+    (case,) = cases_of(cross_entropy).values()
+    assert [a.shape for a in case["args"]] == [(2, 8), (2,)]
+    assert np.isfinite(cross_entropy(*case["args"]))
+
+
+def fixed_sizes(x, y):
+    return jnp.reshape(x, (5, 3)) @ y[:3], jnp.cross(y[:3], jnp.ones(3))
+
+
+def test_sizes_that_the_code_fixes():
+    (case,) = cases_of(fixed_sizes).values()
+    assert case["args"][0].size == 15
+
+
+def convolution(x, kernel):
+    return jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+def test_convolution():
+    (case,) = cases_of(convolution).values()
+    assert [a.ndim for a in case["args"]] == [4, 4]
+
+
+def asserted(x):
+    if x.ndim != 2:
+        raise ValueError("x must be a matrix")
+    _, columns = x.shape
+    assert not columns % 2
+    return x[:, : columns // 2]
+
+
+def test_conditions_before_an_error():
+    (case,) = cases_of(asserted).values()
+    assert case["args"][0].ndim == 2
+
+
+def logarithm(x):
+    return jnp.log(x) + jnp.sqrt(x)
+
+
+def test_finite_where_possible():
+    (case,) = cases_of(logarithm).values()
+    assert np.all(np.isfinite(logarithm(*case["args"])))
+
+
+def same_again(x, w):
+    return x @ w
+
+
+def test_same_inputs_each_time():
+    first, second = (make.make_cases(same_again, "m:f", {"class": None}) for _ in range(2))
+    for (_, one), (_, other) in zip(first.cases, second.cases, strict=True):
+        for a, b in zip(one["args"], other["args"], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def changing(params, x):
+    return x @ params.pop("w")
+
+
+def test_case_is_not_what_the_unit_has_changed():
+    (case,) = make.make_cases(changing, "m:f", {"class": None}).cases
+    assert set(case[1]["args"][0]) == {"w"}
+
+
+# Methods
+
+
+class Plain:
+    def __init__(self, scale, depth):
+        self.scale = scale
+        self.depth = depth
+
+    def __call__(self, x, train):
+        for _ in range(self.depth):
+            x = jnp.sin(x) * self.scale
+        return x if train else -x
+
+    @staticmethod
+    def half(x, up):
+        return x * 2 if up else x / 2
+
+
+def test_method_of_a_plain_class():
+    cases = cases_of(Plain.__call__, Plain)
+    assert {case["args"][2] for case in cases.values()} == {True, False}
+    assert all(isinstance(case["args"][0], Plain) for case in cases.values())
+
+
+def test_static_method():
+    cases = cases_of(Plain.half, Plain)
+    assert all(len(case["args"]) == 2 for case in cases.values())
+
+
+class Block(FLAX.Module):
+    features: int
+    rate: float
+    residual: bool = False
+    activation: Callable = jnp.tanh
+
+    @FLAX.compact
+    def __call__(self, x, deterministic):
+        h = self.activation(FLAX.Dense(self.features)(x))
+        h = FLAX.Dropout(self.rate)(h, deterministic=deterministic)
+        return x + h if self.residual else h
+
+
+def test_flax_module():
+    cases = cases_of(Block.__call__, Block)
+    seen = {(case["args"][0].residual, case["args"][2]) for case in cases.values()}
+    assert seen == {(a, b) for a in (True, False) for b in (True, False)}
+    assert {case["context"]["library"] for case in cases.values()} == {"flax"}
+
+
+def haiku_net(x, train):
+    import haiku
+
+    x = haiku.Linear(3)(x)
+    return jnp.tanh(x) if train else x
+
+
+def test_haiku_function():
+    pytest.importorskip("haiku")
+    cases = cases_of(haiku_net)
+    assert {case["args"][1] for case in cases.values()} == {True, False}
+    assert {case["context"]["library"] for case in cases.values()} == {"haiku"}
+
+
+def test_equinox_module():
+    equinox = pytest.importorskip("equinox")
+
+    class Layer(equinox.Module):
+        linear: equinox.nn.Linear
+
+        def __init__(self, in_size, out_size, key):
+            self.linear = equinox.nn.Linear(in_size, out_size, key=key)
+
+        def __call__(self, x, train):
+            return self.linear(x) if train else x
+
+    cases = cases_of(Layer.__call__, Layer)
+    assert {case["args"][2] for case in cases.values()} == {True, False}
+
+
+# What cannot be made, and limits
+
+
+def impossible(x):
+    raise RuntimeError("needs a file of ours")
+
+
+def test_why_there_are_none():
+    made = make.make_cases(impossible, "m:f", {"class": None})
+    assert made.cases == []
+    assert "needs a file of ours" in made.detail
+    assert "input_" not in made.detail
+
+
+def endless(x):
+    while True:
+        x = x + 1
+
+
+def test_time_limit():
+    made = make.make_cases(endless, "m:f", {"class": None}, seconds=0.2)
+    assert made.cases == []
+    assert "no time left" in made.detail
+
+
+STATE = {"value": 0.0}
+CURRENT = 1.0
+
+
+def assigns_global(x):
+    global CURRENT
+    CURRENT = x
+    return x * 2
+
+
+def test_globals_are_put_back():
+    cases = make.make_cases(assigns_global, "m:f", {"class": None}).cases
+    assert cases
+    assert CURRENT == 1.0
+
+
+def test_settings_of_jax_are_put_back():
+    before = jax.config.jax_traceback_filtering
+    cases_of(nested)
+    assert jax.config.jax_traceback_filtering == before
+
+
+def test_units_that_are_no_plain_functions():
+    cases_of(jax.jit(nested), name="nested")
+    partial = functools.partial(noisy, rate=0.5)
+    made = make.make_cases(partial, "m:f", {"class": None})
+    assert made.cases, made.detail
