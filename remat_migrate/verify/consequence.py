@@ -27,6 +27,8 @@ Mend = Callable[[Callable[[Finding], bool], frozenset[Learned]], Outcome[Analysi
 # What names a finding in every round.
 FindingKey = tuple[str, Path, str, str]
 _UnitKey = tuple[Path, str]
+# A fix to take back, and why.
+_Guilty = tuple[Applied, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,12 @@ class _Trial:
                 continue
             guilty = self._guilty(outcome, proof)
             if not guilty and self._options.strict:
-                guilty = dict.fromkeys(self._unproved(outcome, proof), "nothing exercised it")
+                guilty = [(a, "nothing exercised it") for a in self._unproved(outcome, proof)]
             if not guilty:
                 return self._result(outcome, proof)
             for verdict in proof.wrong:
                 self._wrong[verdict.unit.key] = verdict
-            for applied, reason in guilty.items():
+            for applied, reason in guilty:
                 self._withheld[finding_key(applied.finding)] = TakenBack(applied.finding, reason)
 
     def _made(self, withheld: Mapping[FindingKey, object]) -> Outcome[Analysis]:
@@ -194,30 +196,30 @@ class _Trial:
 
     # -- taking back
 
-    def _guilty(self, outcome: Outcome[Analysis], proof: Proof) -> dict[Applied, str]:
+    def _guilty(self, outcome: Outcome[Analysis], proof: Proof) -> Sequence[_Guilty]:
         """The fixes to take back now, each with its reason."""
         if not proof.wrong:
             if proof.command and proof.command.wrong:
                 return self._guilty_of_command(outcome, proof.command.wrong)
-            return {}
+            return ()
         by_unit = self._fixes_by_unit(outcome)
-        suspects = {v: by_unit.get(v.unit.key, []) for v in proof.wrong}
-        alone = {fixes[0]: _reason(v) for v, fixes in suspects.items() if len(fixes) == 1}
+        suspects = [(v, by_unit.get(v.unit.key, [])) for v in proof.wrong]
+        alone = [(fixes[0], _reason(v)) for v, fixes in suspects if len(fixes) == 1]
         if alone:
             return alone
         # Several fixes in one unit: the one that stands there, rather than one that edits a call.
-        at_home = {
-            own[0]: _reason(v)
-            for v, fixes in suspects.items()
+        at_home = [
+            (own[0], _reason(v))
+            for v, fixes in suspects
             if len(own := [a for a in fixes if _home(a) == v.unit.key]) == 1
-        }
+        ]
         if at_home:
             return at_home
-        for verdict, fixes in suspects.items():
+        for verdict, fixes in suspects:
             if fixes:
-                return dict.fromkeys(self._culprits(verdict.unit, fixes), _reason(verdict))
+                return [(a, _reason(verdict)) for a in self._culprits(verdict.unit, fixes)]
         reason = "; ".join(_reason(v) for v in proof.wrong[:2])
-        return dict.fromkeys((a for a in outcome.applied if _edits_python(a)), reason)
+        return [(applied, reason) for applied in outcome.applied if _edits_python(applied)]
 
     def _culprits(self, unit: Unit, fixes: Sequence[Applied]) -> Sequence[Applied]:
         """The one fix without which a unit is right, or all."""
@@ -228,7 +230,7 @@ class _Trial:
                 return [applied]
         return fixes
 
-    def _guilty_of_command(self, outcome: Outcome[Analysis], wrong: str) -> dict[Applied, str]:
+    def _guilty_of_command(self, outcome: Outcome[Analysis], wrong: str) -> Sequence[_Guilty]:
         """The fix that changes how the command ends, found by halving; all units are equal."""
         suspects = [applied for applied in outcome.applied if _edits_python(applied)]
         while len(suspects) > 1:
@@ -238,7 +240,7 @@ class _Trial:
             proof = self._prove(tried, self._difference(tried))
             fails = bool(proof.wrong or (proof.command and proof.command.wrong))
             suspects = suspects[len(half) :] if fails else half
-        return dict.fromkeys(suspects, f"with it the command ends otherwise: {wrong}")
+        return [(applied, f"with it the command ends otherwise: {wrong}") for applied in suspects]
 
     def _fixes_by_unit(self, outcome: Outcome[Analysis]) -> Mapping[_UnitKey, list[Applied]]:
         found: dict[_UnitKey, list[Applied]] = {}
