@@ -237,6 +237,22 @@ class _Analysis(DependenceAnalysis):
                 return isinstance(around, ast.Expr)
         return False
 
+    def _nondiff_needs(self, derivative: Wrapped, node: ast.Call) -> Iterator[Need]:
+        """Arguments of a custom derivative: those in `nondiff_argnums` must not be traced."""
+        options = derivative.node.keywords if isinstance(derivative.node, ast.Call) else []
+        given = next((k.value for k in options if k.arg == "nondiff_argnums"), None)
+        if given is None:
+            return
+        try:
+            indices = ast.literal_eval(given)
+        except ValueError:
+            for arg in node.args:
+                yield from self._need(arg, "perhaps a `nondiff_argnums`", certain=False)
+            return
+        for index in indices if isinstance(indices, tuple | list) else (indices,):
+            if index in range(len(node.args)):
+                yield from self._need(node.args[index], f"`nondiff_argnums` of {derivative.how}")
+
     def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
         if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
             return
@@ -264,8 +280,7 @@ class _Analysis(DependenceAnalysis):
                     known = True
                     yield from self._module_needs(model, node)
             if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
-                for arg in node.args:
-                    yield from self._need(arg, "perhaps a `nondiff_argnums`", certain=False)
+                yield from self._nondiff_needs(value, node)
             match inner:
                 case External(name):
                     known = True
