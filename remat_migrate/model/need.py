@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .module import Module
+from .scopes import FunctionNode, parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,26 @@ class Learned:
     path: Path
     function: str
     parameter: str
+
+
+def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode) -> Iterator[Need]:
+    """What running the code showed of a function, each at one place."""
+    if not learned or isinstance(node, ast.Lambda):
+        return
+    name = module.qualified_name(node).removeprefix(f"{module.name}.")
+    for lesson in sorted(learned, key=str):
+        if (lesson.path, lesson.function) == (module.source.path, name):
+            if (use := _mention(node, lesson.parameter)) is not None:
+                reason = "when it ran, Python needed the value"
+                yield Need(lesson.parameter, None, module, use, reason)
+
+
+def _mention(node: FunctionNode, name: str) -> ast.expr | None:
+    """The first use of a parameter; the parameter itself where `eval` or `locals()` reads it."""
+    for use in ast.walk(node):
+        if isinstance(use, ast.Name) and use.id == name:
+            return use
+    for parameter in parameters(node):
+        if parameter.arg == name:
+            return ast.copy_location(ast.Name(name, ast.Load()), parameter)
+    return None

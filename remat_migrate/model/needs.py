@@ -18,7 +18,7 @@ from .bind import bind_call
 from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
-from .need import Learned, Need
+from .need import Learned, Need, learned_needs
 from .scopes import FunctionNode, parameters
 from .values import (
     Bound,
@@ -60,22 +60,8 @@ class Needs:
                 found = dict.fromkeys(_Analysis(self, function).needs())
             finally:
                 self._running.discard(node)
-            self._known[node] = (*found, *self._from_experience(function))
+            self._known[node] = (*found, *learned_needs(self._learned, function.module, node))
         return self._known[node]
-
-    def _from_experience(self, function: Function) -> Iterator[Need]:
-        """What running the code showed, each at the first use of the parameter."""
-        module, node = function.module, function.node
-        if not self._learned or isinstance(node, ast.Lambda):
-            return
-        name = module.qualified_name(node).removeprefix(f"{module.name}.")
-        for learned in sorted(self._learned, key=str):
-            if (learned.path, learned.function) == (module.source.path, name):
-                for use in ast.walk(node):
-                    if isinstance(use, ast.Name) and use.id == learned.parameter:
-                        reason = "when it ran, Python needed the value"
-                        yield Need(learned.parameter, None, module, use, reason)
-                        break
 
     def result(self, function: Function) -> Dependences:
         """The parameters that the result of a function depends on."""

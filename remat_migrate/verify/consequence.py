@@ -11,6 +11,7 @@ from ..apply import Applied, Outcome
 from ..engine import Analysis
 from ..errors import SourceError
 from ..model.need import Learned
+from ..model.scopes import parameters
 from ..rule import Finding
 from .changed import Difference, all_units, difference
 from .evidence import Failure, Proof, Unit, Verdict
@@ -190,7 +191,7 @@ class _Trial:
             for verdict in proof.wrong
             if verdict.failure and verdict.failure.place
             for argument in verdict.failure.arguments
-            for name in _function_at(verdict.failure, texts)
+            for name in _functions_at(verdict.failure, argument, texts)
         }
         return frozenset(found) - self._learned
 
@@ -291,11 +292,11 @@ def _reason(verdict: Verdict) -> str:
     return f"{verdict.unit.name} {what}: {verdict.detail}"
 
 
-def _function_at(failure: Failure, texts: Mapping[Path, str]) -> Iterator[str]:
+def _functions_at(failure: Failure, argument: str, texts: Mapping[Path, str]) -> Iterator[str]:
     """The qualified names of the function that failed, and of those around it that it may replace.
 
     A closing form is an inner function that the old code does not have: what it needs, the function
-    around it needs.
+    around it needs. All have a parameter of the name.
     """
     assert failure.place is not None
     path, line = failure.place
@@ -306,12 +307,13 @@ def _function_at(failure: Failure, texts: Mapping[Path, str]) -> Iterator[str]:
     while True:
         inner = next((n for n in _definitions(node) if _first_line(n) <= line <= _last(n)), None)
         if inner is None:
-            break
+            return
         names.append(inner.name)
         node = inner
-    while names:
-        yield ".".join(names)
-        names.pop()
+        if isinstance(node, ast.ClassDef):
+            continue
+        if any(parameter.arg == argument for parameter in parameters(node)):
+            yield ".".join(names)
 
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
