@@ -117,7 +117,7 @@ class Probe:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A function, then."""
         if self._ticket.node.choice is None:
-            _decide(self, _functions(len(args) + len(kwargs)))
+            _decide(self, _functions(self._ticket.node, args, kwargs))
         return _current(self)(*args, **kwargs)
 
     def __len__(self) -> int:
@@ -289,11 +289,22 @@ def _settled(probe: Probe, kind: str) -> Any:
     return _current(probe)
 
 
-def _functions(arguments: int) -> List[Choice]:
+def _functions(node: Node, args: Any, kwargs: Any) -> List[Choice]:
+    """Functions for what is called with these arguments."""
     from . import stand_in
 
     found = [value(jnp.tanh), value(stand_in.mixture)]
-    return found if arguments == 1 else found[::-1]
+    linen = sys.modules.get("flax.linen")
+    if linen is not None and node.parent is not None and node.parent.choice is not None:
+        cls = node.parent.choice.value
+        if isinstance(cls, type) and issubclass(cls, linen.Module):
+            # A field that makes layers, as in `self.conv(64, (3, 3))` and `self.norm()(x)`.
+            if not args:
+                return [value(linen.LayerNorm), *found]
+            if isinstance(args[0], int):
+                kernel = len(args) > 1 or "kernel_size" in kwargs
+                return [value(linen.Conv if kernel else linen.Dense), *found]
+    return found if len(args) + len(kwargs) == 1 else found[::-1]
 
 
 def _sequences(node: Node) -> List[Choice]:

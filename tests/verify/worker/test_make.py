@@ -590,3 +590,35 @@ def test_units_that_are_no_plain_functions():
     partial = functools.partial(noisy, rate=0.5)
     made = make.make_cases(partial, "m:f", {"class": None})
     assert made.cases, made.detail
+
+
+def test_haiku_module():
+    haiku = pytest.importorskip("haiku")
+
+    class Net(haiku.Module):
+        def __init__(self, width, name=None):
+            super().__init__(name)
+            self.width = width
+
+        def __call__(self, x, train):
+            x = haiku.Linear(self.width)(x)
+            return jnp.tanh(x) if train else x
+
+    cases = cases_of(Net.__call__, Net)
+    assert {case["args"][2] for case in cases.values()} == {True, False}
+
+
+class Residual(FLAX.Module):
+    filters: int
+    conv: object
+    norm: object
+
+    @FLAX.compact
+    def __call__(self, x):
+        y = self.norm()(self.conv(self.filters, (3, 3))(x))
+        residual = x if x.shape == y.shape else self.conv(self.filters, (1, 1))(x)
+        return residual + y
+
+
+def test_fields_that_make_layers():
+    cases_of(Residual.__call__, Residual)
