@@ -146,7 +146,7 @@ def exit_code(result: Result, *, exit_zero: bool) -> int:
         say(f"error: {fault}; this is a defect of the rule, please report it")
     if result.analysis.faults or result.failed:
         return FAULT
-    if result.proved is not None and result.proved.wrong:
+    if result.proved is not None and result.proved.taken_back:
         return WRONG
     return FINDINGS if result.analysis.findings and not exit_zero else CLEAN
 

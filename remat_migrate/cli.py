@@ -388,26 +388,42 @@ def _verification(
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """A bar on standard error that comes with the first news, if that is a terminal."""
+    """A bar on standard error that comes with the first news, if that is a terminal.
+
+    It goes when all is done, so that what is said then stands alone.
+    """
     bar: Any = None
 
     def tell(what: str, done: int, total: int) -> None:
         nonlocal bar
-        if not sys.stderr.isatty():
-            return
-        if bar is None:
-            bar = click.progressbar(
-                length=total, label="Verifying", file=sys.stderr, item_show_func=str
-            )
-            bar.__enter__()
-        bar.length = total
-        bar.update(done - bar.pos, what)
+        if done >= total:
+            close()
+        elif sys.stderr.isatty():
+            if bar is None:
+                bar = click.progressbar(
+                    length=total, label="Verifying", file=sys.stderr, item_show_func=_item
+                )
+                bar.__enter__()
+            bar.length = total
+            bar.update(done - bar.pos, what)
+            bar.render_progress()  # which `update` leaves out where only the item is another
+
+    def close() -> None:
+        nonlocal bar
+        if bar is not None:
+            bar.__exit__(None, None, None)
+            bar = None
+            sys.stderr.write("\x1b[1A\x1b[2K\r")
+            sys.stderr.flush()
 
     try:
         yield tell
     finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
+        close()
+
+
+def _item(what: str | None) -> str:
+    return what or ""
 
 
 def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:

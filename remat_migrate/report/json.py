@@ -69,7 +69,8 @@ def _summary(report: Report) -> dict[str, object]:
     fixable, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
     total = len(report.findings)
     proved = report.proved
-    verdicts = {"verdicts": dict(verdict_counts(proved.proof.verdicts))} if proved else {}
+    shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
+    verdicts = {"verdicts": dict(verdict_counts(shown))} if proved else {}
     taken_back = {"taken_back": len(proved.taken_back)} if proved else {}
     return {
         "files": report.files,
