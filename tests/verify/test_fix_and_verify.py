@@ -196,16 +196,6 @@ class TestTakenBack:
     def test_the_verdicts_have_the_keys_of_the_contract(self, faulty: Fixed) -> None:
         keys = ["unit", "path", "line", "verdict", "inputs", "calls"]
         keys += ["max_abs", "max_rel", "detail"]
-            "unit",
-            "path",
-            "line",
-            "verdict",
-            "inputs",
-            "calls",
-            "max_abs",
-            "max_rel",
-            "detail",
-        ]
         for verdicts in faulty.verdicts.values():
             for verdict in verdicts:
                 assert list(verdict) == keys
