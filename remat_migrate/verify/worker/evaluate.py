@@ -6,6 +6,7 @@ Results are written as bytes with their types beside them, so that comparing nee
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import os
 import re
@@ -22,6 +23,9 @@ from .failures import describe
 
 # Seconds.
 _SLOW = 1.5
+
+# Of a generator, how many values.
+_MOST_YIELDED = 100
 
 # An object's place in memory is another in every process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -133,7 +137,11 @@ class _Program:
         rest = iter(arrays)
         leaves = [next(rest) if leaf.dynamic else leaf.value for leaf in self._leaves]
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
-        return self._function(*args, **kwargs)
+        result = self._function(*args, **kwargs)
+        if inspect.isgenerator(result):
+            # Nothing has run yet.
+            return list(itertools.islice(result, _MOST_YIELDED))
+        return result
 
     def array_results(self, result: Any) -> List[Any]:
         """The arrays of a result, which is all that a compiled function can return."""

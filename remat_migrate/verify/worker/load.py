@@ -8,6 +8,8 @@ import inspect
 import sys
 from typing import Any, NamedTuple, Optional
 
+from . import fixture
+
 
 class Unit(NamedTuple):
     """What a name stands for.
@@ -16,11 +18,13 @@ class Unit(NamedTuple):
         function: what is called; of a method, the function that takes the instance first.
         owner: the class whose instance it takes, None for what takes none.
         module: the module it was found in.
+        is_fixture: whether pytest calls it, with what its other fixtures give.
     """
 
     function: Any
     owner: Optional[type]
     module: Any
+    is_fixture: bool = False
 
 
 class NotFound(Exception):
@@ -74,6 +78,9 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         found = found.fget
     if isinstance(found, type):
         raise NotFound("%s is a class" % qualname)
+    inner = fixture.function_of(found)
+    if inner is not None:
+        return Unit(inner, owner, module, True)
     if not callable(found):
         if owner is None:
             # A value that a call gave: what there is to compare is the value.

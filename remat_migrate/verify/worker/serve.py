@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, Tuple
 
-from . import codec, relocate, shim
+from . import calling, codec, relocate, shim
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 
@@ -82,6 +82,8 @@ def _make(request: Reply) -> Reply:
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
         return _saved([("the module is imported", _case(()))], request["folder"])
+    if unit.is_fixture and inspect.signature(unit.function).parameters:
+        return {"cases": [], "detail": "a fixture: a command that runs pytest can exercise it"}
     hints = {"class": unit.owner, "classes": _dataclasses(request["root"])}
     made = make.make_cases(unit.function, unit.function, hints)
     reply = _saved(made.cases, request["folder"])
@@ -163,6 +165,8 @@ def _evaluate(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = codec.load(request["case"])
+    if request["by_position"]:
+        case = calling.by_position(unit.function, case)
     failure = evaluate.evaluate(unit.function, case, request["folder"], request["eager"])
     return {"failure": failure}
 

@@ -1,0 +1,30 @@
+"""Pytest's fixtures: objects that refuse to be called, and the functions inside them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+
+def function_of(value: Any) -> Optional[Any]:
+    """The function that was made a fixture; None for what is none."""
+    place = _place(value)
+    return getattr(*place) if place else None
+
+
+def replace_function(value: Any, change: Callable[[Any], Any]) -> bool:
+    """Put another function into a fixture. Returns whether it is one."""
+    place = _place(value)
+    if place:
+        setattr(*place, change(getattr(*place)))
+    return bool(place)
+
+
+def _place(value: Any) -> Optional[Any]:
+    """The object that holds the function of a fixture, and under which name."""
+    kind = type(value)
+    if kind.__module__ == "_pytest.fixtures" and kind.__name__ == "FixtureFunctionDefinition":
+        return value, "_fixture_function"
+    if hasattr(value, "_pytestfixturefunction"):  # before pytest 8.4 it is a function that fails
+        holder = getattr(value, "__pytest_wrapped__", None)
+        return (holder, "obj") if hasattr(holder, "obj") else None
+    return None
