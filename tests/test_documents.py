@@ -77,7 +77,13 @@ def test_output_of_the_first_command(tmp_path):
     subprocess.run(copy.replace("/tmp", str(tmp_path)).split(), cwd=ROOT, check=True)
     arguments = migrate.replace("/tmp", str(tmp_path)).split()
     assert arguments.pop(0) == ".venv/bin/remat-migrate"
-    assert remat_migrate(*arguments) == shown
+    printed = remat_migrate(*arguments).replace(str(tmp_path), "/tmp")
+    assert without_rounding(printed) == without_rounding(shown)
+
+
+def without_rounding(text: str) -> str:
+    """A report without what another version of JAX rounds otherwise."""
+    return re.sub(r"largest difference [\d.e+-]+", "largest difference *", text)
 
 
 def test_shown_part_of_the_difference():
