@@ -2,9 +2,9 @@
 
 Two arrays are equal if no entry differs by more than the tolerance of their dtype times the largest
 entry of the array. Measured so, a sum whose terms cancel is not held to more digits than it has.
-Two things widen what is allowed, because rounding is not the migration's doing: a few units in the last
-place of the largest entry of the whole result (a gradient that is zero but for rounding), and a few
-times what compiling alone changes in the old code's own result.
+Two things widen what is allowed, because rounding is not the migration's doing: a few units in the
+last place of the largest entry of the whole result (a gradient that is zero but for rounding), and
+a few times what compiling alone changes in the old code's own result.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _EPSILONS = {"float64": 2.3e-16, "complex128": 2.3e-16, "float16": 9.8e-4, "bflo
 _FLOAT32_EPSILON = 1.2e-7
 _LAST_PLACES = 8
 _ROUNDING = 8
+# What rounding may make of a tolerance, and of any.
+_MOST, _MOST_EVER = 1e3, 0.1
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
+NOT_EXERCISED = "not-exercised"
 
 _WHERE = {"eager": "", "gradient": " in the gradient", "jit": " under jax.jit"}
 
@@ -39,7 +42,8 @@ class Comparison(NamedTuple):
     """A verdict about one case.
 
     Attributes:
-        verdict: equal, differs, fails-after or fails-before.
+        verdict: equal, differs, fails-after, fails-before, or not-exercised where there are only
+            functions, which nothing has called.
         max_abs: the largest absolute difference.
         max_rel: the largest difference relative to the largest entry of its array.
         detail: where it differs, or what failed.
@@ -82,6 +86,15 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         max_abs, max_rel = max(max_abs, absolute), max(max_rel, relative)
         if reason:
             return Comparison(DIFFERS, max_abs, max_rel, reason + where)
+    return _equal([leaf for mode in ran for leaf in old.modes[mode]["leaves"]], max_abs, max_rel)
+
+
+def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comparison:
+    """The verdict where nothing differs; it depends on whether anything was there to differ."""
+    if not leaves:
+        return Comparison(EQUAL, max_abs, max_rel, "it returns nothing")
+    if all("function" in leaf for leaf in leaves):
+        return Comparison(NOT_EXERCISED, detail="it returns functions, which nothing has called")
     return Comparison(EQUAL, max_abs, max_rel)
 
 
@@ -131,6 +144,10 @@ def _structure(old: Dict[str, Any], new: Dict[str, Any]) -> str:
         return "the structure is %s, was %s" % (_short(new["tree"]), _short(old["tree"]))
     for before, after in zip(old["leaves"], new["leaves"]):
         at = _at(before["path"])
+        if "function" in before or "function" in after:
+            if before.keys() != after.keys():
+                return "%sis a function in one and none in the other" % at
+            continue
         if ("other" in before) != ("other" in after):
             return "%sis an array in one and none in the other" % at
         if "other" in before:
@@ -183,10 +200,12 @@ def _values(
         own = _largest(a)
         relative = difference / own if own else (float(difference > 0))
         epsilon = _EPSILONS.get(leaf["dtype"], _FLOAT32_EPSILON)
+        tolerance = allowed.get(leaf["dtype"], _SMALL)
         limit = max(
-            allowed.get(leaf["dtype"], _SMALL) * own,
+            tolerance * own,
             _LAST_PLACES * epsilon * largest,
-            _ROUNDING * noise.get(index, 0.0),
+            # More than that is no rounding: such code does something else when it is compiled.
+            min(_ROUNDING * noise.get(index, 0.0), min(_MOST * tolerance, _MOST_EVER) * largest),
         )
         max_abs = max(max_abs, difference)
         # A difference that drowns in the rounding of larger entries says nothing about its own.
@@ -207,7 +226,7 @@ def _values(
 
 def _arrays(result: _Result, mode: str) -> List[Tuple[Dict[str, Any], Any]]:
     leaves = result.modes[mode]["leaves"]
-    return [(leaf, result.array(leaf)) for leaf in leaves if "other" not in leaf]
+    return [(leaf, result.array(leaf)) for leaf in leaves if "shape" in leaf]
 
 
 def _rounding(old: _Result, mode: str) -> Dict[int, float]:

@@ -6,9 +6,9 @@ Results are written as bytes with their types beside them, so that comparing nee
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import os
+import random
 import re
 import time
 import warnings
@@ -18,17 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import adapt
+from . import adapt, results, shim
 from .failures import describe
 
 # Seconds.
 _SLOW = 1.5
 
-# Of a generator, how many values.
-_MOST_YIELDED = 100
-
 # An object's place in memory is another in every process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+# What a function is called, and where it is, is not what it computes.
+_FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
 def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -> Dict[str, Any]:
@@ -45,7 +45,7 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
     writer = _Writer(folder)
     modes: Dict[str, Any] = {}
     try:
-        prepared = adapt.prepare(unit, case)
+        prepared = _prepared(unit, case)
     except Exception as error:
         prepared = []
         modes["eager"] = {"error": describe(error)}
@@ -59,11 +59,23 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
     return first if all("error" in m for m in modes.values()) else {}
 
 
+def _prepared(unit: Any, case: Dict[str, Any]) -> List[adapt.Prepared]:
+    """What to run: the unit, or where the case says so a function that is in its result."""
+    then = case.get("then")
+    if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
+        rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
+        case = dict(case, kwargs=rest)
+    if not then:
+        return adapt.prepare(unit, case)
+    arguments = (case["args"], case["kwargs"], then["args"], then["kwargs"])
+    return [adapt.Prepared("", results.called(unit, then["of"]), arguments, {})]
+
+
 def _run(
     program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
 ) -> None:
     begun = time.perf_counter()
-    eager = _outcome(lambda: program.call(program.arrays()), writer)
+    eager = _outcome(lambda: program.outcome(program.arrays()), writer)
     modes[label + "eager"] = eager
     with_gradient = "error" not in eager and program.has_gradient
     eager_gradient = eager_gradient and time.perf_counter() - begun < _SLOW
@@ -83,6 +95,15 @@ def _run(
     modes[label + "jit"] = compiled
 
 
+def _takes(unit: Any, name: str) -> bool:
+    """Whether a function has a parameter of that name, or takes any."""
+    try:
+        parameters = inspect.signature(unit).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def _defaults(unit: Any) -> Dict[str, str]:
     """What the parameters of a unit default to, as far as that can be told by its text."""
     try:
@@ -94,8 +115,15 @@ def _defaults(unit: Any) -> Dict[str, str]:
 
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
+    # Random numbers that are not JAX's own are the same on both sides.
+    random.seed(0)
+    np.random.seed(0)
+    process = os.getpid()
     try:
         result = run()
+        if os.getpid() != process:
+            # The code under test has forked: the results are the parent's to write.
+            os._exit(0)
         # A computation that fails on the device says so when its result is asked for.
         jax.block_until_ready(result)  # type: ignore[no-untyped-call]
         return writer.write(result)
@@ -134,14 +162,21 @@ class _Program:
 
     def call(self, arrays: List[Any]) -> Any:
         """What the function returns for these arrays; containers are made anew."""
+        args, kwargs = self._arguments(arrays)
+        return results.unfolded(self._function(*args, **kwargs))
+
+    def outcome(self, arrays: List[Any]) -> Any:
+        """As `call`; of a function that returns nothing, the object that it may have changed."""
+        args, kwargs = self._arguments(arrays)
+        outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
+        leaves = jax.tree_util.tree_leaves(outcome)
+        # An object may keep what was traced within the call: nobody can look at that.
+        return None if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) else outcome
+
+    def _arguments(self, arrays: List[Any]) -> Any:
         rest = iter(arrays)
         leaves = [next(rest) if leaf.dynamic else leaf.value for leaf in self._leaves]
-        args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
-        result = self._function(*args, **kwargs)
-        if inspect.isgenerator(result):
-            # Nothing has run yet.
-            return list(itertools.islice(result, _MOST_YIELDED))
-        return result
+        return jax.tree_util.tree_unflatten(self._tree, leaves)
 
     def array_results(self, result: Any) -> List[Any]:
         """The arrays of a result, which is all that a compiled function can return."""
@@ -196,6 +231,11 @@ def _cotangents(outputs: List[Any]) -> List[Any]:
     return made
 
 
+def _text(shown: str) -> str:
+    """What Python shows of an object, without what differs between two processes."""
+    return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
+
+
 class _Writer:
     """Writes results: all arrays into one file, the rest into result.json."""
 
@@ -209,15 +249,17 @@ class _Writer:
         """A result as its structure and its leaves."""
         pairs, tree = jax.tree_util.tree_flatten_with_path(result)
         return {
-            "tree": _ADDRESS.sub("", str(tree)),
+            "tree": _text(str(tree)),
             "leaves": [
                 dict(self._leaf(leaf), path=jax.tree_util.keystr(path)) for path, leaf in pairs
             ],
         }
 
     def _leaf(self, leaf: Any) -> Dict[str, Any]:
+        if results.is_function(leaf):
+            return {"function": True}
         if not _is_array(leaf):
-            return {"other": _ADDRESS.sub("", repr(leaf))[:500]}
+            return {"other": _text(repr(leaf))[:500]}
         # A checkpointed function gives arrays for Python's and NumPy's numbers, as JAX does
         # wherever they meet it: these are no difference.
         array = jnp.asarray(leaf)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
 import sys
 from typing import Any, NamedTuple, Optional
 
-from . import fixture
+from . import fixture, results, shim
+
+# What checkpoint functions take besides what they are applied to.
+_OPTIONS = frozenset(
+    ["concrete", "policy", "prevent_cse", "static_argnums", "variables", "rngs", "methods"]
+)
 
 
 class Unit(NamedTuple):
@@ -70,8 +76,12 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
             raise NotFound(
                 "%s has no %s when it is imported" % (module.__name__, qualname)
             ) from None
+    if shim.makes_checkpoints(found):
+        raise NotFound("it makes checkpoints: what it is applied to is compared")
     if isinstance(found, staticmethod):
-        return Unit(found.__func__, None, module)
+        return Unit(results.run_whole(found.__func__), None, module)
+    if owner is not None and qualname.endswith(".__init__"):
+        return Unit(_constructor(owner, found), None, module)
     if isinstance(found, classmethod):
         return Unit(found.__get__(None, owner), None, module)
     if isinstance(found, property):
@@ -82,11 +92,28 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     if inner is not None:
         return Unit(inner, owner, module, True)
     if not callable(found):
+        if isinstance(found, dict) and found and _OPTIONS.issuperset(found):
+            raise NotFound("it holds options of checkpoints: what they are given to is compared")
         if owner is None:
             # A value that a call gave: what there is to compare is the value.
             return Unit(lambda: found, None, module)
         raise NotFound("%s is a %s, which is not called" % (qualname, type(found).__name__))
-    return Unit(found, owner, module)
+    return Unit(results.run_whole(found), owner, module)
+
+
+def _constructor(owner: type, init: Any) -> Any:
+    """A function that makes an object, with the signature of `__init__` but for the object."""
+
+    @functools.wraps(init)
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        return owner(*args, **kwargs)
+
+    signature = inspect.signature(init)
+    without = list(signature.parameters.values())[1:]
+    construct.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=without
+    )
+    return construct
 
 
 def public_values(module: Any) -> Any:

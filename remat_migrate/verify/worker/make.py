@@ -11,6 +11,7 @@ with give a case each.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 import signal
@@ -141,7 +142,10 @@ class _Maker:
         """A node for each parameter."""
         known = annotated.of_callable(self.unit)
         siblings = tuple(made.parameters)
+        bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
         for at, (name, parameter) in enumerate(made.parameters.items()):
+            if name in bound:
+                continue  # who bound it does not mean it to be given again
             annotation = known.get(name, parameter.annotation)
             keys: List[str] = []
             if at == 0 and self.cls is not None:

@@ -77,15 +77,14 @@ def _limit_memory(allowed: int) -> None:
 
 
 def _make(request: Reply) -> Reply:
-    from . import make
+    from . import inner_cases
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
         return _saved([("the module is imported", _case(()))], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {"cases": [], "detail": "a fixture: a command that runs pytest can exercise it"}
-    hints = {"class": unit.owner, "classes": _dataclasses(request["root"])}
-    made = make.make_cases(unit.function, unit.function, hints)
+    made = inner_cases.all_cases(unit, _dataclasses(request["root"]))
     reply = _saved(made.cases, request["folder"])
     if not reply["cases"]:
         reply["detail"] = made.detail

@@ -13,11 +13,15 @@ import functools
 import importlib.util
 import json
 import sys
+import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 OLD_FLAG = "jax_new_checkpoint"
+# The option that is gone.
+GONE = "concrete"
 
 _MISSING = object()
+_MARK = "_remat_migrate_makes_checkpoints"
 
 
 class _Api(NamedTuple):
@@ -103,7 +107,7 @@ def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> 
 
     @functools.wraps(real)
     def checkpoint(*args: Any, **options: Any) -> Any:
-        refused = "concrete" in options or (only_subject and len(args) > 1)
+        refused = GONE in options or (only_subject and len(args) > 1)
         return (old if refused else real)(*args, **options)
 
     return checkpoint
@@ -120,10 +124,22 @@ def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable
     def checkpoint(*args: Any, **options: Any) -> Any:
         wrapped = args[0] if args else options.get(subject, _MISSING)
         if wrapped is _MISSING:
-            return lambda fun: _same(fun, lifted)
+            return _marked(lambda fun: _same(fun, lifted))
         return _same(wrapped, lifted)
 
-    return checkpoint
+    return _marked(checkpoint)
+
+
+def makes_checkpoints(value: Any) -> bool:
+    """Whether a value is a function of `plain`, perhaps with some options bound."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    return bool(getattr(value, _MARK, False)) and isinstance(value, types.FunctionType)
+
+
+def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
+    setattr(function, _MARK, True)
+    return function
 
 
 def _same(wrapped: Any, lifted: Optional[Callable[..., Any]]) -> Any:

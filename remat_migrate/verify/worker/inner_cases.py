@@ -1,0 +1,59 @@
+"""Cases for a unit, and for the functions that it returns: those are compared by calling them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import Any, Dict, Iterator, List, Tuple
+
+from . import make, results, shim
+from .load import Unit
+
+# To find inputs for a function that a unit returns.
+_SECONDS = 5.0
+
+
+def all_cases(unit: Unit, classes: List[type]) -> make.Made:
+    """Inputs for a unit; `classes` are dataclasses of the project that may be arguments.
+
+    A case with `then` is about a function in the unit's result: where in it ("of"), and with which
+    arguments to call that ("args", "kwargs").
+    """
+    hints = {"class": unit.owner, "classes": classes}
+    made = make.make_cases(unit.function, unit.function, hints)
+    cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
+    return made._replace(cases=cases + list(_of_results(unit, cases, classes)))
+
+
+def _by_name(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
+    """A case with what the gone option and the parameters after it get by name, not by position.
+
+    A wrapper of the user's own may have that option as a parameter, which its migrated form lacks.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if shim.GONE not in names or len(case["args"]) > len(names):
+        return case
+    first = names.index(shim.GONE)
+    named = dict(zip(names[first:], case["args"][first:]))
+    return dict(case, args=case["args"][:first], kwargs=dict(case["kwargs"], **named))
+
+
+def _of_results(
+    unit: Unit, cases: List[Tuple[str, Dict[str, Any]]], classes: List[type]
+) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """Cases for the functions that a unit returns, if it does that."""
+    if not cases or cases[0][1]["context"] is not None:
+        return
+    case = cases[0][1]
+    try:
+        result = results.unfolded(results.outcome_of(unit.function, case["args"], case["kwargs"]))
+    except Exception:
+        return  # evaluating the case says how it failed
+    for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
+        made = make.make_cases(function, function, {"class": None, "classes": classes}, _SECONDS)
+        for about, inner in made.cases:
+            if inner["context"] is None:
+                then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}
+                what = "its result%s called" % place
+                yield (what + ", " + about if about else what), dict(case, then=then)

@@ -1,0 +1,159 @@
+"""What a call came to, as a tree of values: what lies inside objects, and what has yet to run.
+
+JAX sees one leaf in an object that is not registered as a tree, in a generator, and in a function.
+An object is opened; what has not run is run; a function is left to be called, see `called`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import enum
+import functools
+import inspect
+import itertools
+import sys
+import types
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import jax
+import numpy as np
+
+# Of a generator, how many values.
+_MOST_YIELDED = 100
+
+# Objects within objects.
+_DEEPEST = 6
+
+# Of what a call returns, how many functions are called in turn.
+MOST_FUNCTIONS = 4
+
+
+def run_whole(function: Any) -> Any:
+    """A function that runs all of `function` where calling that runs nothing yet."""
+    kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if not any(is_kind(function) for is_kind in kinds):
+        return function
+
+    @functools.wraps(function)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        return _run(function(*args, **kwargs))
+
+    return whole
+
+
+def unfolded(result: Any) -> Any:
+    """A result with its objects as dicts of their attributes, below the name of their class."""
+    return _unfolded(result, ())
+
+
+def is_function(value: Any) -> bool:
+    """Whether a leaf can be told from another only by calling it."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        return True
+    # What `jax.jit` and its like give; an object is callable, too, but it has been opened.
+    return callable(value) and not isinstance(value, type) and not _is_object(value)
+
+
+def functions(result: Any) -> Iterator[Tuple[str, Any]]:
+    """The functions in an unfolded result, with where they are."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(result)[0]:
+        if is_function(leaf):
+            yield jax.tree_util.keystr(path), leaf
+
+
+def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
+    """A function that calls `unit`, and with other arguments the function that is in its result.
+
+    It takes the positional and the named arguments of the one, then those of the other.
+    """
+
+    def both(args: Any, kwargs: Any, then_args: Any, then_kwargs: Any) -> Any:
+        outcome = unfolded(outcome_of(unit, args, kwargs))
+        for place, function in functions(outcome):
+            if place == where:
+                return function(*then_args, **then_kwargs)
+        raise LookupError("there is no function%s in the result" % (where and " at " + where))
+
+    return both
+
+
+def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a call returns, or where that is nothing the object that it may have changed."""
+    result = unit(*args, **kwargs)
+    return args[0] if result is None and args and _is_object(args[0]) else result
+
+
+def _unfolded(result: Any, around: Tuple[Any, ...]) -> Any:
+    def leaf(value: Any) -> Any:
+        ran = _run(value)
+        if ran is not value:
+            return _unfolded(ran, (*around, value)) if len(around) < _DEEPEST else ran
+        if any(value is other for other in around):
+            return None
+        if len(around) < _DEEPEST and _is_object(value):
+            inner = {k: _unfolded(v, (*around, value)) for k, v in _attributes(value).items()}
+            return {type(value).__name__: inner}
+        return value
+
+    return jax.tree_util.tree_map(leaf, result)
+
+
+def _run(value: Any) -> Any:
+    """What a generator or a coroutine gives, other values as they are."""
+    if inspect.isgenerator(value):
+        return list(itertools.islice(value, _MOST_YIELDED))
+    if inspect.isasyncgen(value):
+        return _awaited(_collected(value))
+    return _awaited(value) if inspect.iscoroutine(value) else value
+
+
+async def _collected(values: Any) -> List[Any]:
+    found = []
+    async for value in values:
+        found.append(value)
+        if len(found) == _MOST_YIELDED:
+            break
+    return found
+
+
+def _awaited(value: Any) -> Any:
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(value)
+    finally:
+        loop.close()
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value is an object of somebody's class, with attributes to look at."""
+    kind = type(value)
+    kinds: Any = (type, types.ModuleType, enum.Enum, jax.Array, np.ndarray, np.generic)
+    if isinstance(value, kinds):
+        return False
+    root = kind.__module__.partition(".")[0]
+    if root in ("builtins", "functools", "jax", "jaxlib", "numpy") or _is_module_of_flax(value):
+        return False
+    return dataclasses.is_dataclass(value) or (
+        hasattr(value, "__dict__") and not root.startswith("_") and root not in _STANDARD
+    )
+
+
+# What the standard library's objects hold says nothing about a computation.
+_STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "pathlib", "io", "re"}
+
+
+def _is_module_of_flax(value: Any) -> bool:
+    """Whether a value is a Flax module, which says itself what it is and may be in use."""
+    linen = sys.modules.get("flax.linen")
+    return linen is not None and isinstance(value, linen.Module)
+
+
+def _attributes(value: Any) -> Dict[str, Any]:
+    names = [field.name for field in dataclasses.fields(value)] if _is_record(value) else []
+    names += sorted(set(getattr(value, "__dict__", ())) - set(names))
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
