@@ -111,7 +111,8 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         return none
     if "error" in reply:
         none.outcome = Outcome.FAILS_BEFORE
-        none.detail = f"importing it: {sides.translate(said(reply['error']))}"
+        doing = "running" if reply["running"] else "importing"
+        none.detail = f"{doing} it: {sides.translate(said(reply['error']))}"
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = sides.translate(made.detail)

@@ -113,6 +113,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts = []
     for number, (case, about) in enumerate(zip(cases.folders, cases.about, strict=True)):
         verdict = _compared(sides, unit, case, eager=number == 0)
+        if verdict.outcome is Outcome.DIFFERS and (other := _unsteady(sides, unit, case)):
+            return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=other)
         if verdict.outcome.is_wrong:
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
@@ -130,6 +132,21 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         max(verdict.max_rel or 0.0 for verdict in equal),
         "; ".join(part for part in (cases.summary, *notes) if part),
     )
+
+
+def _unsteady(sides: Sides, unit: Unit, case: str) -> str:
+    """How the old code's results differ from one run to the next; empty if they do not."""
+    first, second = sides.folder("again"), sides.folder("again")
+    for folder in (first, second):
+        run = _evaluated(sides, sides.before, unit, case, folder, eager=False)
+        if run.failure:
+            run = _evaluated(sides, sides.maker, unit, case, folder, eager=False)
+        if run.failure:
+            return ""
+    found = _comparison(sides, unit, first, second, "")
+    if found.outcome is not Outcome.DIFFERS:
+        return ""
+    return f"the old code alone gives another result each time it runs: {found.detail}"
 
 
 def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
@@ -187,6 +204,7 @@ def _evaluated(
     *,
     by_position: bool = False,
 ) -> _Evaluated:
+    fresh = worker.is_fresh
     try:
         reply = sides.ask(
             worker,
@@ -198,7 +216,10 @@ def _evaluated(
             by_position=by_position,
         )
     except WorkerEnded as error:
-        return _Evaluated(f"it {error}")
+        if fresh:
+            return _Evaluated(f"it {error}")
+        # What other units have left behind in the process may be the cause.
+        return _evaluated(sides, worker, unit, case, folder, eager, by_position=by_position)
     if "missing" in reply:
         return _Evaluated(reply["missing"])
     if "error" in reply:

@@ -8,15 +8,22 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .processes import Watched
+
 WORKER = Path(__file__).parent / "worker"
 _START_SECONDS = 300.0
 _LOG_TAIL = 2000
+_LONGEST_LINE = 300
+_MOST_OUTPUT = 64 * 2**20
+# How often a worker at work is looked at.
+_LOOK_SECONDS = 0.5
 
 Reply = dict[str, Any]
 
@@ -61,6 +68,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel = (-1, -1)
         self._buffer = b""
+        self._watched: Watched | None = None
+        self._most_memory = sys.maxsize
         scratch.mkdir(parents=True, exist_ok=True)
         self._log = scratch / "log.txt"
 
@@ -72,7 +81,16 @@ class Worker:
         """
         if self._process is None:
             self._start()
-        return self._exchange(request, self._timeout)
+        reply = self._exchange(request, self._timeout)
+        if reply.get("changed"):
+            # What the code under test has done to the process must not be another's verdict.
+            self.close()
+        return reply
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no process is there that has answered before."""
+        return self._process is None
 
     def close(self) -> None:
         """End the process, and whatever it has started."""
@@ -81,8 +99,9 @@ class Worker:
             return
         for descriptor in self._channel:
             os.close(descriptor)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        assert self._watched is not None
+        self._watched.look()
+        self._watched.signal(signal.SIGKILL)
         process.wait()
         self._buffer = b""
 
@@ -94,7 +113,9 @@ class Worker:
             "REMAT_MIGRATE_CHANNEL": f"{in_read},{out_write}",
             **environment_of(self.side, self._scratch),
         }
-        with self._log.open("wb") as log:
+        # Appended to, so that it can be cut while it is written.
+        self._log.unlink(missing_ok=True)
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self.side.python, WORKER / "start.py"],
                 cwd=self.side.copy,
@@ -108,6 +129,8 @@ class Worker:
         os.close(in_read)
         os.close(out_write)
         self._channel = (in_write, out_read)
+        self._watched = Watched(self._process.pid)
+        self._most_memory = sys.maxsize
         started = self._exchange(
             {
                 "do": "start",
@@ -125,6 +148,9 @@ class Worker:
             self.close()
             raise WorkerEnded(f"could not start: {error['type']}: {error['message']}")
         self.jax = started["jax"]
+        self._watched.look()
+        if self._memory:
+            self._most_memory = self._watched.resident() + self._memory
 
     def _exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
         deadline = time.monotonic() + timeout
@@ -136,24 +162,54 @@ class Worker:
         except TimeoutError:
             self.close()
             raise WorkerEnded(f"took longer than {timeout:g} s and was stopped") from None
+        except MemoryError:
+            self.close()
+            raise WorkerEnded(
+                f"took more memory than {self._memory / 2**30:.3g} GiB and was stopped"
+            ) from None
         if not line:
             raise WorkerEnded(self._obituary())
         reply: Reply = json.loads(line)
         return reply
 
     def _line(self, deadline: float) -> bytes:
-        """The next line of the worker; nothing if it has ended."""
+        """The next line of the worker; nothing if it has ended.
+
+        Raises:
+            TimeoutError: it is too late.
+            MemoryError: the worker and what it has started have too much.
+        """
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel[1], selectors.EVENT_READ)
             while b"\n" not in self._buffer:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
+                left = deadline - time.monotonic()
+                if not selector.select(max(0.0, min(left, _LOOK_SECONDS))):
+                    if left <= _LOOK_SECONDS:
+                        raise TimeoutError
+                    if not self._look():
+                        return b""  # a process that it has forked may hold the pipe
+                    continue
                 data = os.read(self._channel[1], 1 << 16)
                 if not data:
                     return b""
                 self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
+
+    def _look(self) -> bool:
+        """See to it that the worker takes neither all memory nor all space for what it prints.
+
+        Returns:
+            whether it is alive.
+        """
+        assert self._watched is not None
+        assert self._process is not None
+        self._watched.look()
+        if self._watched.resident() > self._most_memory:
+            raise MemoryError
+        if self._log.stat().st_size > _MOST_OUTPUT:
+            os.truncate(self._log, 0)
+        return self._process.poll() is None
 
     def _obituary(self) -> str:
         """How the process ended, with what it said last."""
@@ -165,7 +221,7 @@ class Worker:
             status = None
         self.close()
         said = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
-        last = said.splitlines()[-1] if said else ""
+        last = said.splitlines()[-1][:_LONGEST_LINE] if said else ""
         if status is not None and status < 0:
             with contextlib.suppress(ValueError):
                 how = f"was killed by {signal.Signals(-status).name}"
@@ -189,6 +245,9 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "TMPDIR": str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",
-        # Each function is compiled to be run once.
+        # Each function is compiled to be run once, or again with other numbers, in either worker.
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(scratch.parent / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }

@@ -6,6 +6,7 @@ of a reply; what ends the process ends this worker alone, and the parent starts 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
@@ -14,11 +15,14 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, Tuple
 
-from . import calling, codec, relocate, shim
+from . import calling, codec, relocate, shim, surroundings
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 
 Reply = Dict[str, Any]
+
+# With more than this left the next unit would have too little.
+_most_resident = sys.maxsize
 
 
 def main() -> None:
@@ -28,25 +32,35 @@ def main() -> None:
         # What the code under test starts must not hold the pipes open.
         os.set_inheritable(descriptor, False)
     process = os.getpid()
+    # The code under test may put something else in their place.
+    number, end, write, dumps = os.getpid, os._exit, os.write, json.dumps
     with os.fdopen(incoming, encoding="utf-8") as requests:
         for line in requests:
             request = json.loads(line)
             reply = _answer(request)
             if os.getpid() != process:
                 # The code under test has forked, and this is the child.
-                os._exit(0)
-            sys.stdout.flush()
-            os.write(outgoing, (json.dumps(reply) + "\n").encode())
+                end(0)
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+            write(outgoing, (dumps(reply) + "\n").encode())
 
 
 def _answer(request: Reply) -> Reply:
     try:
-        return _ANSWERS[request["do"]](request)
+        if "qualname" in request:
+            # What importing changes belongs to the surroundings that the project makes for itself.
+            load_unit(request["module"], request["path"], request["qualname"])
+            before = surroundings.look()
+        reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         return {"missing": str(error)}
     except BaseException as error:
         # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
-        return {"error": describe(error)}
+        reply = {"error": describe(error), "running": before is not None}
+    if before is not None:
+        reply["changed"] = surroundings.changed(before, _most_resident)
+    return reply
 
 
 def _start(request: Reply) -> Reply:
@@ -62,6 +76,8 @@ def _start(request: Reply) -> Reply:
         _limit_memory(request["memory"])
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
+        global _most_resident
+        _most_resident = surroundings.resident() + request["memory"] // 2
 
 def _limit_memory(allowed: int) -> None:
     """Let this process have so many bytes more than it has now."""
@@ -73,7 +89,7 @@ def _limit_memory(allowed: int) -> None:
     except (ImportError, OSError):
         return  # not on this system: the parent watches the resident size
     limit = pages * resource.getpagesize() + allowed
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def _make(request: Reply) -> Reply:

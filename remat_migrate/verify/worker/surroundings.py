@@ -1,0 +1,89 @@
+"""What code under test may change about its process, for all that runs in it afterwards.
+
+A worker asks the units of a whole project to run in one process, one after the other. One that has
+changed the folder, the environment, a function of the standard library or the settings of JAX would
+be the cause of another's verdict: after it the process is not used any more.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, Dict, List
+
+# What the worker itself cannot do without.
+_MODULES = (builtins, io, json, json.decoder, json.encoder, os, os.path, signal, threading, time)
+
+
+def look() -> Dict[str, Any]:
+    """The state of the process that outlives a call, by what it is called."""
+    found: Dict[str, Any] = {
+        "the folder": _folder(),
+        "os.environ": dict(os.environ),
+        "sys.path": list(sys.path),
+        "sys.meta_path": [id(finder) for finder in sys.meta_path],
+        "sys.path_hooks": [id(hook) for hook in sys.path_hooks],
+        "the recursion limit": sys.getrecursionlimit(),
+        "a timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "signal handlers": [signal.getsignal(number) for number in signal.Signals],
+        "threads": {thread.ident for thread in threading.enumerate()},
+        "jax.config": _jax_settings(),
+    }
+    for stream in ("stdin", "stdout", "stderr"):
+        value = getattr(sys, stream, None)
+        found["sys." + stream] = (id(value), getattr(value, "closed", None))
+    for module in _MODULES:
+        names = vars(module)
+        found[module.__name__] = {name: id(value) for name, value in names.items()}
+    return found
+
+
+def resident() -> int:
+    """Bytes of memory that the process has; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, TypeError):
+        return 0
+
+
+def changed(before: Dict[str, Any], most: int) -> List[str]:
+    """What is not any more as it was when `before` was looked at.
+
+    That is memory where the process has more than `most` bytes: what one unit keeps, another lacks.
+    """
+    if resident() > most:
+        return ["memory"]
+    try:
+        after = look()
+    except Exception as error:
+        return [repr(error)]  # what it takes to look is not there any more
+    return [name for name, value in before.items() if not _as_before(value, after[name])]
+
+
+def _as_before(old: Any, new: Any) -> bool:
+    if isinstance(old, set):
+        return bool(new <= old)  # what has ended harms nobody
+    if isinstance(old, dict) and old and all(isinstance(v, int) for v in old.values()):
+        # What is new in a module is nothing that anybody uses.
+        return all(new.get(name) == value for name, value in old.items())
+    return bool(old == new)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""  # it has been removed
+
+
+def _jax_settings() -> Dict[str, str]:
+    jax = sys.modules.get("jax")
+    values = getattr(getattr(jax, "config", None), "values", None) or {}
+    return {name: repr(value) for name, value in dict(values).items()}

@@ -1,0 +1,98 @@
+"""Code that hangs, exits, forks, prints or eats memory: each costs its own verdict and no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import Ran, cli, read_files, write_files
+
+SETTINGS = """\
+[tool.remat-migrate.verify]
+timeout = 10
+memory = "1 GiB"
+"""
+
+# What each unit does before what the migration changes.
+COMES_BACK = {
+    "a_first": "pass",
+    "h_forks": "if os.fork() == 0: time.sleep(0.05)",
+    "i_prints": "print('x' * 10_000_000, flush=True); os.write(1, b'{\"z\": 1}\\n' * 1000)",
+    "l_starts": "threading.Thread(target=time.sleep, args=(99,)).start(); Popen(['sleep', '99'])",
+    "n_moves": "os.chdir('/'); os.environ.clear(); jax.config.update('jax_enable_x64', True)",
+    "r_draws": "FED.append(random.random() + np.random.rand()); x = x * FED.pop()",
+    "z_last": "assert x.dtype == np.float32; os.environ['PATH']; open('units.py').close()",
+}
+# What must be said of those that do not come back, or to nothing.
+NEVER_DOES = {
+    "b_hangs": ("while True: pass", "took longer than 10 s and was stopped"),
+    "d_exits": ("sys.exit(3)", "running it: SystemExit: 3"),
+    "e_exits_at_once": ("os._exit(7)", "ended the process with status 7"),
+    "f_kills_itself": ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
+    "k_eats_memory": ("FED.append(np.ones((6, 2**27)))", "Unable to allocate"),
+    "o_patches": ("json.dumps = json.load = json.dump = os.makedirs = None", "TypeError"),
+    "q_closes": ("os.closerange(3, 64)", "Bad file descriptor"),
+    "s_changes": ("FED.append(0); x = x + len(FED)", "another result each time it runs"),
+}
+BODIES = {**COMES_BACK, **{name: body for name, (body, _) in NEVER_DOES.items()}}
+
+
+def module(factor: str) -> str:
+    """All units in order of their names; `factor` is what the migration changes."""
+    modules = ["json", "os", "random", "signal", "sys", "threading", "time"]
+    lines = [f"import {name}" for name in modules]
+    lines += ["from subprocess import Popen", "import jax", "import numpy as np", "FED = []"]
+    for name, body in sorted(BODIES.items()):
+        lines += ["", "", f"def {name}(x):", f"    {body}", f"    return {factor}"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("isolation")
+    working = root / "working"
+    write_files(root / "base", {"pyproject.toml": "", "units.py": module("x * 2.0")})
+    write_files(working, {"pyproject.toml": SETTINGS, "units.py": module("2.0 * x")})
+    return working
+
+
+@pytest.fixture(scope="module")
+def ran(project: Path) -> Ran:
+    return cli(project, "verify", "--base", "../base", "--output-format", "json")
+
+
+@pytest.fixture(scope="module")
+def verdicts(ran: Ran) -> dict[str, dict[str, Any]]:
+    assert ran.out, ran.err
+    found = json.loads(ran.out)["verdicts"]
+    return {verdict["unit"].removeprefix("units."): verdict for verdict in found}
+
+
+def test_every_unit_has_its_verdict(verdicts: dict[str, dict[str, Any]]) -> None:
+    assert sorted(verdicts) == sorted([*BODIES, "pyproject.toml"])
+
+
+@pytest.mark.parametrize("unit", sorted(COMES_BACK))
+def test_code_that_comes_to_its_end_is_compared(
+    verdicts: dict[str, dict[str, Any]], unit: str
+) -> None:
+    assert (verdicts[unit]["verdict"], verdicts[unit]["max_abs"]) == ("equal", 0.0), verdicts[unit]
+
+
+@pytest.mark.parametrize("unit", sorted(NEVER_DOES))
+def test_code_that_does_not_says_how_it_ended(
+    verdicts: dict[str, dict[str, Any]], unit: str
+) -> None:
+    verdict = verdicts[unit]
+    assert verdict["verdict"] in ("fails-before", "not-exercised")
+    assert verdict["detail"]
+    assert NEVER_DOES[unit][1] in verdict["detail"]
+
+
+def test_nothing_of_it_reaches_the_user(ran: Ran, project: Path) -> None:
+    """Neither what it prints, nor files, nor the status."""
+    assert ran.err == ""
+    assert ran.code == 0
+    assert sorted(read_files(project)) == ["pyproject.toml", "units.py"]
