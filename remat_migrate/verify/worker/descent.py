@@ -169,11 +169,12 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     found = outcome.found
     count = 0
     if remedies.STRUCTURE.search(str(found.error)):
-        alike = _alike(found.nodes)
+        alike = _alike([node for node in found.nodes if not node.pinned])
         if alike:
             count += 1
             yield alike
-    nodes = [node for node in found.nodes if not node.pinned]
+    fixed = _fixed(search)
+    nodes = [node for node in found.nodes if node not in fixed]
     if remedies.needs_value(found.error):
         # A number is a likelier guess than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
@@ -184,7 +185,8 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
             [node for node in nodes if node.choice is not None],
             [node for node in nodes if node.choice is None],
         ]
-    rest = [n for n in search.in_use() if n.queue and not n.pinned and n not in found.nodes]
+    about = fixed | set(found.nodes)
+    rest = [node for node in search.in_use() if node.queue and node not in about]
     rest.sort(key=lambda node: (node.parent is not None or not _starred(node), -node.order))
     for group in groups:
         lists = [remedies.choices(node, found)[:MOST_PER_NODE] for node in group]
@@ -196,6 +198,17 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
         if count < most:
             count += 1
             yield move
+
+
+def _fixed(search: Search) -> Set[Node]:
+    """What a case is about, and what that is a part of."""
+    found: Set[Node] = set()
+    for node in search.in_use():
+        above: Optional[Node] = node if node.pinned else None
+        while above is not None:
+            found.add(above)
+            above = above.parent
+    return found
 
 
 def _starred(node: Node) -> bool:

@@ -205,8 +205,8 @@ class _Maker:
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 continue
-            unused = any(self.search.nodes[number].unused for number, _ in pins)
-            if self._assignment() in done or unused:
+            used = {node.number for node in self.search.in_use() if not node.unused}
+            if self._assignment() in done or not used.issuperset(number for number, _ in pins):
                 continue
             done.add(self._assignment())
             self._keep(pins)
@@ -279,7 +279,7 @@ class _Maker:
 
     def _about(self, pins: Pins) -> str:
         """What a case is about: the values of what varies between cases."""
-        shown = dict(pins)
+        shown = {n: self.search.nodes[n].choice or choice for n, choice in pins}
         for node in self.search.in_use():
             if node.choice is not None and len(node.alternatives) > 1:
                 shown.setdefault(node.number, node.choice)

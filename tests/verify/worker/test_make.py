@@ -622,3 +622,17 @@ class Residual(FLAX.Module):
 
 def test_fields_that_make_layers():
     cases_of(Residual.__call__, Residual)
+
+
+def strict(x, cfg):
+    if cfg.pool not in ("mean", "max"):
+        raise ValueError(cfg.pool)
+    return jnp.mean(x) if cfg.pool == "mean" else jnp.max(x)
+
+
+def test_cases_are_about_what_they_say():
+    cases = cases_of(strict, classes=[Config])
+    assert {about: case["args"][1].pool for about, case in cases.items()} == {
+        "cfg.pool='mean'": "mean",
+        "cfg.pool='max'": "max",
+    }
