@@ -130,8 +130,9 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
 
 
 def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
-    """Both values of each bool, where a call had one of them."""
+    """Both values of each bool, where all calls had the same."""
     most = max(len(cases.folders), _MOST_CASES)
+    seen = {part for about in cases.about for part in about.split(", ")}
     for case in tuple(cases.folders):
         folder = sides.folder("flipped")
         try:
@@ -139,7 +140,9 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
         except WorkerEnded:
             break  # evaluating the case itself says why
         for flipped in reply.get("cases", ()):
-            cases.folders.append(flipped["folder"])
-            cases.about.append(flipped["about"])
+            if flipped["about"] not in seen:
+                seen.add(flipped["about"])
+                cases.folders.append(flipped["folder"])
+                cases.about.append(flipped["about"])
     del cases.folders[most:], cases.about[most:]
     return cases

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,11 @@ from .recording import Recording, record
 from .session import Reply, Worker, WorkerEnded
 from .sides import Sides, Task, said
 from .workspace import remove_workspace
+
+# Recorded calls that gave the same are run again, for gradients and under jit: one of each unit, and
+# more as long as all have taken this share of the command's own time, or so many seconds.
+_REPLAY_SHARE = 0.5
+_REPLAY_SECONDS = 15.0
 
 # What is being done, how many units are done, of how many.
 Progress = Callable[[str, int, int], None]
@@ -44,10 +50,11 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
             progress("running the command before and after", 0, total)
         recording = record(sides, options.command) if options.command else None
         declared = declared_cases(sides, options.cases) if options.cases else {}
+        patience = _Patience(_replay_seconds(recording) / total)
         verdicts = []
         for number, unit in enumerate(task.units):
             progress(unit.name, number, total)
-            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording))
+            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording, patience))
         progress("", total, total)
         return Proof(
             tuple(verdicts),
@@ -66,8 +73,39 @@ def _scratch() -> Iterator[Path]:
         remove_workspace(folder)
 
 
+def _replay_seconds(recording: Recording | None) -> float:
+    longest = max(recording.runs.seconds) if recording else 0.0
+    return max(_REPLAY_SECONDS, _REPLAY_SHARE * longest)
+
+
+@dataclass(slots=True)
+class _Patience:
+    """For how long recorded calls of a unit are run again: what one leaves is the next one's.
+
+    Attributes:
+        share: seconds for each unit.
+        left: seconds that earlier units have left, or taken from later ones.
+    """
+
+    share: float
+    left: float = 0.0
+
+    def replayed(self, sides: Sides, unit: Unit, cases: Cases) -> Verdict:
+        """See `_replayed`."""
+        started = time.monotonic()
+        self.left += self.share
+        try:
+            return _replayed(sides, unit, cases, started + self.left)
+        finally:
+            self.left -= time.monotonic() - started
+
+
 def _verdict(
-    sides: Sides, unit: Unit, declared: Reply | None, recording: Recording | None
+    sides: Sides,
+    unit: Unit,
+    declared: Reply | None,
+    recording: Recording | None,
+    patience: _Patience,
 ) -> Verdict:
     identity = sides.identity(unit)
     recorded = _of_events(sides, unit, recording.events.get(identity)) if recording else None
@@ -79,7 +117,10 @@ def _verdict(
         if recorded and known:
             return replace(recorded, detail=f"values alone: {cases.detail}")
         return Verdict(unit, cases.outcome, detail=cases.detail)
-    replayed = _replayed(sides, unit, cases)
+    if known and cases.inputs is Inputs.RECORDED:
+        replayed = patience.replayed(sides, unit, cases)
+    else:
+        replayed = _replayed(sides, unit, cases)
     if recorded is None or not known or replayed.outcome.is_wrong:
         return replayed
     if replayed.outcome is not Outcome.EQUAL:
@@ -108,10 +149,16 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
     )
 
 
-def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
-    """The first verdict that is wrong, else all that are equal together."""
-    verdicts = []
+def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("inf")) -> Verdict:
+    """The first verdict that is wrong, else all that are equal together.
+
+    After `deadline`, on the clock of `time.monotonic`, no more than one case is begun.
+    """
+    verdicts: list[Verdict] = []
     for number, (case, about) in enumerate(zip(cases.folders, cases.about, strict=True)):
+        if verdicts and time.monotonic() > deadline:
+            del cases.folders[number:], cases.about[number:]
+            break
         verdict = _compared(sides, unit, case, eager=number == 0)
         if verdict.outcome is Outcome.DIFFERS and (other := _unsteady(sides, unit, case)):
             return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=other)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 
 def function_of(value: Any) -> Optional[Any]:
     """The function that was made a fixture; None for what is none."""
     place = _place(value)
-    return getattr(*place) if place else None
+    return None if place is None else getattr(*place)
 
 
 def replace_function(value: Any, change: Callable[[Any], Any]) -> bool:
     """Put another function into a fixture. Returns whether it is one."""
     place = _place(value)
-    if place:
-        setattr(*place, change(getattr(*place)))
-    return bool(place)
+    if place is None:
+        return False
+    holder, name = place
+    setattr(holder, name, change(getattr(holder, name)))
+    return True
 
 
-def _place(value: Any) -> Optional[Any]:
+def _place(value: Any) -> Optional[Tuple[Any, str]]:
     """The object that holds the function of a fixture, and under which name."""
     kind = type(value)
     if kind.__module__ == "_pytest.fixtures" and kind.__name__ == "FixtureFunctionDefinition":
