@@ -80,6 +80,8 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         raise NotFound("it makes checkpoints: what it is applied to is compared")
     if isinstance(found, staticmethod):
         return Unit(results.run_whole(found.__func__), None, module)
+    if owner is not None and _is_test(owner, found):
+        return Unit(_test_runner(owner, part), None, module)
     if owner is not None and qualname.endswith(".__init__"):
         return Unit(_constructor(owner, found), None, module)
     if isinstance(found, classmethod):
@@ -99,6 +101,25 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
             return Unit(lambda: found, None, module)
         raise NotFound("%s is a %s, which is not called" % (qualname, type(found).__name__))
     return Unit(results.run_whole(found), owner, module)
+
+
+def _is_test(owner: type, found: Any) -> bool:
+    """Whether this is a test of `unittest`, which its class knows how to prepare and run."""
+    unittest = sys.modules.get("unittest")
+    if unittest is None or not issubclass(owner, unittest.TestCase):
+        return False
+    name = getattr(found, "__name__", "")
+    return name.startswith("test") and len(inspect.signature(found).parameters) == 1
+
+
+def _test_runner(owner: type, name: str) -> Any:
+    """A function that runs one test, whether an instance is given or not."""
+
+    def run(*instance: Any) -> None:
+        owner(name).debug()
+
+    run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
+    return run
 
 
 def _constructor(owner: type, init: Any) -> Any:

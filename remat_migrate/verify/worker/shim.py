@@ -4,12 +4,13 @@
 code in the old API runs under any JAX, and gives what its migrated form must give. The flag
 `jax_new_checkpoint`, which is gone, may be set to anything.
 
-`install` changes the whole process, and modules as they are imported: nothing is imported by it.
+`install` changes the whole process, and modules as they are imported.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import json
 import sys
@@ -99,6 +100,8 @@ def _patch(module: Any, apis: List[_Api]) -> None:
             setattr(module, api.attribute, new)
     if module.__name__ == "jax":
         _accept_old_flag(type(module.config))
+        # Up to jax 0.4 `import jax` was enough to have it.
+        importlib.import_module("jax.ad_checkpoint")
 
 
 def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> Callable[..., Any]:
