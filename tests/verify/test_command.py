@@ -103,7 +103,7 @@ def test_pytest(project):
     run = project.run("pytest -q tests/test_blocks.py -p no:cacheprovider")
     assert "2 passed" in printed(run)
     assert run.events == len(project.calls()) == 4  # the same values in one trace count once
-    assert all(call.inputs[0][1][2] == [3] for call in project.calls())
+    assert all(call.inputs[-1][1][2] == [3] for call in project.calls())
     saved = [codec.load(call.case) for call in project.calls() if call.case]
     assert 1 <= len(saved) <= 4
     assert not list(project.original.rglob("__pycache__"))
@@ -220,7 +220,7 @@ def test_processes_that_the_command_starts(project):
     )
     printed(project.run("python main.py"))
     calls = project.calls()
-    assert sorted(call.inputs[0][1][2] for call in calls) == [1.0, 2.0, 5.0]
+    assert sorted(call.inputs[-1][1][2] for call in calls) == [1.0, 2.0, 5.0]
     assert len({call.process for call in calls}) == 2
 
 
@@ -246,7 +246,7 @@ def test_a_fork_has_events_of_its_own(project):
     )
     printed(project.run("python main.py"))
     calls = project.calls("main.py::Plain.run")
-    seen = sorted((call.process, call.inputs[-1][1][2]) for call in calls)
+    seen = sorted((call.process, dict(call.inputs)["n"][2]) for call in calls)
     assert seen == [(0, 1), (0, 2), (1, 3)]
 
 

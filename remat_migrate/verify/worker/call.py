@@ -157,6 +157,12 @@ class Entry:
         def sink(known: List[staging.Value]) -> staging.Sink:
             # The tracers must not be held on to: this lives as long as the compiled program.
             def receive(values: List[Any]) -> None:
+                if log.leaves_out(identity):
+                    return
+                with log.timed():
+                    write(values)
+
+            def write(values: List[Any]) -> None:
                 seen = [of_array(x, k.weak, k.dtype) for x, k in zip(values, known)]
                 noted = about
                 if template is not None:
@@ -170,7 +176,7 @@ class Entry:
 
             return staging.Sink(
                 receive,
-                lambda: log.is_full(identity),
+                lambda calls: log.leaves_out(identity, calls),
                 lambda error: log.note(identity, "in a callback: {!r}".format(error)[:1000]),
             )
 

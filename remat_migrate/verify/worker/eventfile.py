@@ -9,7 +9,6 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 import numpy as np
 
 from . import fingerprint
-from .eventlog import MOST_EVENTS
 
 Key = Tuple[Tuple[str, str], ...]
 
@@ -50,32 +49,27 @@ class Call:
         return any(leaf[0] == "traced" for _, leaf in self.inputs)
 
     def flags(self) -> str:
-        """The Python bools among its inputs: `is_training=True`."""
+        """The Python bools among its arguments: `is_training=True`."""
         found = [
             "{}={}".format(path, leaf[2])
             for path, leaf in self.inputs
-            if leaf[0] == "number" and leaf[1] == "bool"
+            if leaf[0] == "number" and leaf[1] == "bool" and not path.startswith("context[")
         ]
         return ", ".join(found[:4])
 
 
 class UnitCalls:
-    """The calls of a unit in a run, in the order in which they were written."""
+    """The calls of a unit in a run, in the order in which they were written.
+
+    Attributes:
+        total: how often it was called.
+        is_cut: whether there were calls that are not recorded.
+    """
 
     def __init__(self) -> None:
         self.calls: List[Call] = []
         self.total = 0
-        self._stored: Dict[int, int] = {}
-
-    def add(self, call: Call) -> None:
-        """Add the next call."""
-        self.calls.append(call)
-        self._stored[call.process] = self._stored.get(call.process, 0) + 1
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there were more calls than are recorded."""
-        return any(stored >= MOST_EVENTS for stored in self._stored.values())
+        self.is_cut = False
 
     @property
     def is_sequence(self) -> bool:
@@ -108,12 +102,14 @@ class Run:
         for line in lines:
             if line["kind"] == "call":
                 calls = self.units.setdefault(line["unit"], UnitCalls())
-                calls.add(Call(line, process, folder))
+                calls.calls.append(Call(line, process, folder))
                 for _, leaf in line["in"] + line["out"]:
                     if leaf[0] in ("array", "traced"):
                         self.dtypes.add(leaf[1])
             elif line["kind"] == "count":
                 self.units.setdefault(line["unit"], UnitCalls()).total += line["calls"]
+            elif line["kind"] == "cut":
+                self.units.setdefault(line["unit"], UnitCalls()).is_cut = True
             elif line["kind"] == "note":
                 self.notes.setdefault(line["unit"], []).append(line["text"])
 

@@ -1,25 +1,29 @@
 """The folder in which a process of the recorded command leaves its events and cases.
 
 `events.jsonl` holds one JSON object a line, each written out at once, so that a killed process
-leaves what it had. Kinds of line: `process` (the first), `call`, `trace`, `note`, and at the end
-`count`.
+leaves what it had. Kinds of line: `process` (the first), `call`, `trace`, `note`, `cut` (from here
+on calls of a unit are missing), and at the end `count`.
 A forked process starts a folder of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import sys
 import threading
 import time
-from typing import Any, Dict, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, Optional, Set, Tuple
 
 MOST_EVENTS = 2000  # of a unit in a process
 MOST_CASES = 4
 MOST_CASE_BYTES = 64 << 20
 MOST_NOTES = 20
+# Processor time that recording may take: so many seconds, and a share of the time that has gone by.
+FREE_SECONDS = 2.0
+MOST_SHARE = 0.2
 
 
 class UnitLog:
@@ -35,6 +39,7 @@ class UnitLog:
         self.repeats = 0
         self.once: Set[bytes] = set()
         self.notes: Set[str] = set()
+        self.cut = False
 
 
 class EventLog:
@@ -53,21 +58,36 @@ class EventLog:
         self.threads: Dict[int, int] = {}
         self.written = 0
         self.traces = 0
+        self.started = time.monotonic()
+        self.spent = 0.0
 
     def unit(self, identity: str) -> UnitLog:
         """The log of a unit."""
         with self.lock:
             return self.units.setdefault(identity, UnitLog(identity))
 
-    def count(self, identity: str) -> None:
-        """Count a call that is not recorded."""
+    def leaves_out(self, identity: str, calls: int = 1) -> bool:
+        """Whether calls are not recorded but counted: there were too many, or it takes too long."""
         log = self.unit(identity)
         with self.lock:
-            log.calls += 1
+            allowed = FREE_SECONDS + MOST_SHARE * (time.monotonic() - self.started)
+            if log.events < MOST_EVENTS and self.spent <= allowed:
+                return False
+            log.calls += calls
+            if not log.cut:
+                log.cut = True
+                self._write({"kind": "cut", "unit": identity})
+            return True
 
-    def is_full(self, identity: str) -> bool:
-        """Whether no more calls of a unit are recorded."""
-        return self.unit(identity).events >= MOST_EVENTS
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Counts the processor time of what is done in it as that of recording."""
+        started = time.thread_time()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.spent += time.thread_time() - started
 
     def has_all_cases(self, identity: str) -> bool:
         """Whether no more cases of a unit are saved."""
@@ -87,7 +107,7 @@ class EventLog:
         key = hashlib.blake2b(values, digest_size=16).digest()
         with self.lock:
             log.calls += 1
-            if log.events >= MOST_EVENTS or (once and key in log.once):
+            if once and key in log.once:
                 return
             if once:
                 log.once.add(key)

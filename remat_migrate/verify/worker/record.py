@@ -19,7 +19,7 @@ import threading
 import types
 from typing import Any, Callable, Dict, Optional, Set
 
-from . import adapt, call
+from . import adapt, call, fixture, walk
 from .eventlog import EventLog
 from .proxy import Recorded, recorded_class
 
@@ -83,6 +83,8 @@ def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any
             return function
         getter = recorded(log, identity, function.fget)
         return property(getter, function.fset, function.fdel, function.__doc__)
+    if fixture.replace_function(function, lambda inner: recorded(log, identity, inner)):
+        return function
     if isinstance(function, type):
         log.note(identity, "is a class: its methods are units, not it")
         return function
@@ -134,8 +136,8 @@ def _run(
     active: Set[str] = _active.__dict__.setdefault("units", set())
     if identity in active or adapt.is_rehearsal():
         return function(*args, **kwargs)
-    if log.is_full(identity):
-        log.count(identity)
+    if not walk.has_tracer((args, kwargs)) and log.leaves_out(identity):
+        # A traced call is recorded, if only to be left out later: it may run for long.
         return function(*args, **kwargs)
     active.add(identity)
     try:
@@ -156,7 +158,8 @@ def _run(
 def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:
     """The result of an action of the recorder; None if it fails, which is noted."""
     try:
-        return action(*args)
+        with log.timed():
+            return action(*args)
     except Exception as error:
         try:
             log.note(identity, "a call was not recorded: {!r}".format(error)[:1000])

@@ -43,18 +43,19 @@ class Sink:
 
     Attributes:
         receive: called with numpy arrays; must not compute with JAX, nor keep the arrays.
-        is_full: whether values are no longer wanted; asked between elements of a batch.
+        leaves_out: asked between the elements of a batch, with how many there are still: whether
+            they are not wanted any more.
         failed: called with the error if `receive` raises.
     """
 
     def __init__(
         self,
         receive: Callable[[List[Any]], None],
-        is_full: Callable[[], bool],
+        leaves_out: Callable[[int], bool],
         failed: Callable[[Exception], None],
     ) -> None:
         self.receive = receive
-        self.is_full = is_full
+        self.leaves_out = leaves_out
         self.failed = failed
 
     def __call__(self, *values: Any) -> None:
@@ -93,7 +94,7 @@ class _Batched:
         sink = _sink(self.inner)
         arrays = [np.asarray(value) for value in flat]
         for element in range(self.size):
-            if sink is not None and sink.is_full():
+            if sink is not None and sink.leaves_out(self.size - element):
                 break
             self.inner(*[_element(x, axis, element) for x, axis in zip(arrays, self.axes)])
         return ()

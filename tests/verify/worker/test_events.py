@@ -297,8 +297,7 @@ def test_one_run_alone(sides):
 
 def test_cut_recordings(sides, monkeypatch):
     """A run that is cut off earlier than the other is no difference."""
-    for module in (eventlog, load_worker("eventfile")):
-        monkeypatch.setattr(module, "MOST_EVENTS", 5)
+    monkeypatch.setattr(eventlog, "MOST_EVENTS", 5)
     order = [range(3, 12), range(8)]
     found = sides.run(lambda unit: [unit(n) for n in order.pop()], lambda n: n + 1, lambda n: n + 1)
     assert found["verdict"] == "equal"

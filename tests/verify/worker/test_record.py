@@ -45,8 +45,8 @@ class Recorder:
         return self.run().calls(name).calls
 
     def samples(self, name: str = NAME):
-        """The entries kept of the first input and the first output of each call."""
-        return [(c.inputs[0][1][9], c.outputs[0][1][9]) for c in self.calls(name)]
+        """The entries kept of the last input (by name) and the first output of each call."""
+        return [(c.inputs[-1][1][9], c.outputs[0][1][9]) for c in self.calls(name)]
 
 
 @pytest.fixture
@@ -75,13 +75,13 @@ def test_a_direct_call(recorder):
     unit(X, flag=False)
     unit(np.ones(2, np.float32), 3.0)
     first, second = recorder.calls()
-    assert [path for path, _ in first.inputs] == ["x", "scale", "flag"]
-    assert first.inputs[0][1][:4] == ["array", "float32", [4], False]
-    assert first.inputs[1:] == [
-        ["scale", ["number", "float", 2.0]],
+    assert [path for path, _ in first.inputs] == ["flag", "scale", "x"]
+    assert first.inputs[2][1][:4] == ["array", "float32", [4], False]
+    assert first.inputs[:2] == [
         ["flag", ["number", "bool", False]],
+        ["scale", ["number", "float", 2.0]],
     ]
-    assert second.inputs[0][1][3] is None  # numpy's
+    assert second.inputs[2][1][3] is None  # numpy's
     assert first.flags() == "flag=False"
     assert first.traced is None
     case = codec.load(first.case)
@@ -349,7 +349,7 @@ def test_jitted_functions_and_partials(recorder):
     assert part.keywords == {"scale": 3.0}
     jax.jit(part)(X)
     (call,) = recorder.calls("part")
-    assert [path for path, _ in call.inputs] == ["x", "scale", "flag"]
+    assert [path for path, _ in call.inputs] == ["flag", "scale", "x"]
 
 
 def test_custom_vjp_defined_later(recorder):
@@ -395,7 +395,7 @@ def test_equinox(recorder):
     net.jitted(X, flag=True)
     assert [path for path, _ in recorder.calls()[0].inputs] == ["self.weight", "x"]
     (call,) = recorder.calls("jitted")
-    assert [path for path, _ in call.inputs] == ["self.weight", "x", "flag"]
+    assert [path for path, _ in call.inputs] == ["flag", "self.weight", "x"]
     loose = recorder(eqx.filter_jit(f), "loose")
     eqx.filter_jit(lambda g, x: g(x))(loose, X)  # passed through a transformation as a tree
     assert len(recorder.calls("loose")) == 1
@@ -524,6 +524,23 @@ def test_too_many_calls_are_counted(recorder, monkeypatch):
         unit(n)
     assert len(recorder.calls()) == 3
     assert recorder.run().calls(NAME).total >= 5
+
+
+def test_time_is_limited(recorder, monkeypatch):
+    unit = recorder(lambda x, keys: x)
+    unit(X, {})
+    monkeypatch.setattr(eventlog, "FREE_SECONDS", -1e6)
+    unit(X + 1, {1: 2, "a": 3})  # keys that JAX cannot sort: not quickly told
+    unit(X + 2, {})
+    jitted = jax.jit(unit)
+    jitted(X + 3, {})
+    jax.vmap(unit)(STACK, {"n": STACK})
+    monkeypatch.undo()
+    jitted(X + 4, {})
+    found = [call.inputs[-1][1][9][0] for call in recorder.calls()]
+    assert found == [0.0, 1.0, 4.0]
+    assert recorder.run().calls(NAME).is_cut
+    assert recorder.run().calls(NAME).total >= 8
 
 
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
