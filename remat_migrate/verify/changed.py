@@ -60,9 +60,14 @@ def difference(
     return Difference(tuple(units), tuple(unproved), tuple(notes))
 
 
-def all_units(paths: Sequence[Path], places: Places) -> Iterator[str]:
-    """The dotted names of all units of some files; those that cannot be read have none."""
+def all_units(paths: Sequence[Path], places: Places, cases: Path) -> Iterator[str]:
+    """The dotted names of all units of some files; those that cannot be read have none.
+
+    Nor has the file of cases, whose functions have the names of others.
+    """
     for path in paths:
+        if path.resolve() == cases.resolve():
+            continue
         try:
             found = outline(_text(path, path.read_bytes()))
         except (OSError, SyntaxError, SourceError):

@@ -171,7 +171,7 @@ class _Trial:
             units,
             self._python,
             options if only is None else replace(options, cases=None),
-            tuple(all_units(self._targets, self._places)) if options.cases else (),
+            tuple(all_units(self._targets, self._places, options.cases)) if options.cases else (),
             any(finding.severity == "error" for finding in outcome.remaining),
         )
         proof = prove(task, self._progress)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
+from .advice import advice
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 from .sides import Sides, said
@@ -60,8 +61,8 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     try:
         reply = sides.maker.ask(
             do="declare",
-            # In the copy, if the file is part of the project.
-            file=str(sides.old.at(file)),
+            # In a copy, if it is part of the project: in the new one, for the base may lack it.
+            file=str(sides.new.at(file)),
             units=names,
             known=[*names, *sides.task.known],
             folder=sides.folder("declared"),
@@ -112,7 +113,9 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     if "error" in reply:
         none.outcome = Outcome.FAILS_BEFORE
         doing = "running" if reply["running"] else "importing"
-        none.detail = f"{doing} it: {sides.translate(said(reply['error']))}"
+        remedy = advice(reply["error"], sides.maker.side.python, sides.maker.side.platform)
+        failure = sides.translate(said(reply["error"]))
+        none.detail = "; ".join(filter(None, [f"{doing} it: {failure}", remedy]))
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = sides.translate(made.detail)
@@ -133,6 +136,7 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Both values of each bool, where all calls had the same."""
     most = max(len(cases.folders), _MOST_CASES)
     seen = {part for about in cases.about for part in about.split(", ")}
+    place = 1  # before other calls like the first
     for case in tuple(cases.folders):
         folder = sides.folder("flipped")
         try:
@@ -142,7 +146,8 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
         for flipped in reply.get("cases", ()):
             if flipped["about"] not in seen:
                 seen.add(flipped["about"])
-                cases.folders.append(flipped["folder"])
-                cases.about.append(flipped["about"])
+                cases.folders.insert(place, flipped["folder"])
+                cases.about.insert(place, flipped["about"])
+                place += 1
     del cases.folders[most:], cases.about[most:]
     return cases

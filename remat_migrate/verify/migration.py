@@ -48,7 +48,7 @@ def prove_migration(
         changed.units,
         find_python(options, found.root),
         options,
-        _known(found.root, places) if options.cases else (),
+        _known(found.root, places, options.cases) if options.cases else (),
     )
     proof = prove(task, progress)
     return replace(
@@ -58,6 +58,6 @@ def prove_migration(
     )
 
 
-def _known(root: Path, places: Places) -> tuple[str, ...]:
+def _known(root: Path, places: Places, cases: Path) -> tuple[str, ...]:
     files = list(list_files(root, lambda name: name.endswith(".py")))
-    return tuple(all_units(files, places))
+    return tuple(all_units(files, places, cases))

@@ -54,6 +54,7 @@ def record(sides: Sides, command: str) -> Recording:
             f" ({_ending(before)}); nothing was changed. It runs in a copy of the project, with"
             f" the bin folder of {sides.task.python} first on PATH. It said last:\n"
             + _last_lines(sides.old, before)
+            + _lacking(sides, before)
         )
     wrong = ""
     if before.status != after.status:
@@ -116,6 +117,13 @@ def _compared(sides: Sides) -> Mapping[str, Any]:
     if "error" in reply:
         raise VerificationError(f"the recordings cannot be compared: {said(reply['error'])}")
     return reply
+
+
+def _lacking(sides: Sides, run: CommandRun) -> str:
+    """The files that are new since the base and that the command speaks of."""
+    names = sorted(sides.relative(path) for path in sides.task.before.removed)
+    spoken = [name for name in names if name in run.output_tail]
+    return f"\nThe base has no {', '.join(spoken)}." if spoken else ""
 
 
 def _ending(run: CommandRun) -> str:

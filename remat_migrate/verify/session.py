@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..errors import VerificationError
 from .processes import Watched
 
 WORKER = Path(__file__).parent / "worker"
@@ -77,6 +78,7 @@ class Worker:
         """The reply to a request.
 
         Raises:
+            VerificationError: the process cannot be started.
             WorkerEnded: the process died, or was stopped because it took too long.
         """
         if self._process is None:
@@ -131,26 +133,32 @@ class Worker:
         self._channel = (in_write, out_read)
         self._watched = Watched(self._process.pid)
         self._most_memory = sys.maxsize
-        started = self._exchange(
-            {
-                "do": "start",
-                "paths": [str(path) for path in self.side.paths],
-                "original": str(self.side.original),
-                "copy": str(self.side.copy),
-                "shim": self.side.shim,
-                "flags": dict(self.side.flags),
-                "memory": self._memory,
-            },
-            _START_SECONDS,
-        )
+        request = {
+            "do": "start",
+            "paths": [str(path) for path in self.side.paths],
+            "original": str(self.side.original),
+            "copy": str(self.side.copy),
+            "shim": self.side.shim,
+            "flags": dict(self.side.flags),
+            "memory": self._memory,
+        }
+        try:
+            started = self._exchange(request, _START_SECONDS)
+        except WorkerEnded as error:
+            raise VerificationError(f"{self._jax_said}: the process {error}") from error
         if "error" in started:
-            error = started["error"]
             self.close()
-            raise WorkerEnded(f"could not start: {error['type']}: {error['message']}")
+            kind, message = started["error"]["type"], started["error"]["message"]
+            raise VerificationError(f"{self._jax_said}: {kind}: {message}")
         self.jax = started["jax"]
         self._watched.look()
         if self._memory:
             self._most_memory = self._watched.resident() + self._memory
+
+    @property
+    def _jax_said(self) -> str:
+        flags = "".join(f" with {name}={value}" for name, value in self.side.flags.items())
+        return f"JAX does not start on {self.side.platform}{flags} in {self.side.python}"
 
     def _exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
         deadline = time.monotonic() + timeout
