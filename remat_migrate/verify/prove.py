@@ -19,8 +19,8 @@ from .session import Reply, Worker, WorkerEnded
 from .sides import Sides, Task, said
 from .workspace import remove_workspace
 
-# Recorded calls that gave the same are run again, for gradients and under jit: one of each unit, and
-# more as long as all have taken this share of the command's own time, or so many seconds.
+# Recorded calls that gave the same are run again, for gradients and under jit: one of each unit,
+# and more as long as all have taken this share of the command's own time, or so many seconds.
 _REPLAY_SHARE = 0.5
 _REPLAY_SECONDS = 15.0
 
