@@ -38,7 +38,7 @@ def main() -> None:
         for line in requests:
             request = json.loads(line)
             reply = _answer(request)
-            if os.getpid() != process:
+            if number() != process:
                 # The code under test has forked, and this is the child.
                 end(0)
             with contextlib.suppress(Exception):
@@ -47,6 +47,9 @@ def main() -> None:
 
 
 def _answer(request: Reply) -> Reply:
+    """A reply; where the code under test has changed the process it says so as `changed`."""
+    before = None
+    reply: Reply
     try:
         if "qualname" in request:
             # What importing changes belongs to the surroundings that the project makes for itself.
@@ -54,7 +57,7 @@ def _answer(request: Reply) -> Reply:
             before = surroundings.look()
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
-        return {"missing": str(error)}
+        reply = {"missing": str(error)}
     except BaseException as error:
         # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
         reply = {"error": describe(error), "running": before is not None}
@@ -73,19 +76,22 @@ def _start(request: Reply) -> Reply:
     for name, value in request["flags"].items():
         jax.config.update(name, value)
     if request["memory"]:
+        global _most_resident
+        _most_resident = surroundings.resident() + request["memory"] // 2
         _limit_memory(request["memory"])
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
-        global _most_resident
-        _most_resident = surroundings.resident() + request["memory"] // 2
 
 def _limit_memory(allowed: int) -> None:
-    """Let this process have so many bytes more than it has now."""
+    """Let this process have so many bytes of data more than it has now.
+
+    Not of addresses: what JAX and the allocator reserve and never use is many times what they use.
+    """
     try:
         import resource
 
         with open("/proc/self/statm") as file:
-            pages = int(file.read().split()[0])
+            pages = int(file.read().split()[5])
     except (ImportError, OSError):
         return  # not on this system: the parent watches the resident size
     limit = pages * resource.getpagesize() + allowed
