@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,39 @@ def all_units(paths: Sequence[Path], places: Places, cases: Path) -> Iterator[st
         module = places.of(path).module or path.name
         for name in found.units:
             yield f"{module}.{name}"
+
+
+def callers(units: Sequence[Unit], paths: Sequence[Path], places: Places) -> tuple[Unit, ...]:
+    """The units of some files that use one of the given units by its name, and are none of them.
+
+    A call that has to change with the function it calls, and did not, fails in these.
+    """
+    names = {name for unit in units if (name := _called(unit.qualname))}
+    known = {unit.key for unit in units}
+    return tuple(unit for unit in users(names, paths, places) if unit.key not in known)
+
+
+def users(names: Set[str], paths: Sequence[Path], places: Places) -> Iterator[Unit]:
+    """The units of some files that read one of the names, or an attribute called so."""
+    each = re.compile(rb"\b(?:" + b"|".join(re.escape(n.encode()) for n in sorted(names)) + rb")\b")
+    for path in paths if names else ():
+        try:
+            data = path.read_bytes()
+            if not each.search(data):
+                continue
+            pieces = outline(_text(path, data)).units
+        except (OSError, SyntaxError, SourceError):
+            continue  # if it differs, its own verdict says so
+        place, search = places.of(path), tuple(places.search_folders(path))
+        for name, own in pieces.items():
+            if any(names & piece.attributes or any(map(piece.reads, names)) for piece in own):
+                yield Unit(path, name, place.module, search, own[-1].line)
+
+
+def _called(qualname: str) -> str:
+    """The name by which a unit is called: that of the class for what calls an instance."""
+    around, _, name = qualname.rpartition(".")
+    return around.rpartition(".")[2] if name.startswith("__") else name
 
 
 def _units(path: Path, found: ModuleDifference, places: Places) -> Iterator[tuple[Unit, bool]]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..discover import find_root, list_files
-from .changed import all_units, difference
-from .evidence import Proof
+from ..model.apis import ApiTable
+from .changed import all_units, callers, difference, users
+from .evidence import Outcome, Proof
 from .options import VerifyOptions, check_options, find_python
 from .places import Places
 from .prove import Progress, prove, silent
 from .revision import base_texts
 from .sides import State, Task
 
+# Of functions that did not change but call some that did.
+_MOST_CALLERS = 40
+
 
 def prove_migration(
     paths: Sequence[Path], base: str, options: VerifyOptions, progress: Progress = silent
 ) -> Proof:
-    """Compare what the units that differ from a base computed there, and compute now.
+    """Compare what the units that differ from a base, and those that call them, computed there and
+    compute now.
 
     Args:
         paths: the files and folders that are asked for; all of the project without any.
@@ -40,24 +46,36 @@ def prove_migration(
     )
     moved = tuple(f"{old.name} is {new.name} now: not compared" for old, new in found.renamed)
     notes = (*found.notes, *moved, *changed.notes)
-    if not changed.units:
+    files = tuple(list_files(found.root, lambda name: name.endswith(".py")))
+    units = changed.units
+    if options.under:
+        # The flag changes what every checkpoint is, not only those that somebody has edited.
+        wrapped = users(ApiTable().last_names, _below(files, paths), places)
+        units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
+    if not units:
         return Proof(changed.unproved, notes)
+    untouched = callers(units, files, places)[:_MOST_CALLERS]
     task = Task(
         State(found.root, found.texts, found.new),
         State(found.root),
-        changed.units,
+        (*units, *untouched),
         find_python(options, found.root),
         options,
-        _known(found.root, places, options.cases) if options.cases else (),
+        tuple(all_units(files, places, options.cases)) if options.cases else (),
     )
     proof = prove(task, progress)
+    # That a caller, which nobody has touched, cannot be run is no news.
+    keys = {unit.key for unit in untouched}
+    ran = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
+    verdicts = (v for v in proof.verdicts if v.unit.key not in keys or v.outcome in ran)
     return replace(
         proof,
-        verdicts=(*proof.verdicts, *changed.unproved),
+        verdicts=(*verdicts, *changed.unproved),
         notes=(*proof.notes, *notes),
     )
 
 
-def _known(root: Path, places: Places, cases: Path) -> tuple[str, ...]:
-    files = list(list_files(root, lambda name: name.endswith(".py")))
-    return tuple(all_units(files, places, cases))
+def _below(files: Sequence[Path], paths: Sequence[Path]) -> Sequence[Path]:
+    """The files that are among some paths or below them; all without any."""
+    wanted = [Path(os.path.realpath(path)) for path in paths]
+    return [f for f in files if not wanted or any(f.is_relative_to(path) for path in wanted)]
