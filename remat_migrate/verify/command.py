@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -51,6 +52,13 @@ class CommandRun:
     events: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    seconds: float
+    memory: int | None
+    stop: threading.Event
+
+
 def run_command(
     command: str,
     workspace: Path,
@@ -65,6 +73,7 @@ def run_command(
     *,
     folder: str = ".",
     cases: bool = True,
+    stop: threading.Event | None = None,
 ) -> CommandRun:
     """Run a shell command in a copy of the project and record the calls of its units.
 
@@ -81,6 +90,7 @@ def run_command(
         jax_flags: flags of JAX by name, `{"jax_enable_x64": True}`.
         folder: where in the copy to run it.
         cases: whether inputs are saved besides events.
+        stop: ends the command when it is set from another thread; no interrupt reaches it.
 
     Raises:
         VerificationError: the command cannot be started.
@@ -115,11 +125,17 @@ def run_command(
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
         started = time.monotonic()
         with _ended(process) as watched:
-            timed_out, too_much = _wait(process, watched, output.fileno(), timeout, memory)
-        status = None if timed_out or too_much else process.returncode
+            limits = _Limits(timeout, memory, stop or threading.Event())
+            cause = _wait(process, watched, output.fileno(), limits)
+        status = process.returncode if cause is None else None
         seconds = time.monotonic() - started
         return CommandRun(
-            status, timed_out, too_much, _tail(output.fileno()), seconds, _count(record)
+            status,
+            cause == "time",
+            cause == "memory",
+            _tail(output.fileno()),
+            seconds,
+            _count(record),
         )
 
 
@@ -144,7 +160,7 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
         # Both sides run at the same time, and each would take most of an accelerator's memory.
         environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     return environment | {
-        "JAX_PLATFORMS": platform,
+        "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "REMAT_MIGRATE_ORIGINAL": str(original),
@@ -185,27 +201,25 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[Watched]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes],
-    watched: Watched,
-    output: int,
-    timeout: float,
-    memory: int | None,
-) -> tuple[bool, bool]:
-    """Wait for the end. Returns whether it took too long, and whether too much memory."""
-    deadline = time.monotonic() + timeout
+    process: subprocess.Popen[bytes], watched: Watched, output: int, limits: _Limits
+) -> str | None:
+    """Wait for the end. Returns what has to end it: "time", "memory" or "stop", None if nothing."""
+    deadline = time.monotonic() + limits.seconds
     pause = _FIRST_WAIT
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
-            return True, False
+            return "time"
+        if limits.stop.is_set():
+            return "stop"
         try:
             process.wait(min(pause, left))
-            return False, False
+            return None
         except subprocess.TimeoutExpired:
             pause = min(pause * 1.5, _LONGEST_WAIT)
         watched.look()
-        if memory is not None and watched.resident() > memory:
-            return False, True
+        if limits.memory is not None and watched.resident() > limits.memory:
+            return "memory"
         if os.fstat(output).st_size > _MOST_OUTPUT:
             os.ftruncate(output, 0)  # it is appended to: writing goes on at the start
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -250,6 +251,21 @@ def test_a_fork_has_events_of_its_own(project):
     assert seen == [(0, 1), (0, 2), (1, 3)]
 
 
+def test_a_deep_recursion(project):
+    project.write(
+        "main.py",
+        """
+        def depth(n):
+            return n and 1 + depth(n - 1)
+
+        print(depth(900))
+        """,
+        "depth",
+    )
+    assert printed(project.run("python main.py")) == "900"
+    assert len(project.calls("main.py::depth")) == 1
+
+
 def test_an_editable_install(project, tmp_path):
     """As setuptools makes it: a path entry for one project, a finder for another."""
     site = tmp_path / "site"
@@ -366,6 +382,16 @@ def test_a_hanging_command_is_ended_with_all_it_started(project):
     assert time.monotonic() - started < 12
     assert not alive(project.copy / "child")
     assert run.events == 1  # what it had is kept
+
+
+def test_a_command_is_stopped_from_another_thread(project):
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    run = project.run("echo begun; sleep 60", stop=stop)
+    assert run.status is None
+    assert not run.timed_out
+    assert run.seconds < 30
+    assert run.output_tail == "begun\n"
 
 
 def test_what_a_command_leaves_behind_is_ended(project):

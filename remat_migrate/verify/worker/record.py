@@ -53,6 +53,8 @@ def event_log() -> Optional[EventLog]:
     if not folder:
         return None
     log = EventLog(folder, os.environ.get("REMAT_MIGRATE_RECORD_CASES") != "0")
+    # A unit that calls itself needs three frames where it needed one.
+    sys.setrecursionlimit(3 * sys.getrecursionlimit())
     atexit.register(_finish, log)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=log.restart)
@@ -136,8 +138,7 @@ def _run(
     active: Set[str] = _active.__dict__.setdefault("units", set())
     if identity in active or adapt.is_rehearsal():
         return function(*args, **kwargs)
-    if not walk.has_tracer((args, kwargs)) and log.leaves_out(identity):
-        # A traced call is recorded, if only to be left out later: it may run for long.
+    if _guarded(log, identity, _leaves_out, log, identity, args, kwargs):
         return function(*args, **kwargs)
     active.add(identity)
     try:
@@ -153,6 +154,11 @@ def _run(
         return result
     finally:
         active.discard(identity)
+
+
+def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any]) -> bool:
+    # A traced call is recorded, if only to be left out when it runs: that may be for long.
+    return not walk.has_tracer((args, kwargs)) and log.leaves_out(identity)
 
 
 def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:

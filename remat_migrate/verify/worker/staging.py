@@ -1,18 +1,20 @@
 """Values of a traced call, brought out of the running program by `jax.debug.callback`.
 
 The callback must stand wherever a unit may: under jit, vmap, grad, scan, cond, checkpoint and
-shard_map. Three rules of JAX for it are replaced for callbacks of ours alone:
+shard_map. Rules of JAX for it are replaced for callbacks of ours alone:
 
 - vmap: JAX repeats the callback for each element, which blows up programs; ours takes the whole
   batch and is given its elements one by one on the host;
 - evaluation: JAX puts the values on a device again, which can wait for a thread that waits for
   the callback; ours takes them as numpy has them;
-- transposition: older JAX refuses it; ours is left out.
+- transposition: older JAX refuses it; ours is left out;
+- export: a program with callbacks cannot be; ours are left out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
@@ -121,7 +123,8 @@ def _sink(callback: Any) -> Optional[Sink]:
 @functools.lru_cache(maxsize=None)
 def _replace_rules() -> None:
     """Put our rules before JAX's, once. Where this JAX keeps them elsewhere, JAX's stay."""
-    for replace in (_replace_batching, _replace_transposition, _replace_evaluation):
+    rules = (_replace_batching, _replace_transposition, _replace_evaluation, _replace_lowering)
+    for replace in rules:
         with contextlib.suppress(ImportError, AttributeError, KeyError, TypeError):
             replace(_internal("debugging").debug_callback_p)
 
@@ -171,3 +174,23 @@ def _replace_evaluation(primitive: Any) -> None:
         return ()
 
     primitive.def_impl(evaluated)
+
+
+def _replace_lowering(primitive: Any) -> None:
+    for rules in _internal("interpreters.mlir")._platform_specific_lowerings.values():
+        if primitive in rules:
+            entry = rules[primitive]
+            if callable(entry):
+                rules[primitive] = _lowering(entry)
+            else:
+                rules[primitive] = dataclasses.replace(entry, rule=_lowering(entry.rule))
+
+
+def _lowering(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def lowered(ctx: Any, *args: Any, **params: Any) -> Any:
+        parameters = getattr(ctx.module_context, "lowering_parameters", None)
+        if getattr(parameters, "for_export", False) and _sink(params["callback"]) is not None:
+            return []
+        return theirs(ctx, *args, **params)
+
+    return lowered

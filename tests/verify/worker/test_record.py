@@ -12,6 +12,7 @@ import equinox as eqx
 import flax.linen as nn
 import haiku as hk
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -179,6 +180,15 @@ def test_transposing_leaves_the_callback_out(recorder):
     unit = recorder(lambda x: 2.0 * x)
     (found,) = jax.linear_transpose(unit, X)(X)
     np.testing.assert_array_equal(found, 2 * X)
+
+
+def test_exporting_leaves_the_callback_out(recorder):
+    jitted = jax.jit(recorder(f))
+    jitted(X)
+    found = jax.export.export(jitted)(X).call(X)
+    np.testing.assert_allclose(found, f(X), rtol=1e-6)
+    jitted(X + 1)
+    close(recorder.samples(), of(X, X + 1))
 
 
 def test_others_callbacks_are_as_they_were(recorder):
