@@ -79,6 +79,15 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         if outcome is None or "error" in outcome:
             error = outcome["error"] if outcome else next(iter(new.modes.values()))["error"]
             return Comparison(FAILS_AFTER, detail=_said(error) + where, failure=error)
+        had, has = _has_gradient(old.modes[mode]), _has_gradient(outcome)
+        if mode.endswith("jit") and had != has:
+            error = new.modes.get(mode[: -len("jit")] + "gradient", {}).get("error")
+            if had and error:
+                detail = _said(error) + " in the gradient" + where
+                return Comparison(FAILS_AFTER, detail=detail, failure=error)
+            if has:
+                # What the old code has no gradient of needs none.
+                outcome = new.modes[mode] = _values_alone(outcome, old.modes[mode])
         reason = _structure(old.modes[mode], outcome)
         if reason:
             return Comparison(DIFFERS, detail=reason + where)
@@ -136,6 +145,17 @@ def _has_values(result: _Result, mode: str) -> bool:
     """Whether the values that belong to a gradient were computed."""
     values = mode[: -len("gradient")] + "eager"
     return "error" not in result.modes.get(values, {"error": None})
+
+
+def _has_gradient(compiled: Dict[str, Any]) -> bool:
+    return any(leaf["path"].startswith("[1]") for leaf in compiled["leaves"])
+
+
+def _values_alone(compiled: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
+    """The compiled results without the gradient that came with them, as the old ones are."""
+    leaves = [leaf for leaf in compiled["leaves"] if leaf["path"].startswith("[0]")]
+    alike = len(leaves) == len(old["leaves"])
+    return {"tree": old["tree"] if alike else compiled["tree"], "leaves": leaves}
 
 
 def _structure(old: Dict[str, Any], new: Dict[str, Any]) -> str:
@@ -203,7 +223,7 @@ def _values(
         tolerance = allowed.get(leaf["dtype"], _SMALL)
         limit = max(
             tolerance * own,
-            _LAST_PLACES * epsilon * largest,
+            min(_LAST_PLACES * epsilon, tolerance) * largest,
             # More than that is no rounding: such code does something else when it is compiled.
             min(_ROUNDING * noise.get(index, 0.0), min(_MOST * tolerance, _MOST_EVER) * largest),
         )

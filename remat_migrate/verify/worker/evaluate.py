@@ -85,12 +85,13 @@ def _run(
 
     def both(arrays: List[Any]) -> Any:
         values = program.array_results(program.call(arrays))
-        return (values, program.gradient(arrays)) if with_gradient else values
+        return values, program.gradient(arrays) if with_gradient else None
 
     compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
     if "error" in compiled and with_gradient and not eager_gradient:
         # Perhaps it is the gradient alone that there is none of.
         with_gradient = False
+        modes[label + "gradient"] = compiled
         compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
     modes[label + "jit"] = compiled
 
@@ -153,12 +154,8 @@ class _Program:
         return any(leaf.differentiable for leaf in self._leaves)
 
     def arrays(self) -> List[Any]:
-        """The arrays, copied where the function could change them."""
-        return [
-            leaf.value.copy() if isinstance(leaf.value, np.ndarray) else leaf.value
-            for leaf in self._leaves
-            if leaf.dynamic
-        ]
+        """The arrays, copied: the function could change them, or donate them to JAX."""
+        return [leaf.value.copy() for leaf in self._leaves if leaf.dynamic]
 
     def call(self, arrays: List[Any]) -> Any:
         """What the function returns for these arrays; containers are made anew."""
@@ -273,7 +270,7 @@ class _Writer:
             stored = np.asarray(array.astype(jnp.int32))
         else:
             stored = np.asarray(array)
-        return self._stored(np.ascontiguousarray(stored), dtype, weak)
+        return self._stored(np.asarray(stored, order="C"), dtype, weak)
 
     def _stored(self, stored: Any, dtype: str, weak: bool) -> Dict[str, Any]:
         data = stored.tobytes()

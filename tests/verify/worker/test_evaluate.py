@@ -1,0 +1,142 @@
+"""What a unit computes for a case, in every mode, as it is written down."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from worker_package import load_worker
+
+evaluate = load_worker("evaluate")
+
+
+def evaluated(folder: Path, unit: Any, *args: Any, eager: bool = True, **kwargs: Any) -> Any:
+    """What is written of a unit's results, and what is said of its failure."""
+    case = {"args": args, "kwargs": kwargs, "context": None}
+    failure = evaluate.evaluate(unit, case, str(folder), eager)
+    return json.loads((folder / "result.json").read_text()), failure
+
+
+def test_modes(tmp_path: Path) -> None:
+    x = np.ones((2, 3), np.float32)
+    result, failure = evaluated(tmp_path, lambda x, y: (x * 2.0, {"y": y}), x, np.int32(3))
+    assert failure == {}
+    assert list(result["modes"]) == ["eager", "gradient", "jit"]
+    values = result["modes"]["eager"]["leaves"]
+    assert [leaf["path"] for leaf in values] == ["[0]", "[1]['y']"]
+    assert [leaf["shape"] for leaf in values] == [[2, 3], []]
+    assert [leaf["dtype"] for leaf in values] == ["float32", "int32"]
+    # Of arrays of numbers that are not integers alone; and compiled, values and gradients together.
+    assert [leaf["shape"] for leaf in result["modes"]["gradient"]["leaves"]] == [[2, 3]]
+    assert [leaf["shape"] for leaf in result["modes"]["jit"]["leaves"]] == [[2, 3], [], [2, 3]]
+
+
+def test_integers_have_no_gradient(tmp_path: Path) -> None:
+    result, _ = evaluated(tmp_path, lambda x: x + 1, np.arange(3))
+    assert list(result["modes"]) == ["eager", "jit"]
+
+
+def test_arrays_alone_are_traced(tmp_path: Path) -> None:
+    """Flags, strings, functions and shapes stay what they are under every transformation."""
+    seen = []
+
+    def unit(x: Any, train: bool, axis: int, name: str, act: Any, *, options: Any) -> Any:
+        assert train is True
+        assert type(axis) is int
+        assert name == "mean"
+        assert options == {"shape": (3,), "kind": None}
+        seen.append(isinstance(x, jax.core.Tracer))
+        return act(x.sum(axis))
+
+    options = {"shape": (3,), "kind": None}
+    _, failure = evaluated(
+        tmp_path, unit, jnp.ones((2, 3)), True, 0, "mean", jnp.tanh, options=options
+    )
+    assert failure == {}
+    assert set(seen) == {False, True}
+
+
+def test_arguments_are_the_same_in_every_mode(tmp_path: Path) -> None:
+    """Also where the unit writes into them."""
+    x, entries = np.zeros(3), {"count": 0}
+
+    def unit(x: Any, entries: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            x[:] += 1.0
+        assert entries == {"count": 0}
+        entries["count"] += 1
+        return jnp.asarray(x)
+
+    result, failure = evaluated(tmp_path, unit, x, entries)
+    assert failure == {}
+    assert x.sum() == 0.0
+    assert "error" not in result["modes"]["jit"]
+
+
+def test_random_numbers_are_the_same_in_every_run(tmp_path: Path) -> None:
+    def unit() -> Any:
+        return random.random() + np.random.rand()
+
+    for name in ("a", "b"):
+        evaluated(tmp_path / name, unit)
+        random.random()
+        np.random.rand()
+    assert (tmp_path / "a/arrays.bin").read_bytes() == (tmp_path / "b/arrays.bin").read_bytes()
+
+
+def test_every_kind_of_array_is_written(tmp_path: Path) -> None:
+    kinds = {
+        "bfloat16": jnp.ones(2, jnp.bfloat16),
+        "bool": np.array([True]),
+        "complex64": np.ones(2, np.complex64),
+        "float16": np.ones(2, np.float16),
+        "float8_e4m3fn": jnp.ones(2, jnp.float8_e4m3fn),
+        "int4": jnp.ones(2, jnp.int4),
+        "key<fry>": jax.random.key(0),
+        "uint8": np.ones(2, np.uint8),
+    }
+    result, failure = evaluated(tmp_path, lambda: kinds)
+    assert failure == {}
+    for mode in ("eager", "jit"):
+        assert [leaf["dtype"] for leaf in result["modes"][mode]["leaves"]] == list(kinds)
+
+
+def test_an_error_in_one_mode_is_none_in_the_others(tmp_path: Path) -> None:
+    result, failure = evaluated(tmp_path, lambda x: x if x.sum() > 0 else -x, np.ones(3))
+    assert failure == {}
+    assert "error" not in result["modes"]["eager"]
+    assert result["modes"]["jit"]["error"]["type"] == "jax.errors.TracerBoolConversionError"
+
+
+def test_an_error_in_all_modes_is_a_failure(tmp_path: Path) -> None:
+    def unit(x: Any) -> Any:
+        raise KeyError("weights")
+
+    _, failure = evaluated(tmp_path, unit, np.ones(3))
+    assert (failure["type"], failure["message"]) == ("KeyError", "'weights'")
+
+
+def test_the_argument_that_python_needed_is_named(tmp_path: Path) -> None:
+    def inner(x: Any, shape: Any, train: Any) -> Any:
+        return x if train else x.reshape(shape[0])
+
+    def unit(x: Any, train: Any) -> Any:
+        return jax.checkpoint(inner)(x, (1, 2), train)
+
+    _, failure = evaluated(tmp_path, unit, np.ones(3), True)
+    assert failure["arguments"] == ["train"]
+    assert failure["function"] == "inner"
+    path, line = failure["place"]
+    assert path == __file__
+    assert Path(path).read_text().splitlines()[line - 1].strip().startswith("def inner(")
+
+
+def test_without_eager_gradients_there_are_those_under_jit(tmp_path: Path) -> None:
+    result, _ = evaluated(tmp_path, jnp.sin, jnp.ones(3), eager=False)
+    assert list(result["modes"]) == ["eager", "jit"]
+    assert [leaf["path"] for leaf in result["modes"]["jit"]["leaves"]] == ["[0][0]", "[1][0]"]
