@@ -24,7 +24,7 @@ import numpy as np
 
 from . import adapt, annotated, construct, descent, reading, remedies
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
-from .search import Budget, OutOfTime, Search, Snapshot
+from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 8
 SECONDS = 10.0
@@ -258,7 +258,9 @@ class _Maker:
         for variant in (0, 1, 2):
             try:
                 finite = _finite(_evaluate(self.unit, self._case(variant)))
-            except Exception as error:
+            except NOT_OURS:
+                raise
+            except BaseException as error:
                 trouble = remedies.describe(error)
                 continue
             works = variant if finite or works is None else works

@@ -45,6 +45,10 @@ class OutOfTime(BaseException):
     """The time for a unit is over. Not an Exception: the unit's own handlers must let it pass."""
 
 
+# What ends more than the unit.
+NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
+
+
 class Budget:
     """Passes and seconds that are left."""
 
@@ -240,7 +244,9 @@ class Search:
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
                 jax.eval_shape(traced, leaves)
-        except Exception as error:
+        except NOT_OURS:
+            raise
+        except BaseException as error:  # `sys.exit` and the outcomes of pytest are no Exceptions
             return error
         return None
 

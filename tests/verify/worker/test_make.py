@@ -636,3 +636,13 @@ def test_cases_are_about_what_they_say():
         "cfg.pool='mean'": "mean",
         "cfg.pool='max'": "max",
     }
+
+
+def leaves(x):
+    raise SystemExit("without configuration")
+
+
+def test_unit_that_exits():
+    made = make.make_cases(leaves, "m:f", {"class": None})
+    assert made.cases == []
+    assert "SystemExit: without configuration" in made.detail
