@@ -24,6 +24,9 @@ from .workspace import remove_workspace
 _REPLAY_SHARE = 0.5
 _REPLAY_SECONDS = 15.0
 
+# How the worker says that a case has other numbers than the defaults.
+_VARIED = "other values of "
+
 # What is being done, how many units are done, of how many.
 Progress = Callable[[str, int, int], None]
 
@@ -160,6 +163,9 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("i
             del cases.folders[number:], cases.about[number:]
             break
         verdict = _compared(sides, unit, case, eager=number == 0)
+        if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
+            # Python must know a number that no call may ever give, or the case would not be needed.
+            continue
         if verdict.outcome is Outcome.DIFFERS and (other := _unsteady(sides, unit, case)):
             return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=other)
         if verdict.outcome.is_wrong:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from typing import Any, Dict, Iterator, List, Tuple
+import os
+import tempfile
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from . import make, results, shim
+from . import codec, make, results, shim, varied
 from .load import Unit
+
+Case = Dict[str, Any]
 
 # To find inputs for a function that a unit returns.
 _SECONDS = 5.0
@@ -22,10 +26,26 @@ def all_cases(unit: Unit, classes: List[type]) -> make.Made:
     hints = {"class": unit.owner, "classes": classes}
     made = make.make_cases(unit.function, unit.function, hints)
     cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
-    return made._replace(cases=cases + list(_of_results(unit, cases, classes)))
+    if cases:
+        with tempfile.TemporaryDirectory() as folder:
+            cases += _further(unit, cases[0][1], classes, os.path.join(folder, "case"))
+    return made._replace(cases=cases)
 
 
-def _by_name(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
+def _further(unit: Unit, case: Case, classes: List[type], folder: str) -> List[Tuple[str, Case]]:
+    """Cases that come from running the unit on its first."""
+    try:
+        codec.save(case, folder)
+    except codec.CannotSave:
+        return []  # which is said of the case itself
+    # A call may change its arguments, or donate them: each gets its own.
+    found = list(varied.varied(unit.function, lambda: codec.load(folder)))
+    if case["context"] is None:
+        found += _of_result(unit, lambda: codec.load(folder), classes)
+    return found
+
+
+def _by_name(function: Any, case: Case) -> Case:
     """A case with what the gone option and the parameters after it get by name, not by position.
 
     A wrapper of the user's own may have that option as a parameter, which its migrated form lacks.
@@ -39,21 +59,20 @@ def _by_name(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
     return dict(case, args=case["args"][:first], kwargs=dict(case["kwargs"], **named))
 
 
-def _of_results(
-    unit: Unit, cases: List[Tuple[str, Dict[str, Any]]], classes: List[type]
-) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """Cases for the functions that a unit returns, if it does that."""
-    if not cases or cases[0][1]["context"] is not None:
-        return
-    case = cases[0][1]
+def _of_result(
+    unit: Unit, load: Callable[[], Case], classes: List[type]
+) -> Iterator[Tuple[str, Case]]:
+    """Cases for the functions that a unit returns for a case, if it does that."""
+    case = load()
     try:
         result = results.unfolded(results.outcome_of(unit.function, case["args"], case["kwargs"]))
     except Exception:
         return  # evaluating the case says how it failed
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
-        made = make.make_cases(function, function, {"class": None, "classes": classes}, _SECONDS)
+        hints = {"class": None, "classes": classes}
+        made = make.make_cases(function, function, hints, _SECONDS)
         for about, inner in made.cases:
             if inner["context"] is None:
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}
                 what = "its result%s called" % place
-                yield (what + ", " + about if about else what), dict(case, then=then)
+                yield (what + ", " + about if about else what), dict(load(), then=then)
