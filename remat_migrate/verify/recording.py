@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,16 @@ def record(sides: Sides, command: str) -> Recording:
         VerificationError: it fails before it reaches a unit.
     """
     originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
+    stop = threading.Event()
     runs = [
-        sides.pool.submit(_run, sides, command, side, copy)
+        sides.pool.submit(_run, sides, command, side, copy, stop)
         for side, copy in (("before", sides.old), ("after", sides.new))
     ]
-    before, after = (run.result() for run in runs)
+    try:
+        before, after = (run.result() for run in runs)
+    finally:
+        # An interrupt reaches this process alone.
+        stop.set()
     for texts in originals.values():
         for path, data in texts.items():
             path.write_bytes(data)
@@ -89,7 +95,9 @@ def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
     return originals
 
 
-def _run(sides: Sides, command: str, side: str, copy: Workspace) -> CommandRun:
+def _run(
+    sides: Sides, command: str, side: str, copy: Workspace, stop: threading.Event
+) -> CommandRun:
     options = sides.task.options
     old = side == "before"
     baseline = options.baseline_python if old else None
@@ -102,8 +110,10 @@ def _run(sides: Sides, command: str, side: str, copy: Workspace) -> CommandRun:
         ("" if baseline else old_meaning()) if old else sides.new_meaning,
         options.platform,
         options.command_timeout,
-        None,
+        options.memory,
         {options.under: True} if options.under and not old else {},
+        cases=old,
+        stop=stop,
     )
 
 
