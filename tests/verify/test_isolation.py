@@ -28,7 +28,7 @@ COMES_BACK = {
 # What must be said of those that do not come back, or to nothing.
 NEVER_DOES = {
     "b_hangs": ("while True: pass", "took longer than 10 s and was stopped"),
-    "d_exits": ("sys.exit(3)", "running it: SystemExit: 3"),
+    "d_exits": ("sys.exit(3)", "SystemExit: 3"),
     "e_exits_at_once": ("os._exit(7)", "ended the process with status 7"),
     "f_kills_itself": ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
     "k_eats_memory": ("FED.append(np.ones((6, 2**27)))", "Unable to allocate"),
