@@ -78,7 +78,9 @@ def test_output_of_the_first_command(tmp_path):
     arguments = migrate.replace("/tmp", str(tmp_path)).split()
     assert arguments.pop(0) == ".venv/bin/remat-migrate"
     printed = remat_migrate(*arguments).replace(str(tmp_path), "/tmp")
-    assert without_rounding(printed) == without_rounding(shown)
+    lines = without_rounding(printed).splitlines()
+    assert [line for line in lines if line in without_rounding(shown)][-2:] == lines[-2:]
+    assert set(without_rounding(shown).splitlines()) <= set(lines)
 
 
 def without_rounding(text: str) -> str:
