@@ -114,6 +114,9 @@ class _Trial:
         self._learned: frozenset[Learned] = frozenset()
         self._withheld: dict[FindingKey, TakenBack] = {}
         self._wrong: dict[_UnitKey, Verdict] = {}
+        self._equal: dict[_UnitKey, list[tuple[Mapping[Path, bytes], Verdict]]] = {}
+        self._run_with: dict[Path, frozenset[Path]] = {}
+        self._last = Proof()
 
     def run(self) -> Proved:
         while True:
@@ -165,21 +168,63 @@ class _Trial:
         if self._python is None:
             self._python = find_python(self._options, self._root)
         options = self._options
+        texts = {c.path: c.after.data for c in outcome.changes}
+        known = self._still_known(units, texts)
+        waiting = tuple(unit for unit in units if unit.key not in known)
+        if not waiting:
+            proof = replace(self._last, verdicts=())
+            return self._whole(proof, units, known, changed)
         task = Task(
             State(self._root),
-            State(self._root, {c.path: c.after.data for c in outcome.changes}),
-            units,
+            State(self._root, texts),
+            waiting,
             self._python,
             options if only is None else replace(options, cases=None),
             tuple(all_units(self._targets, self._places, options.cases)) if options.cases else (),
             any(finding.severity == "error" for finding in outcome.remaining),
         )
-        proof = prove(task, self._progress)
+        self._last = proof = prove(task, self._progress)
+        for verdict in proof.verdicts:
+            if verdict.outcome is Said.EQUAL:
+                ran = self._texts_of(verdict.unit, texts)
+                self._equal.setdefault(verdict.unit.key, []).append((ran, verdict))
+        return self._whole(proof, units, known, changed)
+
+    def _whole(
+        self,
+        proof: Proof,
+        units: Sequence[Unit],
+        known: Mapping[_UnitKey, Verdict],
+        changed: Difference,
+    ) -> Proof:
+        """A proof with the verdicts of rounds before, and what there is to say besides."""
+        verdicts = {**proof.by_unit, **known}
+        ordered = [verdicts[unit.key] for unit in units if unit.key in verdicts]
         return replace(
             proof,
-            verdicts=(*proof.verdicts, *changed.unproved),
+            verdicts=(*ordered, *changed.unproved),
             notes=(*proof.notes, *changed.notes),
         )
+
+    def _still_known(
+        self, units: Sequence[Unit], texts: Mapping[Path, bytes]
+    ) -> Mapping[_UnitKey, Verdict]:
+        """The units that were equal with the same texts of all that they run."""
+        if self._options.command:
+            return {}  # what is recorded is compared for all of the project
+        found = {}
+        for unit in units:
+            ran = self._texts_of(unit, texts)
+            for before, verdict in self._equal.get(unit.key, ()):
+                if before == ran:
+                    found[unit.key] = verdict
+        return found
+
+    def _texts_of(self, unit: Unit, texts: Mapping[Path, bytes]) -> Mapping[Path, bytes]:
+        """The changed texts that run with a unit."""
+        if unit.path not in self._run_with:
+            self._run_with[unit.path] = self._places.run_with(unit.path)
+        return {path: data for path, data in texts.items() if path in self._run_with[unit.path]}
 
     # -- learning
 

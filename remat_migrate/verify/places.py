@@ -88,18 +88,40 @@ class Places:
         Only the project's own folders; those of installed packages are there already.
         """
         folders = [self.of(path).folder]
+        for target, found in self._reached(path):
+            if not found.level:
+                folders.append(_base(target, found.name))
+        return tuple(dict.fromkeys(folders))
+
+    def run_with(self, path: Path) -> frozenset[Path]:
+        """The files of the project that run when one is imported, itself among them.
+
+        As far as its imports tell: what is imported by a name made at run time is not known.
+        """
+        files = {path, *(target for target, _ in self._reached(path))}
+        while True:
+            packages = {
+                package
+                for file in files
+                for folder in file.parents
+                if self._is_package(folder) and (package := folder / "__init__.py").is_file()
+            }
+            more = {t for p in packages - files for t, _ in self._reached(p)} | packages
+            if more <= files:
+                return frozenset(files)
+            files |= more
+
+    def _reached(self, path: Path) -> Iterator[tuple[Path, Import]]:
+        """The project's files that one imports, and those import, each with its first import."""
         waiting = [path]
         seen = {path}
         for importer in waiting:
             for found in self._imported_by(importer):
                 target = self._target(found, importer)
-                if target is None or target in seen:
-                    continue
-                seen.add(target)
-                waiting.append(target)
-                if not found.level:
-                    folders.append(_base(target, found.name))
-        return tuple(dict.fromkeys(folders))
+                if target is not None and target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+                    yield target, found
 
     # -- where a file may be imported from
 

@@ -131,6 +131,30 @@ def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
     assert module_name(tmp_path / "other/n.py", root) == Place("n", tmp_path / "other")
 
 
+def test_run_with(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "root",
+        {
+            "train.py": "from pkg.model import f\n",
+            "pkg/__init__.py": "from . import config\n",
+            "pkg/model.py": "from .layers import g\n",
+            "pkg/layers.py": "",
+            "pkg/config.py": "import top\n",
+            "pkg/other.py": "",
+            "top.py": "",
+        },
+    )
+    places = Places(root)
+
+    def names(path: str) -> set[str]:
+        return {found.relative_to(root).as_posix() for found in places.run_with(root / path)}
+
+    package = {"pkg/__init__.py", "pkg/config.py", "top.py"}
+    assert names("pkg/layers.py") == {"pkg/layers.py", *package}
+    assert names("train.py") == {"train.py", "pkg/model.py", "pkg/layers.py", *package}
+    assert names("top.py") == {"top.py"}
+
+
 class TestSearchFolders:
     """What a file and all that it imports need on `sys.path`."""
 
