@@ -12,6 +12,9 @@ from . import fingerprint
 
 Key = Tuple[Tuple[str, str], ...]
 
+# What is so much smaller than another input may be nothing but rounding: a bias without a gradient.
+ROUNDING = 1e-6
+
 
 class Call:
     """A recorded call.
@@ -41,7 +44,13 @@ class Call:
         described = [(path, _features(leaf)) for path, leaf in self.inputs]
         self.key: Key = tuple((path, kind) for path, (kind, _, _) in described)
         self.values = np.array([v for _, (_, own, _) in described for v in own], float)
-        self.scales = np.array([s for _, (_, own, s) in described for _ in own], float)
+        floats = [_is_float(leaf) for _, leaf in self.inputs]
+        scales = [s for _, (_, _, s) in described]
+        least = ROUNDING * max([s for s, known in zip(scales, floats) if known] or [0.0])
+        scales = [max(s, least) if known else s for s, known in zip(scales, floats)]
+        self.scales = np.array(
+            [s for s, (_, (_, own, _)) in zip(scales, described) for _ in own], float
+        )
 
     @property
     def is_abstract(self) -> bool:
@@ -154,6 +163,11 @@ def _features(leaf: Any) -> Tuple[str, List[float], float]:
     if not is_key:
         own += [value if abs(value) < float("inf") else 0.0 for value in samples]
     return kind, own, scale
+
+
+def _is_float(leaf: Any) -> bool:
+    name = fingerprint.as_array(leaf)[1]
+    return isinstance(name, str) and name.startswith(("float", "bfloat", "complex"))
 
 
 def _sampled(name: str, shape: List[Any]) -> int:

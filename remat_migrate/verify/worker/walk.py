@@ -225,6 +225,10 @@ def _object(value: Any) -> Optional[Parts]:
     if kind.__module__.partition(".")[0] in _CLOSED or callable(getattr(value, "__next__", None)):
         return None
     state = dict(_state(value))
+    haiku = sys.modules.get("haiku")
+    if haiku is not None and isinstance(value, haiku.Module):
+        # Haiku's own count of calls and transforms, `hk.remat` among them.
+        state.pop("_creation_frame_id", None)
     if not state:
         return None
     names = list(state)
