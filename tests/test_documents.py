@@ -71,6 +71,7 @@ def test_ci_calls_the_second_command():
     assert called == blocks(section(README, "Start"))[-1].strip()
 
 
+@pytest.mark.slow
 def test_output_of_the_first_command(tmp_path):
     first, shown, *_ = blocks(section(README, "Start"))
     *_, copy, migrate = first.strip().split(" && ")

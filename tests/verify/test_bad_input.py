@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from support import Ran, cli, read_files, write_files
 
+pytestmark = pytest.mark.slow
+
 BASE = """\
 import jax
 

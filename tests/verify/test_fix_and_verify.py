@@ -21,6 +21,8 @@ from remat_migrate.model import Module, Project
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit, Span
 
+pytestmark = pytest.mark.slow
+
 
 class Swap(Rule):
     """Replaces a text by another: a third party's rule, with a fault in it."""

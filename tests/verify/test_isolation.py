@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support import Ran, cli, read_files, write_files
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """\
 [tool.remat-migrate.verify]
 timeout = 10

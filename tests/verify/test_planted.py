@@ -25,6 +25,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PLANTED = Path(__file__).parents[2] / "fixtures" / "planted"
 ALL = os.environ.get("REMAT_MIGRATE_PLANTED") == "all"
 
