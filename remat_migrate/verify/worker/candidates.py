@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, List, Optional
 
-from .node import KEY, Choice, Plan, array, value
+from .node import KEY, Choice, Node, Plan, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
@@ -221,8 +221,16 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
     return None
 
 
-def leftover(name: str, inside: bool) -> List[Choice]:
+def is_setting(node: Node) -> bool:
+    """An attribute of an object of settings, which has numbers and names, and no arrays."""
+    return node.parent is not None and is_settings(node.parent.name)
+
+
+def leftover(node: Node) -> List[Choice]:
     """What to make of something that nothing was ever done with, or only tree functions."""
+    name, inside = node.name, node.inside
+    if is_setting(node):
+        return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)
     if not inside and is_parameters(name):
         return [Choice("dict", ("w", "b")), *shapes(name, inside)]
     if not inside and is_settings(name):

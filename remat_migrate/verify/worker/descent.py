@@ -68,7 +68,7 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
         if error is None:
             left = [node for node in search.in_use() if node.choice is None]
             for node in left:
-                search.decide(node, candidates.leftover(node.name, node.inside))
+                search.decide(node, candidates.leftover(node))
                 node.unused = True
             if not left and (jit or search.folding):
                 return None

@@ -83,16 +83,24 @@ def _alarm(seconds: float) -> Iterator[None]:
         yield
         return
 
+    ringing = [True]
+
     def ring(number: int, frame: Any) -> None:
-        raise OutOfTime
+        if ringing:
+            raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again: Python drops what is raised in the midst of a finaliser.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        try:
+            ringing.clear()
+        finally:  # also if it rings at this very moment
+            ringing.clear()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ class Probe:
     def __bool__(self) -> bool:
         node = self._ticket.node
         if node.choice is None:
-            if not node.inside and candidates.is_number(node.name):
+            if candidates.is_number(node.name) and (candidates.is_setting(node) or not node.inside):
                 _decide(self, candidates.numbers(node.name) + candidates.both())
                 node.offer([value(0)])
             else:
@@ -216,7 +216,7 @@ def _unary(operation: Callable[[Any], Any]) -> Callable[[Probe], Any]:
     def apply(probe: Probe) -> Any:
         node = probe._ticket.node
         if node.choice is None:
-            number = not node.inside and candidates.is_number(node.name)
+            number = _is_number(node)
             _decide(probe, candidates.numbers(node.name) if number else _arrays(node))
         return operation(_current(probe))
 
@@ -267,6 +267,11 @@ def _is_array(thing: Any) -> bool:
     return not isinstance(thing, Probe) and hasattr(thing, "shape") and hasattr(thing, "dtype")
 
 
+def _is_number(node: Node) -> bool:
+    """A Python number, going by its name and by what it is a part of."""
+    return candidates.is_setting(node) or (not node.inside and candidates.is_number(node.name))
+
+
 def _compared_as_array(node: Node) -> bool:
     """Whether a comparison with a number is likely to be one of each entry."""
     return len(node.name) > 1 and candidates.looks_like_array(node.name)
@@ -279,7 +284,9 @@ def _arrays(node: Node) -> List[Choice]:
 def _settled(probe: Probe, kind: str) -> Any:
     node = probe._ticket.node
     if node.choice is None:
-        if kind == "array":
+        if kind == "array" and candidates.is_setting(node):
+            _decide(probe, candidates.numbers(node.name) + _arrays(node))
+        elif kind == "array":
             texts = not node.inside and candidates.is_text(node.name)
             _decide(probe, (candidates.strings(node.name) if texts else []) + _arrays(node))
         elif kind == "integer":
@@ -337,7 +344,7 @@ def _decide_by_operand(
     node = probe._ticket.node
     plain = _plain(other)
     arrays = _arrays(node)
-    number = not node.inside and candidates.is_number(node.name)
+    number = _is_number(node)
     if isinstance(plain, Probe):
         # Two unknowns: this one by its name, the other will have to fit.
         _decide(probe, candidates.numbers(node.name) + arrays if number else arrays)

@@ -70,7 +70,7 @@ def by_error(node: Node, found: fault.Fault) -> List[Choice]:
         return candidates.strings(node.name)
     if re.search(r"must be real number|__array_ufunc__|as an integer|must be integers", text):
         return candidates.numbers(node.name) + candidates.shapes(node.name, node.inside)
-    return candidates.leftover(node.name, node.inside)
+    return candidates.leftover(node)
 
 
 def choices(node: Node, found: fault.Fault) -> List[Choice]:
