@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, List, Optional
 
-from .node import KEY, Choice, Node, Plan, array, value
+from .node import DICT, KEY, OBJECT, Choice, Node, Plan, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
@@ -222,8 +222,10 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
 
 
 def is_setting(node: Node) -> bool:
-    """An attribute of an object of settings, which has numbers and names, and no arrays."""
-    return node.parent is not None and is_settings(node.parent.name)
+    """A part of an object or dict of settings, which has numbers and names, and no arrays."""
+    if node.parent is None or node.parent.choice is None:
+        return False
+    return node.parent.choice.kind in (DICT, OBJECT) and is_settings(node.parent.name)
 
 
 def leftover(node: Node) -> List[Choice]:
