@@ -21,6 +21,8 @@ from remat_migrate.verify.instrument import instrument
 from remat_migrate.verify.processes import Watched
 from remat_migrate.verify.sides import old_meaning
 
+pytestmark = pytest.mark.slow
+
 eventfile = load_worker("eventfile")
 codec = load_worker("codec")
 

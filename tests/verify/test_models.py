@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support import Ran, cli
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "verified"
 
 

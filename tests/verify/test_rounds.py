@@ -13,6 +13,8 @@ from remat_migrate.verify.evidence import Outcome, Proof, Verdict
 from remat_migrate.verify.prove import Progress
 from remat_migrate.verify.sides import Task
 
+pytestmark = pytest.mark.slow
+
 BLOCK = """\
 import jax
 {imports}

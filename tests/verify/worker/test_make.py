@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
+pytestmark = pytest.mark.slow
+
 make = load_worker("make")
 
 FLAX = pytest.importorskip("flax.linen")
