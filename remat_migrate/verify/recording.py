@@ -13,10 +13,13 @@ from ..source import read_source
 from .command import CommandRun, run_command
 from .evidence import CommandRuns
 from .instrument import instrument
+from .session import WorkerEnded
 from .sides import Sides, old_meaning, said
 from .workspace import Workspace
 
 _TAIL_LINES = 12
+# Seconds that comparing two recordings may take.
+_COMPARING = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,18 @@ def _run(
 
 
 def _compared(sides: Sides) -> Mapping[str, Any]:
-    reply = sides.after.ask(
-        do="events",
-        before=str(sides.scratch / "before-record"),
-        after=str(sides.scratch / "after-record"),
-        tolerances=dict(sides.task.options.tolerance),
-    )
+    try:
+        reply = sides.after.ask_within(
+            _COMPARING,
+            {
+                "do": "events",
+                "before": str(sides.scratch / "before-record"),
+                "after": str(sides.scratch / "after-record"),
+                "tolerances": dict(sides.task.options.tolerance),
+            },
+        )
+    except WorkerEnded as error:
+        raise VerificationError(f"comparing the recordings: the worker {error}") from error
     if "error" in reply:
         raise VerificationError(f"the recordings cannot be compared: {said(reply['error'])}")
     return reply

@@ -81,9 +81,13 @@ class Worker:
             VerificationError: the process cannot be started.
             WorkerEnded: the process died, or was stopped because it took too long.
         """
+        return self.ask_within(self._timeout, request)
+
+    def ask_within(self, seconds: float, request: Mapping[str, object]) -> Reply:
+        """As `ask`, for a request that may take another time."""
         if self._process is None:
             self._start()
-        reply = self._exchange(request, self._timeout)
+        reply = self._exchange(request, seconds)
         if reply.get("changed"):
             # What the code under test has done to the process must not be another's verdict.
             self.close()

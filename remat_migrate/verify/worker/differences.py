@@ -41,15 +41,16 @@ class Difference(NamedTuple):
     compared: bool = True
 
 
-def distances(call: Call, others: Any, scales: Any) -> Any:
+def distances(call: Call, others: Any, scales: Any, chosen: Any = slice(None)) -> Any:
     """How far the inputs of a call lie from those of others, given as rows of features.
 
-    The largest difference of any feature, relative to the largest entry of its array.
+    The largest difference of any feature, of the chosen ones, relative to the largest entry of its
+    array.
     """
     if not call.values.size:
         return np.zeros(len(others))
-    scale = np.maximum(np.maximum(call.scales, scales), 1e-300)
-    apart = np.abs(call.values - others) / scale
+    scale = np.maximum(np.maximum(call.scales[chosen], scales[:, chosen]), 1e-300)
+    apart = np.abs(call.values[chosen] - others[:, chosen]) / scale
     return np.max(np.where(np.isnan(apart), 0.0, apart), axis=1)
 
 

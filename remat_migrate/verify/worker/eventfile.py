@@ -166,8 +166,8 @@ def _features(leaf: Any) -> Tuple[str, List[float], float]:
 
 
 def _is_float(leaf: Any) -> bool:
-    name = fingerprint.as_array(leaf)[1]
-    return isinstance(name, str) and name.startswith(("float", "bfloat", "complex"))
+    is_static = leaf[0] == "static"
+    return not is_static and leaf[1].startswith(("float", "bfloat", "complex"))
 
 
 def _sampled(name: str, shape: List[Any]) -> int:

@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any, Dict, Iterator, Optional, Set, Tuple
 
-MOST_EVENTS = 2000  # of a unit in a process
+MOST_EVENTS = 500  # of a unit in a process
 MOST_CASES = 4
 MOST_CASE_BYTES = 64 << 20
 MOST_NOTES = 20

@@ -34,6 +34,9 @@ MOST_GROWTH = 100.0
 SAME_INPUTS = 1e-2
 # Of calls with the same inputs, how many are tried.
 MOST_CANDIDATES = 40
+# How many features of inputs are looked at first, and of how many calls all are at once.
+_TELLING = 8
+_AT_ONCE = 32
 # From the most digits to the fewest.
 _FLOATS = ("float64", "complex128", "float32", "complex64", "float16", "bfloat16")
 
@@ -228,12 +231,7 @@ class _Index:
         for number, call in enumerate(calls):
             places.setdefault(call.key, []).append(number)
         self._rows = {
-            key: (
-                np.array(numbers),
-                np.stack([calls[n].values for n in numbers]),
-                np.stack([calls[n].scales for n in numbers]),
-            )
-            for key, numbers in places.items()
+            key: _Rows(numbers, [calls[n] for n in numbers]) for key, numbers in places.items()
         }
 
     def candidates(self, number: int, call: Call) -> List[Tuple[int, float]]:
@@ -243,13 +241,55 @@ class _Index:
         """
         if call.key not in self._rows:
             return []
-        numbers, values, scales = self._rows[call.key]
-        apart = distances(call, values, scales)
-        # Where only tracing has seen the inputs, they may be those of any call.
-        abstract = np.isnan(values).any(axis=1)
+        rows = self._rows[call.key]
+        numbers, abstract, apart = rows.numbers, rows.abstract, rows.distances(call)
         nearest = float(np.min(apart[~abstract], initial=SAME_INPUTS))
-        most = min(SAME_INPUTS, max(3 * nearest, 1e-6))
+        most = _most(nearest)
         near = np.flatnonzero(np.where(abstract, apart <= SAME_INPUTS, apart <= most))
         ordered = sorted(near, key=lambda n: (abstract[n], abs(int(numbers[n]) - number)))
         ordered = ordered[:MOST_CANDIDATES]
         return [(int(numbers[n]), float(apart[n])) for n in ordered]
+
+
+def _most(nearest: float) -> float:
+    """How far inputs may be apart that are the same, where the nearest ones are so far."""
+    return min(SAME_INPUTS, max(3 * nearest, 1e-6))
+
+
+class _Rows:
+    """Comparable calls as rows of features.
+
+    Attributes:
+        numbers: the place of each in the run.
+        abstract: where only tracing has seen the inputs, which may then be those of any call.
+    """
+
+    def __init__(self, numbers: List[int], calls: List[Call]) -> None:
+        self.numbers = np.array(numbers)
+        self._values = np.stack([call.values for call in calls])
+        self._scales = np.stack([call.scales for call in calls])
+        self.abstract = np.isnan(self._values).any(axis=1)
+        # Those that tell calls from one another.
+        spread = np.ptp(self._values, axis=0) / np.maximum(np.max(self._scales, axis=0), 1e-300)
+        self._telling = np.argsort(-np.nan_to_num(spread), kind="stable")[:_TELLING]
+
+    def distances(self, call: Call) -> Any:
+        """How far the inputs of a call lie from those of each; infinite for what is too far."""
+        telling = self._telling
+        least = distances(call, self._values, self._scales, telling)
+        found = np.full(len(self.numbers), np.inf)
+        self._fill(found, call, np.flatnonzero(self.abstract))
+        possible = np.flatnonzero(~self.abstract & (least <= SAME_INPUTS))
+        possible = possible[np.argsort(least[possible], kind="stable")]
+        nearest = SAME_INPUTS
+        for start in range(0, len(possible), _AT_ONCE):
+            rows = possible[start : start + _AT_ONCE]
+            if least[rows[0]] > _most(nearest):
+                break
+            self._fill(found, call, rows)
+            nearest = min(nearest, float(np.min(found[rows])))
+        return found
+
+    def _fill(self, found: Any, call: Call, rows: Any) -> None:
+        if len(rows):
+            found[rows] = distances(call, self._values[rows], self._scales[rows])
