@@ -21,8 +21,8 @@ from .workspace import remove_workspace
 
 # Recorded calls that gave the same are run again, for gradients and under jit: one of each unit,
 # and more as long as all have taken this share of the command's own time, or so many seconds.
-_REPLAY_SHARE = 0.5
-_REPLAY_SECONDS = 15.0
+_REPLAY_SHARE = 0.3
+_REPLAY_SECONDS = 10.0
 
 # How the worker says that a case has other numbers than the defaults.
 _VARIED = "other values of "

@@ -41,6 +41,7 @@ class Side:
         shim: the table for the old meaning as JSON, empty for checkpoints as they are.
         flags: settings of JAX to make.
         platform: what JAX runs on.
+        optimized: whether programs are compiled as the user's are; else as fast as possible.
     """
 
     python: Path
@@ -50,6 +51,7 @@ class Side:
     shim: str = ""
     flags: Mapping[str, object] = field(default_factory=dict)
     platform: str = "cpu"
+    optimized: bool = False
 
 
 class WorkerEnded(Exception):
@@ -59,9 +61,25 @@ class WorkerEnded(Exception):
 class Worker:
     """A process that answers requests, started when it is first asked and again after an end."""
 
-    def __init__(self, side: Side, scratch: Path, timeout: float, memory: int) -> None:
-        """`scratch` is a folder for its log; `timeout` in seconds a request, `memory` in bytes."""
+    def __init__(
+        self,
+        side: Side,
+        scratch: Path,
+        timeout: float,
+        memory: int,
+        program: Path = WORKER / "start.py",
+    ) -> None:
+        """A worker that has not begun.
+
+        Args:
+            side: what it runs, and where.
+            scratch: a folder for its log.
+            timeout: seconds for a request.
+            memory: bytes that it may use besides what importing takes.
+            program: the script that answers requests.
+        """
         self.side = side
+        self._program = program
         self.jax = ""
         self._scratch = scratch
         self._timeout = timeout
@@ -123,7 +141,7 @@ class Worker:
         self._log.unlink(missing_ok=True)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self.side.python, WORKER / "start.py"],
+                [self.side.python, self._program],
                 cwd=self.side.copy,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -249,7 +267,7 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
     """The environment variables for code under test, in place of the user's own."""
     temporary = scratch / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
-    return {
+    variables = {
         "JAX_PLATFORMS": side.platform,
         # The name of the same up to jax 0.4.
         "JAX_PLATFORM_NAME": side.platform,
@@ -257,6 +275,10 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "TMPDIR": str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    if side.optimized:
+        return variables
+    return variables | {
         # Each function is compiled to be run once, or again with other numbers, in either worker.
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "JAX_COMPILATION_CACHE_DIR": str(scratch.parent / "compiled"),

@@ -149,8 +149,9 @@ class Entry:
     # -- events
 
     def _stage(self, trace: int, outputs: Described) -> None:
-        from . import staging
+        from . import retracing, staging
 
+        retracing.watch()
         log, identity, about, template = self.log, self.identity, self.about, self.template
         inputs, signature = self.inputs, self._signature()
 
@@ -158,6 +159,8 @@ class Entry:
             # The tracers must not be held on to: this lives as long as the compiled program.
             def receive(values: List[Any]) -> None:
                 if log.leaves_out(identity):
+                    if log.give_up(retracing.compiling_seconds()):
+                        retracing.trace_again()
                     return
                 with log.timed():
                     write(values)

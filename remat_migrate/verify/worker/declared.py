@@ -43,12 +43,13 @@ def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[
     spec.loader.exec_module(module)
     return {
         unit: list(_cases(function))
-        for name, function in _functions(module)
+        for name, function in functions(module)
         for unit in _units_of(name, units, known)
     }
 
 
-def _functions(module: Any) -> Iterator[Tuple[str, Callable[[], Any]]]:
+def functions(module: Any) -> Iterator[Tuple[str, Callable[[], Any]]]:
+    """The functions of a file of cases that return arguments, with the names they are for."""
     declared = getattr(module, "CASES", {})
     if not isinstance(declared, dict):
         raise NotFound("CASES must be a dictionary from names of units to functions")
@@ -74,9 +75,14 @@ def _units_of(name: str, units: List[str], known: List[str]) -> List[str]:
     if any(unit == name or unit.endswith("." + name) for unit in known):
         return []
     lasts = {unit.rpartition(".")[2] for unit in known}
-    near = difflib.get_close_matches(name, sorted(lasts | set(known)), n=1)
-    hint = "; did you mean %s?" % near[0] if near else ""
+    hint = nearest(name, sorted(lasts | set(known)))
     raise NotFound("there is a case for %s, but no such unit%s" % (name, hint))
+
+
+def nearest(name: str, known: List[str]) -> str:
+    """`; did you mean X?` with the nearest of the known names, or nothing."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return "; did you mean %s?" % near[0] if near else ""
 
 
 def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
@@ -84,11 +90,16 @@ def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
     results = result if inspect.isgenerator(result) else [result]
     for number, one in enumerate(results):
         filled = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
-        args, kwargs = _arguments(filled, function.__name__)
+        args, kwargs = arguments(filled, function.__name__)
         yield "", {"args": args, "kwargs": kwargs, "context": None}
 
 
-def _arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """What a function returned as positional and keyword arguments.
+
+    Raises:
+        NotFound: it is none of the forms that a case may have.
+    """
     if type(value) is tuple:
         if len(value) == 2 and type(value[0]) is tuple and type(value[1]) is dict:
             if all(isinstance(key, str) for key in value[1]):

@@ -21,6 +21,11 @@ MOST_EVENTS = 500  # of a unit in a process
 MOST_CASES = 4
 MOST_CASE_BYTES = 64 << 20
 MOST_NOTES = 20
+# What a callback costs a program even if nothing is recorded, about, in seconds.
+CALLBACK_SECONDS = 1.5e-4
+# Callbacks that record nothing may cost this share of what tracing and compiling has cost: then the
+# program is traced once more without them.
+MOST_IDLE_SHARE = 0.3
 # Processor time that recording may take: so many seconds, and a share of the time that has gone by.
 FREE_SECONDS = 2.0
 MOST_SHARE = 0.2
@@ -60,6 +65,8 @@ class EventLog:
         self.traces = 0
         self.started = time.monotonic()
         self.spent = 0.0
+        self.idle = 0
+        self.over: Set[str] = set()
 
     def unit(self, identity: str) -> UnitLog:
         """The log of a unit."""
@@ -74,9 +81,33 @@ class EventLog:
             if log.events < MOST_EVENTS and self.spent <= allowed:
                 return False
             log.calls += calls
+            self.idle += calls
             if not log.cut:
                 log.cut = True
                 self._write({"kind": "cut", "unit": identity})
+            return True
+
+    def is_over(self, identity: str) -> bool:
+        """Whether no call of a unit is recorded or counted any more."""
+        return identity in self.over
+
+    def give_up(self, compiling: float) -> bool:
+        """Whether programs shall be traced once more without callbacks that record nothing.
+
+        Args:
+            compiling: seconds that this process has spent on tracing and compiling so far.
+
+        Returns:
+            True once: from then on the units that have had all their events are `is_over`.
+        """
+        with self.lock:
+            if self.idle * CALLBACK_SECONDS <= MOST_IDLE_SHARE * compiling:
+                return False
+            full = {name for name, log in self.units.items() if log.events >= MOST_EVENTS}
+            self.idle = 0
+            if full <= self.over:
+                return False
+            self.over |= full
             return True
 
     @contextlib.contextmanager

@@ -136,7 +136,7 @@ def _run(
 ) -> Any:
     """Call the unit; of calls within one another the outermost is recorded."""
     active: Set[str] = _active.__dict__.setdefault("units", set())
-    if identity in active or adapt.is_rehearsal():
+    if identity in active or log.is_over(identity) or adapt.is_rehearsal():
         return function(*args, **kwargs)
     if _guarded(log, identity, _leaves_out, log, identity, args, kwargs):
         return function(*args, **kwargs)
