@@ -13,15 +13,13 @@ import click
 
 from . import __version__
 from .errors import RematMigrateError, UsageError
+from .execution import check_output, measure_command, progress_bar, verification, verify_command
 from .options import DefaultGroup, analysis_options, verify_options
 
 if TYPE_CHECKING:
     from .check import Trial
     from .report import Report
     from .run import Options, Run
-    from .settings import Settings
-    from .verify.options import VerifyOptions
-    from .verify.prove import Progress
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
 _INTERRUPTED, _NO_READER = 130, 141
@@ -103,7 +101,7 @@ def check(
     from .glance import cannot_matter
     from .report.output import write_report
 
-    _check_output(output_file)
+    check_output(output_file)
     if (verify or verify_strict) and not (fix or diff):
         raise UsageError("--verify proves fixes: give --fix or --diff, too")
     if (verify or verify_strict) and Path("-") in paths:
@@ -170,7 +168,7 @@ def report(
     from .run import Options, look
 
     run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
-    _check_output(output_file)
+    check_output(output_file)
     with _trial(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
     rows = site_rows(result.analysis.project.sites, result.analysis.findings)
@@ -179,56 +177,8 @@ def report(
     return exit_code(result, exit_zero=exit_zero)
 
 
-@cli.command()
-@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
-@click.option(
-    "--base",
-    default="HEAD",
-    show_default=True,
-    metavar="REV|DIR",
-    help="What to compare with: a git revision, or a folder with an older state.",
-)
-@verify_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "json"]),
-    default="full",
-    show_default=True,
-    help="Verdicts as text or as JSON.",
-)
-@click.option(
-    "--output-file",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the verdicts there instead of to standard output.",
-)
-def verify(
-    paths: tuple[Path, ...],
-    base: str,
-    output_format: str,
-    output_file: Path | None,
-    **how: Any,
-) -> int:
-    """Prove a migration that was made by hand: run what differs from a base before and after.
-
-    Compares, under JAX, the values and gradients of every function below PATHS that differs between
-    --base and the working tree. Exits with 3 if one is not the same.
-    """
-    from .check import WRONG
-    from .discover import check_paths, find_root
-    from .report.output import write_proof
-    from .settings import load_settings
-    from .verify.migration import prove_migration
-
-    _check_output(output_file)
-    check_paths(paths)
-    start = (paths or (Path.cwd(),))[0].resolve()
-    settings = load_settings(find_root(paths or (start,)), start)
-    with _progress() as progress:
-        proof = prove_migration(paths, base, _verification(settings, **how), progress)
-    write_proof(proof, output_format, output_file or sys.stdout)
-    return WRONG if proof.wrong or (proof.command and proof.command.wrong) else CLEAN
+cli.add_command(verify_command, "verify")
+cli.add_command(measure_command, "measure")
 
 
 @cli.command()
@@ -354,76 +304,9 @@ def _trial(run: Run, wanted: bool, *, strict: bool, **how: Any) -> Iterator[Tria
 
     from .check import Trial
 
-    options = replace(_verification(run.request.settings, **how), strict=strict)
-    with _progress() as progress:
+    options = replace(verification(run.request.settings, **how), strict=strict)
+    with progress_bar() as progress:
         yield Trial(options, progress)
-
-
-def _verification(
-    settings: Settings,
-    *,
-    command: str | None,
-    cases: Path | None,
-    python: Path | None,
-    baseline_python: Path | None,
-    under: str | None,
-    platform: str | None,
-) -> VerifyOptions:
-    """What the settings say about verification, and the command line instead."""
-    from dataclasses import replace
-
-    from .verify.options import verify_options
-
-    given = {
-        "command": command,
-        "cases": cases and cases.absolute(),
-        "python": python and python.expanduser().absolute(),
-        "baseline_python": baseline_python and baseline_python.expanduser().absolute(),
-        "under": under,
-        "platform": platform,
-    }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return replace(verify_options(settings), **chosen)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on standard error that comes with the first news, if that is a terminal.
-
-    It goes when all is done, so that what is said then stands alone.
-    """
-    bar: Any = None
-
-    def tell(what: str, done: int, total: int) -> None:
-        nonlocal bar
-        if done >= total:
-            close()
-        elif sys.stderr.isatty():
-            if bar is None:
-                bar = click.progressbar(
-                    length=total, label="Verifying", file=sys.stderr, item_show_func=_item
-                )
-                bar.__enter__()
-            bar.length = total
-            bar.update(done - bar.pos, what)
-            bar.render_progress()  # which `update` leaves out where only the item is another
-
-    def close() -> None:
-        nonlocal bar
-        if bar is not None:
-            bar.__exit__(None, None, None)
-            bar = None
-            sys.stderr.write("\x1b[1A\x1b[2K\r")
-            sys.stderr.flush()
-
-    try:
-        yield tell
-    finally:
-        close()
-
-
-def _item(what: str | None) -> str:
-    return what or ""
 
 
 def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:
@@ -431,9 +314,3 @@ def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:
 
     files = len({path.resolve() for path in paths})
     return Report((), files, fixed={} if fixing else None)
-
-
-def _check_output(file: Path | None) -> None:
-    """Complain about a report's file before anything is done, not after files were changed."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise UsageError(f"--output-file: there is no folder {file.parent}")

@@ -121,3 +121,94 @@ def verify_options(command: _Command) -> _Command:
     ):
         command = decorate(command)
     return command
+
+
+def measure_options(command: _Command) -> _Command:
+    """The options that say what is measured, and what of it is shown."""
+    for decorate in (
+        click.option(
+            "--fwd-bwd",
+            "pictures",
+            is_flag=True,
+            help="Show the forward and the backward computation side by side.",
+        ),
+        click.option(
+            "--residuals", is_flag=True, help="List what the forward pass keeps, with its bytes."
+        ),
+        click.option(
+            "--policies",
+            is_flag=True,
+            help="Measure other policies, and checkpoints on the stages instead.",
+        ),
+        click.option(
+            "--compile/--no-compile",
+            default=None,
+            help="Compile, too, for the temporary memory that the program needs.",
+        ),
+        click.option(
+            "--remat3/--no-remat3", default=None, help="Measure under the flag jax_remat3."
+        ),
+        click.option("--x64/--no-x64", default=None, help="Let JAX compute in 64 bits."),
+        click.option(
+            "--jit/--no-jit",
+            default=None,
+            help="Whether the gradient computation is compiled as one; it is by default.",
+        ),
+        click.option(
+            "--has-aux/--no-has-aux",
+            default=None,
+            help="The function returns a pair of the loss and anything else.",
+        ),
+        click.option(
+            "--argnums",
+            callback=_numbers,
+            metavar="N,N",
+            help="The arguments that are differentiated; by default the first.",
+        ),
+        click.option(
+            "--grad",
+            type=click.Choice(["value_and_grad", "grad", "none"]),
+            help="How the function is differentiated; none if it takes gradients itself.",
+        ),
+        click.option(
+            "--args",
+            metavar="FUNCTION",
+            help="module:function or file.py:function that returns the arguments, of arrays or"
+            " of jax.ShapeDtypeStruct.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def _numbers(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    """Whole numbers with commas between them."""
+    if value is None:
+        return None
+    try:
+        return tuple(int(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not numbers with commas between") from None
+
+
+def running_options(command: _Command) -> _Command:
+    """The options that say where code runs, without a comparison."""
+    for decorate in (
+        click.option("--platform", metavar="NAME", help="What JAX runs on; cpu by default."),
+        click.option(
+            "--python",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="The interpreter that has JAX and the project's packages.",
+        ),
+        click.option(
+            "--cases",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="A Python file of functions that return arguments.",
+        ),
+    ):
+        command = decorate(command)
+    return command

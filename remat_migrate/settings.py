@@ -25,7 +25,17 @@ _VERIFY_KEYS = (
     "memory",
     "platform",
 )
-_MEASURE_KEYS = ("target", "args", "jit", "x64", "compile")
+_MEASURE_KEYS = (
+    "target",
+    "args",
+    "grad",
+    "argnums",
+    "has-aux",
+    "jit",
+    "x64",
+    "remat3",
+    "compile",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from .display import Screen, shown_path
 from .verdicts import verdict_counts, verdict_rows
 
 if TYPE_CHECKING:
+    from ..measure.measurement import Measurement, SiteWeight
     from ..verify.evidence import CommandRuns, Proof
 
 SCHEMA_VERSION = 1
@@ -53,6 +55,84 @@ def render_proof(proof: Proof, screen: Screen) -> str:
         "verdicts": verdict_rows(proof.verdicts, screen.folder),
     }
     return json.dumps(document, indent=2)
+
+
+def render_measurements(found: Sequence[Measurement], screen: Screen) -> str:
+    """The whole document of the command `measure`: an object, or an array of several."""
+    documents = [_measurement(one, screen.folder) for one in found]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
+
+
+def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
+    document: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "remat-migrate", "version": __version__},
+        "target": found.target,
+        "jax": found.jax,
+        "grad": found.grad,
+        "forward_flops": found.forward_flops,
+        "flops": found.cost.flops,
+        "peak_bytes": found.cost.peak_bytes,
+        "residual_bytes": found.cost.residual_bytes,
+        "compiled_bytes": found.compiled_bytes,
+        "without_checkpoints": {
+            "peak_bytes": found.bare.peak_bytes,
+            "flops": found.bare.flops,
+            "residual_bytes": found.bare.residual_bytes,
+        },
+        "sites": [weight_row(site, folder) for site in found.sites],
+        "alternatives": [
+            {
+                "name": one.name,
+                "peak_bytes": one.peak_bytes,
+                "flops": one.flops,
+                "compiled_bytes": one.compiled_bytes,
+                "pareto": one.pareto,
+                "lines": [
+                    {"path": shown_path(path, folder), "line": line} for path, line in one.lines
+                ],
+            }
+            for one in found.alternatives
+        ],
+        "notes": list(found.notes),
+    }
+    if found.residuals is not None:
+        document["residuals"] = [
+            {
+                "shape": one.shape,
+                "bytes": one.bytes,
+                "what": one.what,
+                "name": one.name or None,
+                "path": one.path and shown_path(one.path, folder),
+                "line": one.line or None,
+            }
+            for one in found.residuals
+        ]
+    if found.pictures is not None:
+        document["forward"], document["backward"] = found.pictures
+    return document
+
+
+def weight_row(site: SiteWeight, folder: Path) -> dict[str, object]:
+    """What a checkpoint saves and costs."""
+    return {
+        "path": shown_path(site.path, folder),
+        "line": site.line,
+        "api": site.api,
+        "function": site.function,
+        "calls": [
+            {"path": shown_path(call.path, folder), "line": call.line, "traced": call.times}
+            for call in site.calls
+        ],
+        "applications": site.applications,
+        "residual_bytes_avoided": site.residual_bytes_avoided,
+        "peak_bytes_saved": site.peak_bytes_saved,
+        "recomputed_flops": site.recomputed_flops,
+        "verdict": str(site.verdict),
+        "compiled_bytes": site.compiled and site.compiled[0],
+        "compiled_bytes_without": site.compiled and site.compiled[1],
+        "note": site.note,
+    }
 
 
 def _command(runs: CommandRuns) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,8 +15,10 @@ from .content import Report
 from .display import Screen, neutral, shown_path, wants_colour
 from .summary import statistics, summary
 from .verdicts import proof_lines, tally
+from .weights import measurement_lines
 
 if TYPE_CHECKING:
+    from ..measure.measurement import Measurement
     from ..verify.evidence import Proof
 
 _WIDTH = 100
@@ -64,6 +66,32 @@ def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
         _write([json.render_proof(proof, screen)], to)
     else:
         _write([*proof_lines(proof, screen), tally(proof)], to)
+
+
+def write_measurements(found: Sequence[Measurement], output_format: str, to: TextIO | Path) -> None:
+    """Write measurements in the format `full`, `json` or `html` to a stream or a file.
+
+    As JSON one is an object, several are an array.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    screen = _screen(to)
+    if output_format == "json":
+        _write([json.render_measurements(found, screen)], to)
+    elif output_format == "html":
+        from . import pareto_page
+
+        _write([pareto_page.render(found, screen)], to)
+    else:
+        lines: list[str] = []
+        for one in found:
+            lines += [*([""] if lines else []), *measurement_lines(one, screen)]
+            if one.pictures is not None:
+                from .passes import side_by_side
+
+                lines += ["", *side_by_side(*one.pictures, screen)]
+        _write(lines, to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:

@@ -1,0 +1,209 @@
+"""The commands that run code of the user's, and what `--verify` shares with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .errors import UsageError
+from .options import measure_options, running_options, verify_options
+
+if TYPE_CHECKING:
+    from .settings import Settings
+    from .verify.options import VerifyOptions
+    from .verify.prove import Progress
+
+_RIGHT = 0
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
+@click.option(
+    "--base",
+    default="HEAD",
+    show_default=True,
+    metavar="REV|DIR",
+    help="What to compare with: a git revision, or a folder with an older state.",
+)
+@verify_options
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="Verdicts as text or as JSON.",
+)
+@click.option(
+    "--output-file",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the verdicts there instead of to standard output.",
+)
+def verify_command(
+    paths: tuple[Path, ...],
+    base: str,
+    output_format: str,
+    output_file: Path | None,
+    **how: Any,
+) -> int:
+    """Prove a migration that was made by hand: run what differs from a base before and after.
+
+    Compares, under JAX, the values and gradients of every function below PATHS that differs between
+    --base and the working tree. Exits with 3 if one is not the same.
+    """
+    from .check import WRONG
+    from .discover import check_paths, find_root
+    from .report.output import write_proof
+    from .settings import load_settings
+    from .verify.migration import prove_migration
+
+    check_output(output_file)
+    check_paths(paths)
+    start = (paths or (Path.cwd(),))[0].resolve()
+    settings = load_settings(find_root(paths or (start,)), start)
+    with progress_bar() as progress:
+        proof = prove_migration(paths, base, verification(settings, **how), progress)
+    write_proof(proof, output_format, output_file or sys.stdout)
+    return WRONG if proof.wrong or (proof.command and proof.command.wrong) else _RIGHT
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@measure_options
+@running_options
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json", "html"]),
+    default="full",
+    show_default=True,
+    help="As text, as JSON, or as a page with a picture of the alternatives.",
+)
+@click.option(
+    "--output-file",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the measurement there instead of to standard output.",
+)
+def measure_command(
+    targets: tuple[str, ...],
+    output_format: str,
+    output_file: Path | None,
+    cases: Path | None,
+    python: Path | None,
+    platform: str | None,
+    **how: Any,
+) -> int:
+    """Show what each checkpoint of a function that is differentiated saves and costs.
+
+    A TARGET is module:function or path/to/file.py:function, the loss that is differentiated.
+    Without one it is what the settings name. Nothing is computed: the function is traced on the
+    shapes of its arguments.
+    """
+    from .discover import find_root
+    from .measure.options import chosen_options, configured_targets
+    from .measure.target import parse_target
+    from .measure.weigh import weigh
+    from .report.output import write_measurements
+    from .settings import load_settings
+
+    check_output(output_file)
+    folder = Path.cwd()
+    named = [parse_target(text, folder) for text in targets]
+    start = named[0].path or folder if named else folder
+    settings = load_settings(find_root([start]), start)
+    base = folder
+    if not named:
+        base = settings.base
+        named = [parse_target(text, base) for text in configured_targets(settings)]
+    if not named:
+        raise UsageError("name a function to measure: module:function or path/to/file.py:function")
+    running = {"cases": cases, "python": python, "platform": platform}
+    options = chosen_options(settings, running, how)
+    found = []
+    with progress_bar("Measuring") as progress:
+        for number, target in enumerate(named):
+            progress(target.text, number, len(named))
+            found.append(weigh(target, options, base))
+        progress("", len(named), len(named))
+    write_measurements(found, output_format, output_file or sys.stdout)
+    return _RIGHT
+
+
+def verification(
+    settings: Settings,
+    *,
+    command: str | None,
+    cases: Path | None,
+    python: Path | None,
+    baseline_python: Path | None,
+    under: str | None,
+    platform: str | None,
+) -> VerifyOptions:
+    """What the settings say about verification, and the command line instead."""
+    from dataclasses import replace
+
+    from .verify.options import verify_options
+
+    given = {
+        "command": command,
+        "cases": cases and cases.absolute(),
+        "python": python and python.expanduser().absolute(),
+        "baseline_python": baseline_python and baseline_python.expanduser().absolute(),
+        "under": under,
+        "platform": platform,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return replace(verify_options(settings), **chosen)  # type: ignore[arg-type]
+
+
+@contextmanager
+def progress_bar(label: str = "Verifying") -> Iterator[Progress]:
+    """A bar on standard error that comes with the first news, if that is a terminal.
+
+    It goes when all is done, so that what is said then stands alone.
+    """
+    bar: Any = None
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal bar
+        if done >= total:
+            close()
+        elif sys.stderr.isatty():
+            if bar is None:
+                bar = click.progressbar(
+                    length=total, label=label, file=sys.stderr, item_show_func=_item
+                )
+                bar.__enter__()
+            bar.length = total
+            bar.update(done - bar.pos, what)
+            bar.renderprogress_bar()  # which `update` leaves out where only the item is another
+
+    def close() -> None:
+        nonlocal bar
+        if bar is not None:
+            bar.__exit__(None, None, None)
+            bar = None
+            sys.stderr.write("\x1b[1A\x1b[2K\r")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        close()
+
+
+def _item(what: str | None) -> str:
+    return what or ""
+
+
+def check_output(file: Path | None) -> None:
+    """Complain about a report's file before anything is done, not after files were changed."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise UsageError(f"--output-file: there is no folder {file.parent}")

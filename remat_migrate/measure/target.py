@@ -1,0 +1,74 @@
+"""The function that a user names: `module:function` or `path/to/file.py:function`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..discover import find_root
+from ..errors import UsageError
+from ..verify.places import Places
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function of the user's.
+
+    Attributes:
+        text: as the user wrote it.
+        module: the dotted name of its module; None for a file that has none.
+        path: its file; None where only importing the module tells.
+        qualname: its name in the module.
+        root: the project's folder.
+        folders: what must be on `sys.path`, first ones first.
+    """
+
+    text: str
+    module: str | None
+    path: Path | None
+    qualname: str
+    root: Path
+    folders: tuple[Path, ...]
+
+
+def parse_target(text: str, folder: Path) -> Target:
+    """The function that `text` names, seen from a folder.
+
+    Raises:
+        UsageError: it is none of the two forms, or there is no such file.
+    """
+    where, colon, qualname = text.rpartition(":")
+    if not colon or not where or not _is_dotted(qualname):
+        raise UsageError(f"{text}: name a function as module:function or path/to/file.py:function")
+    if where.endswith(".py") or "/" in where:
+        path = (folder / where).resolve()
+        if not path.is_file():
+            raise UsageError(f"{text}: {where}: no such file")
+        root = find_root([path]).resolve()
+        places = Places(root)
+        place = places.of(path)
+        return Target(text, place.module, path, qualname, root, places.search_folders(path))
+    if not _is_dotted(where):
+        raise UsageError(f"{text}: {where} is not the name of a module")
+    root = find_root([folder]).resolve()
+    found = _module_file(where, folder.resolve(), root)
+    if found is None:
+        # An installed module, or one that only the interpreter's own paths lead to.
+        return Target(text, where, None, qualname, root, (folder.resolve(), root))
+    path, base = found
+    folders = dict.fromkeys((base, *Places(root).search_folders(path)))
+    return Target(text, where, path, qualname, root, tuple(folders))
+
+
+def _module_file(module: str, folder: Path, root: Path) -> tuple[Path, Path] | None:
+    """The file of a module of the project and the folder from which it has that name."""
+    inner = Path(*module.split("."))
+    for base in dict.fromkeys((folder, folder / "src", root, root / "src")):
+        for candidate in (base / inner.with_suffix(".py"), base / inner / "__init__.py"):
+            if candidate.is_file():
+                return candidate, base
+    return None
+
+
+def _is_dotted(text: str) -> bool:
+    return bool(text) and all(part.isidentifier() for part in text.split("."))

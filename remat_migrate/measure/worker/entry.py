@@ -1,0 +1,222 @@
+"""What is measured: a function as it is differentiated, with its arguments as shapes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+import jax
+import numpy as np
+
+from .internals import internals
+
+VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
+
+# The class has no annotations.
+shape_of: Any = jax.ShapeDtypeStruct
+_KNOWS_WEAK_TYPES = "weak_type" in inspect.signature(jax.ShapeDtypeStruct).parameters
+
+
+class Unfit(Exception):
+    """The target cannot be measured as asked; the message says why, and what to do."""
+
+
+class Differentiation(NamedTuple):
+    """How the function is differentiated.
+
+    Attributes:
+        by: `value_and_grad`, `grad`, or `none` for one that takes gradients itself.
+        argnums: the arguments that it is differentiated by.
+        has_aux: whether it returns a pair of a scalar and anything else.
+        jit: whether all of it is compiled as one; else what nothing uses is computed nevertheless.
+    """
+
+    by: str = VALUE_AND_GRAD
+    argnums: Tuple[int, ...] = (0,)
+    has_aux: bool = False
+    jit: bool = True
+
+
+class Entry:
+    """A function with abstract arguments.
+
+    Arrays, and shapes in their place, are traced; everything else (Python numbers, strings,
+    configurations) is passed as it is, but for what is differentiated.
+
+    Attributes:
+        function: the function.
+        shapes: the traced arguments, flat.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Tuple[Any, ...],
+        kwargs: Dict[str, Any],
+        how: Differentiation,
+    ) -> None:
+        self.function = function
+        self.how = how
+        self._check(args)
+        leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
+        traced = [_is_array(leaf) for leaf in leaves]
+        self.shapes = tuple(_shape(leaf) for leaf, is_traced in zip(leaves, traced) if is_traced)
+        self._fixed = [None if is_traced else leaf for leaf, is_traced in zip(leaves, traced)]
+        self._traced = traced
+
+    def _check(self, args: Tuple[Any, ...]) -> None:
+        if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
+            raise Unfit("it is a generator: measure the function that returns the loss")
+        if inspect.iscoroutinefunction(self.function):
+            raise Unfit("it is a coroutine: measure the function that returns the loss")
+        if self.how.by == NONE:
+            return
+        for number in self.how.argnums:
+            if not -len(args) <= number < len(args):
+                raise Unfit(
+                    "it is to be differentiated by argument %d, and there are %d positional"
+                    " arguments" % (number, len(args))
+                )
+            leaves = jax.tree_util.tree_leaves(args[number])
+            for leaf in leaves:
+                if not _is_array(leaf) and not isinstance(leaf, (float, complex)):
+                    raise Unfit(
+                        "argument %d is differentiated and holds a %s, which is no array of"
+                        " floating-point numbers: name the arguments to differentiate by with"
+                        " --argnums" % (number, type(leaf).__name__)
+                    )
+                if _is_array(leaf) and not jax.numpy.issubdtype(leaf.dtype, np.inexact):
+                    raise Unfit(
+                        "argument %d is differentiated and holds %s, which are no floating-point"
+                        " numbers: name the arguments to differentiate by with --argnums"
+                        % (number, leaf.dtype)
+                    )
+
+    def _filled(self, flat: Sequence[Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        values = iter(flat)
+        leaves = [
+            next(values) if is_traced else fixed
+            for is_traced, fixed in zip(self._traced, self._fixed)
+        ]
+        args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
+        return args, kwargs
+
+    # -- programs of the traced arguments
+
+    def forward(self, *flat: Any) -> Any:
+        """The function itself."""
+        args, kwargs = self._filled(flat)
+        return self.function(*args, **kwargs)
+
+    def loss(self, *flat: Any) -> Any:
+        """The scalar that is differentiated."""
+        value = self.forward(*flat)
+        return value[0] if self.how.has_aux else value
+
+    def differentiated(self, *flat: Any) -> Any:
+        """Its gradient, with the value if the user asks for that."""
+        args, kwargs = self._filled(flat)
+        if self.how.by == NONE:
+            return self.function(*args, **kwargs)
+        transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
+        return transform(self.function, argnums=self.how.argnums, has_aux=self.how.has_aux)(
+            *args, **kwargs
+        )
+
+    def gradient_of(self, loss: Callable[..., Any]) -> Callable[..., Any]:
+        """The program that differentiates another form of the function as this one is.
+
+        `loss` takes the traced arguments and gives the flat outputs, the scalar first.
+        """
+        if self.how.by == NONE:
+            raise Unfit("it takes gradients itself: there is no loss to differentiate")
+        transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
+
+        def outputs(*flat: Any) -> Any:
+            first, *others = loss(*flat)
+            return (first, others) if self.how.has_aux else first
+
+        return transform(outputs, argnums=self._differentiated_leaves(), has_aux=self.how.has_aux)
+
+    def _differentiated_leaves(self) -> Tuple[int, ...]:
+        """The places among `shapes` of what is differentiated."""
+        count = len(self.shapes)
+        args, _ = self._filled(range(count))
+        chosen: List[Any] = []
+        for number in self.how.argnums:
+            chosen += jax.tree_util.tree_leaves(args[number])
+        return tuple(number for number in chosen if type(number) is int and number < count)
+
+    def pulled_back(self, *flat: Any) -> Any:
+        """The value, and the function that pulls cotangents back with what it keeps."""
+        args, kwargs = self._filled(flat)
+        argnums = [number % len(args) for number in self.how.argnums]
+
+        def of_differentiated(*chosen: Any) -> Any:
+            whole = list(args)
+            for number, value in zip(argnums, chosen):
+                whole[number] = value
+            return self.function(*whole, **kwargs)
+
+        primals = [args[number] for number in argnums]
+        if self.how.has_aux:
+            return jax.vjp(of_differentiated, *primals, has_aux=True)
+        return jax.vjp(of_differentiated, *primals)
+
+    # -- jaxprs
+
+    def forward_jaxpr(self) -> Any:
+        """What the function computes.
+
+        Raises:
+            Unfit: it does not return what can be differentiated.
+            Exception: whatever tracing it raises.
+        """
+        jaxpr, shape = jax.make_jaxpr(self.forward, return_shape=True)(*self.shapes)
+        if self.how.by != NONE:
+            self._check_loss(shape)
+        return jaxpr
+
+    def gradient_jaxpr(self) -> Any:
+        """What its gradient computes, without dead code where all is compiled as one."""
+        jaxpr = jax.make_jaxpr(self.differentiated)(*self.shapes)
+        return internals().dead_code_removed(jaxpr) if self.how.jit else internals().opened(jaxpr)
+
+    def _check_loss(self, shape: Any) -> None:
+        if self.how.has_aux:
+            if not (isinstance(shape, tuple) and len(shape) == 2):
+                raise Unfit("has_aux: it returns %s, and no pair" % _shown(shape))
+            shape = shape[0]
+        leaves: List[Any] = jax.tree_util.tree_leaves(shape)
+        inexact = len(leaves) == 1 and jax.numpy.issubdtype(leaves[0].dtype, np.floating)
+        if inexact and leaves[0].shape == () and not isinstance(shape, (tuple, list, dict)):
+            return
+        if isinstance(shape, tuple) and len(shape) == 2 and not self.how.has_aux:
+            first = jax.tree_util.tree_leaves(shape[0])
+            if len(first) == 1 and first[0].shape == ():
+                raise Unfit(
+                    "it returns a pair with a scalar first: for jax.grad(..., has_aux=True) give"
+                    " --has-aux"
+                )
+        raise Unfit(
+            "it returns %s, and only a scalar can be differentiated: name the loss, or give"
+            " --grad none if this function takes gradients itself" % _shown(shape)
+        )
+
+
+def _shown(shape: Any) -> str:
+    leaves = jax.tree_util.tree_leaves(shape)
+    if len(leaves) == 1 and hasattr(leaves[0], "shape"):
+        return "%s%s" % (leaves[0].dtype, list(leaves[0].shape))
+    return "%d arrays" % len(leaves)
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct))
+
+
+def _shape(leaf: Any) -> Any:
+    dtype = jax.dtypes.canonicalize_dtype(leaf.dtype, allow_extended_dtype=True)
+    if _KNOWS_WEAK_TYPES and getattr(leaf, "weak_type", False):
+        return shape_of(leaf.shape, dtype, weak_type=True)
+    return shape_of(leaf.shape, dtype)

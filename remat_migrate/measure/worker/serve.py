@@ -1,0 +1,171 @@
+"""The measuring process: requests as lines of JSON on one pipe, replies on another.
+
+The function is traced once; what is asked afterwards (compiled programs, alternatives, pictures)
+are requests of their own, so that one that takes all memory does not take what is known with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+from typing import Any, Dict, List
+
+from ...verify.worker.failures import describe
+from ...verify.worker.load import NotFound
+
+Reply = Dict[str, Any]
+
+
+class _Session:
+    """What is being measured."""
+
+    entry: Any = None
+    measured: Any = None
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    incoming, outgoing = (int(n) for n in os.environ.pop("REMAT_MIGRATE_CHANNEL").split(","))
+    for descriptor in (incoming, outgoing):
+        os.set_inheritable(descriptor, False)
+    with os.fdopen(incoming, encoding="utf-8") as requests:
+        for line in requests:
+            reply = _answer(json.loads(line))
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+            os.write(outgoing, (json.dumps(reply) + "\n").encode())
+
+
+def _answer(request: Reply) -> Reply:
+    try:
+        return _ANSWERS[request["do"]](request)
+    except NotFound as error:
+        return {"unfit": str(error)}
+    except BaseException as error:
+        # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
+        if type(error).__name__ in ("Unfit", "Unsupported"):
+            return {"unfit": str(error)}
+        return {"error": describe(error)}
+
+
+def _start(request: Reply) -> Reply:
+    sys.path[:0] = request["paths"]
+    sys.argv = ["remat-migrate"]
+    jax = importlib.import_module("jax")
+    for name, value in request["flags"].items():
+        jax.config.update(name, value)
+    from . import interception, libraries
+    from .internals import internals
+
+    internals()
+    interception.install()
+    libraries.install()
+    return {"jax": jax.__version__, "backend": jax.default_backend()}
+
+
+def _measure(request: Reply) -> Reply:
+    from . import inputs, sites
+    from .entry import Differentiation, Entry
+
+    target, given = request["target"], request["args"]
+    function = inputs.load_function(target["module"], target["path"], target["qualname"])
+    if given is not None:
+        made = inputs.load_function(given["module"], given["path"], given["qualname"])
+        args, kwargs = inputs.from_function(made, given["qualname"])
+    elif request["cases"] is not None:
+        args, kwargs = inputs.from_cases(request["cases"], _dotted(target))
+    else:
+        args, kwargs = inputs.without(function)
+    how = Differentiation(
+        request["by"], tuple(request["argnums"]), request["has_aux"], request["jit"]
+    )
+    _Session.entry = Entry(function, args, kwargs, how)
+    _Session.measured = measured = sites.measure(_Session.entry)
+    return {
+        "forward_flops": measured.forward_flops,
+        "cost": measured.cost._asdict(),
+        "bare": measured.bare._asdict(),
+        "sites": [_judged(judged) for judged in measured.sites],
+    }
+
+
+def _dotted(target: Dict[str, Any]) -> str:
+    return "%s.%s" % (target["module"] or "", target["qualname"])
+
+
+def _judged(judged: Any) -> Reply:
+    site = judged.site
+    return {
+        "path": site.place.path,
+        "line": site.place.line,
+        "api": site.api,
+        "function": site.function,
+        "defined": list(site.defined),
+        "calls": [
+            [place.path, place.line, count] for place, count in judged.calls.items() if place.line
+        ],
+        "applications": judged.applications,
+        "with": judged.with_it._asdict(),
+        "without": judged.without._asdict(),
+        "verdict": judged.verdict,
+        "compiled": list(judged.compiled) if judged.compiled else None,
+        "note": judged.note,
+    }
+
+
+def _confirm(request: Reply) -> Reply:
+    """One site again, with what the compiled program says."""
+    from . import sites
+
+    judged = sites.confirmed(_Session.entry, _Session.measured.sites[request["site"]])
+    return {"site": _judged(judged)}
+
+
+def _compile(request: Reply) -> Reply:
+    """Temporary memory of the compiled program as it is."""
+    from . import interception
+    from .compiled import compile_program
+
+    with interception.plan({}):
+        entry = _Session.entry
+        compiled = compile_program(entry.differentiated, *entry.shapes)
+    return {"bytes": compiled.temporary_bytes, "flops": compiled.flops}
+
+
+def _alternatives(request: Reply) -> Reply:
+    from . import alternatives
+
+    sites = [judged.site for judged in _Session.measured.sites]
+    found: List[Any] = alternatives.alternatives(
+        _Session.entry, sites, request["compile"], request["stages_alone"]
+    )
+    return {"alternatives": [dict(one._asdict(), lines=list(one.lines)) for one in found]}
+
+
+def _residuals(request: Reply) -> Reply:
+    from . import interception, residuals
+
+    with interception.plan({}):
+        found = residuals.residuals(_Session.entry)
+    return {"residuals": [one._asdict() for one in found]}
+
+
+def _pictures(request: Reply) -> Reply:
+    from . import interception, pictures
+
+    with interception.plan({}):
+        return dict(pictures.pictures(_Session.entry)._asdict())
+
+
+_ANSWERS = {
+    "start": _start,
+    "measure": _measure,
+    "confirm": _confirm,
+    "compile": _compile,
+    "alternatives": _alternatives,
+    "residuals": _residuals,
+    "pictures": _pictures,
+}

@@ -1,0 +1,207 @@
+"""What each checkpoint of a program saves and costs: the program with it, and without it.
+
+A checkpoint is judged by the peak of live memory of the gradient computation and by the operations
+that it adds, not by the residuals that it avoids: one on the whole function avoids all of them, and
+the peak stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from . import interception
+from .compiled import compile_program
+from .entry import NONE, Entry
+from .flops import flops
+from .interception import LEAVE_OUT, MARK, Place, Site
+from .internals import internals
+from .liveness import peak
+from .residuals import kept_bytes
+
+SAVES = "saves"
+COSTS_MORE = "costs-more-than-it-saves"
+NOTHING = "does-nothing"
+WASTEFUL = "wasteful"
+
+# Of the peak without a checkpoint: less than this is no difference.
+PEAK_TOLERANCE = 0.02
+# Of the operations of a forward pass: the same.
+FLOPS_TOLERANCE = 0.005
+
+_MARKED = re.compile(re.escape(MARK) + r"(\d+)")
+
+
+class Cost(NamedTuple):
+    """What a gradient computation needs.
+
+    Attributes:
+        peak_bytes: the peak of live bytes besides arguments.
+        flops: floating-point operations.
+        residual_bytes: what the forward pass keeps; None for a function that differentiates itself.
+    """
+
+    peak_bytes: int
+    flops: int
+    residual_bytes: Optional[int]
+
+
+class Judged(NamedTuple):
+    """A site with what it does.
+
+    Attributes:
+        site: the site.
+        calls: the lines that call what it is applied to, with how often each is traced.
+        applications: how often it is applied when the function runs once, loops counted.
+        with_it: the whole function as it is.
+        without: the same without this checkpoint.
+        verdict: one of the four.
+        compiled: temporary bytes of the compiled program with it and without it, if compiled.
+        note: what else there is to know.
+    """
+
+    site: Site
+    calls: Dict[Place, int]
+    applications: int
+    with_it: Cost
+    without: Cost
+    verdict: str
+    compiled: Optional[Tuple[int, int]] = None
+    note: str = ""
+
+
+class Measured(NamedTuple):
+    """A function with all its sites.
+
+    Attributes:
+        forward_flops: of the function itself, checkpoints not counted twice.
+        cost: as it is.
+        bare: without any checkpoint.
+        sites: each site that is applied when it runs.
+    """
+
+    forward_flops: int
+    cost: Cost
+    bare: Cost
+    sites: List[Judged]
+
+
+def measure(entry: Entry) -> Measured:
+    """Trace a function and its gradient, as they are and without each checkpoint.
+
+    Raises:
+        Unfit: the function cannot be differentiated as asked.
+        Exception: whatever tracing it raises.
+    """
+    with interception.plan({}):
+        jaxpr = entry.forward_jaxpr()
+        if entry.how.by == NONE:
+            jaxpr = internals().dead_code_removed(jaxpr)
+        applied = applications(jaxpr, entry.how.by == NONE)
+        forward = flops(jaxpr)
+    cost, calls = _cost(entry, {})
+    sites = [site for site in interception.sites() if site in calls]
+    if not sites:
+        return Measured(forward, cost, cost, [])
+    without = {site: _cost(entry, {site: LEAVE_OUT})[0] for site in sites}
+    bare = (
+        without[sites[0]] if len(sites) == 1 else _cost(entry, dict.fromkeys(sites, LEAVE_OUT))[0]
+    )
+    scale = bare.flops if entry.how.by == NONE else forward
+    judged = [
+        Judged(
+            site,
+            calls[site],
+            applied.get(site, 0),
+            cost,
+            without[site],
+            verdict(cost, without[site], scale),
+        )
+        for site in sites
+    ]
+    return Measured(forward, cost, bare, judged)
+
+
+def cost_of(entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP) -> Cost:
+    """What the function needs with other decisions about its checkpoints."""
+    return _cost(entry, decisions, default)[0]
+
+
+def _cost(
+    entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP
+) -> Tuple[Cost, Dict[Site, Dict[Place, int]]]:
+    with interception.plan(decisions, default):
+        jaxpr = entry.gradient_jaxpr()
+        calls = {
+            site: found for site in interception.sites() if (found := interception.calls_of(site))
+        }
+        kept = None if entry.how.by == NONE else kept_bytes(entry)
+        return Cost(peak(jaxpr), flops(jaxpr), kept), calls
+
+
+def verdict(with_it: Cost, without: Cost, forward_flops: int) -> str:
+    """What a checkpoint does, by peak memory and operations alone."""
+    saved = without.peak_bytes - with_it.peak_bytes
+    added = with_it.flops - without.flops
+    lowers = saved > PEAK_TOLERANCE * without.peak_bytes
+    costs = added > FLOPS_TOLERANCE * forward_flops
+    if not lowers:
+        raises = -saved > PEAK_TOLERANCE * without.peak_bytes
+        return WASTEFUL if costs or raises else NOTHING
+    # A larger share of time for a smaller share of memory.
+    if costs and added / max(without.flops, 1) > saved / max(without.peak_bytes, 1):
+        return COSTS_MORE
+    return SAVES
+
+
+def confirmed(entry: Entry, judged: Judged) -> Judged:
+    """A site that was found wasteful, with what the compiled program says about it.
+
+    The compiled program alone sees what is fused, reordered and merged: a softmax over a large
+    vocabulary at the end of a network is worth a checkpoint that liveness calls wasteful.
+    """
+    with_it = _temporary(entry, {})
+    without = _temporary(entry, {judged.site: LEAVE_OUT})
+    saves = without - with_it > PEAK_TOLERANCE * without
+    if saves and judged.verdict in (WASTEFUL, NOTHING):
+        return judged._replace(
+            compiled=(with_it, without),
+            verdict=SAVES,
+            note="the compiled program needs less memory with it, which live bytes do not show",
+        )
+    note = judged.note
+    if not saves and judged.verdict in (SAVES, COSTS_MORE):
+        note = "the compiled program needs no less memory with it: compilers may merge it away"
+    return judged._replace(compiled=(with_it, without), note=note)
+
+
+def _temporary(entry: Entry, decisions: Dict[Site, Any]) -> int:
+    with interception.plan(decisions):
+        return compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+
+
+def applications(jaxpr: Any, of_gradient: bool) -> Dict[Site, int]:
+    """How often each site is applied when a jaxpr runs once.
+
+    Args:
+        jaxpr: of a function, or of one that takes gradients itself.
+        of_gradient: the latter, where each application shows once more as its recomputation.
+    """
+    found: Dict[Site, int] = {}
+    for equation, times in _checkpoints(internals().opened(jaxpr), 1):
+        if of_gradient and not internals().is_recomputation(equation):
+            continue
+        marks = _MARKED.findall(str(equation.source_info.name_stack))
+        if marks:
+            site = interception.numbered(int(marks[-1]))
+            found[site] = found.get(site, 0) + times
+    return found
+
+
+def _checkpoints(jaxpr: Any, times: int) -> Iterator[Tuple[Any, int]]:
+    for equation in jaxpr.eqns:
+        if internals().is_checkpoint(equation):
+            yield equation, times
+        _, inner, length = internals().inner(equation)
+        for body in inner:
+            yield from _checkpoints(internals().opened(body), times * length)
