@@ -62,7 +62,8 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         yield f"{outcome}  {files} (not Python: there is nothing to run)"
     if proof.command:
         yield from _command(proof, screen)
-    if proof.jax[0] != proof.jax[1]:
+    # A side that nothing was asked of has not begun.
+    if all(proof.jax) and proof.jax[0] != proof.jax[1]:
         yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
         yield f"note: {neutral(note)}"

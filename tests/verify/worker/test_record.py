@@ -553,6 +553,29 @@ def test_time_is_limited(recorder, monkeypatch):
     assert recorder.run().calls(NAME).total >= 8
 
 
+def test_a_long_run_is_traced_again_without_callbacks(recorder, monkeypatch):
+    monkeypatch.setattr(eventlog, "MOST_EVENTS", 3)
+    monkeypatch.setattr(eventlog, "MOST_IDLE_SHARE", 0.0)
+    traces = []
+
+    @jax.jit
+    def step(x):
+        traces.append(x)
+        return unit(x)
+
+    unit = recorder(f)
+    for number in range(20):
+        np.testing.assert_allclose(step(X + number), f(X + number), rtol=1e-6)
+        jax.effects_barrier()
+    assert len(recorder.calls()) == 3
+    assert recorder.log.is_over(NAME)
+    assert len(traces) == 2
+    assert "callback" not in str(jax.make_jaxpr(step)(X))
+    # What is not recorded for lack of time may be recorded again, and keeps its callback.
+    other = recorder(f, "other")
+    assert "callback" in str(jax.make_jaxpr(other)(X))
+
+
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
     monkeypatch.setattr(record.call, "of_leaf", lambda leaf: 1 / 0)
     assert recorder(lambda n: n + 1)(1) == 2
