@@ -89,8 +89,11 @@ def _effect(site: SiteWeight, found: Measurement) -> str:
     if before == after:
         peak = f"peak memory stays at {size(after)}"
     again = site.recomputed_flops
-    if not found.forward_flops:
-        return f"{peak}, for {operations(again)}"
+    if not again:
+        return peak
+    if found.grad == "none" or not found.forward_flops:
+        more = again / max(site.without.flops, 1)
+        return f"{peak}, for {operations(again)} ({more:.0%} more) computed again"
     passes = again / found.forward_flops
     return f"{peak}, for {passes:.2f} of a forward pass ({operations(again)}) computed again"
 

@@ -195,8 +195,9 @@ class Entry:
             first = jax.tree_util.tree_leaves(shape[0])
             if len(first) == 1 and first[0].shape == ():
                 raise Unfit(
-                    "it returns a pair with a scalar first: for jax.grad(..., has_aux=True) give"
-                    " --has-aux"
+                    "it returns a pair with a scalar first: give --has-aux for what"
+                    " jax.grad(..., has_aux=True) differentiates, or --grad none if this function"
+                    " takes gradients itself"
                 )
         raise Unfit(
             "it returns %s, and only a scalar can be differentiated: name the loss, or give"

@@ -21,6 +21,9 @@ import jax
 # Marks the equations of a site in the name stack of a jaxpr.
 MARK = "remat_migrate_site_"
 
+# What stands in it is not the user's code.
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
 # Where JAX has had checkpoint functions.
 _HOMES = ("jax", "jax.ad_checkpoint", "jax._src.ad_checkpoint", "jax._src.api")
 _NAMES = ("checkpoint", "remat")

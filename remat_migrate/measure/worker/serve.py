@@ -60,7 +60,7 @@ def _start(request: Reply) -> Reply:
     from . import interception, libraries
     from .internals import internals
 
-    internals()
+    internals().exclude(interception.OWN_FOLDER)
     interception.install()
     libraries.install()
     return {"jax": jax.__version__, "backend": jax.default_backend()}

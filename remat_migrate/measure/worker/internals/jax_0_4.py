@@ -17,6 +17,7 @@ class Internals:
         ("jax._src.core", "eval_jaxpr"),
         ("jax._src.interpreters.partial_eval", "dce_jaxpr"),
         ("jax._src.source_info_util", "user_frames"),
+        ("jax._src.source_info_util", "register_exclusion"),
         ("jax._src.ad_checkpoint", "saved_residuals"),
     )
 
@@ -25,6 +26,10 @@ class Internals:
         self._partial_eval = importlib.import_module("jax._src.interpreters.partial_eval")
         self._source_info = importlib.import_module("jax._src.source_info_util")
         self._ad_checkpoint = importlib.import_module("jax._src.ad_checkpoint")
+
+    def exclude(self, folder: str) -> None:
+        """Take lines of files below a folder for none of the user's."""
+        self._source_info.register_exclusion(folder)
 
     def missing(self) -> List[str]:
         """Which private functions are gone."""
