@@ -183,7 +183,7 @@ def progress_bar(label: str = "Verifying") -> Iterator[Progress]:
                 bar.__enter__()
             bar.length = total
             bar.update(done - bar.pos, what)
-            bar.renderprogress_bar()  # which `update` leaves out where only the item is another
+            bar.render_progress()  # which `update` leaves out where only the item is another
 
     def close() -> None:
         nonlocal bar

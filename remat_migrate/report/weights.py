@@ -86,7 +86,7 @@ def _effect(site: SiteWeight, found: Measurement) -> str:
     before, after = site.without.peak_bytes, site.cost.peak_bytes
     share = (after - before) / before if before else 0.0
     peak = f"{size(before)} of peak memory become {size(after)} ({share:+.0%})"
-    if before == after:
+    if abs(share) < 0.005:
         peak = f"peak memory stays at {size(after)}"
     again = site.recomputed_flops
     if not again:
