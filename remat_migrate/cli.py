@@ -13,7 +13,14 @@ import click
 
 from . import __version__
 from .errors import RematMigrateError, UsageError
-from .execution import check_output, measure_command, progress_bar, verification, verify_command
+from .execution import (
+    check_output,
+    configured_measurements,
+    measure_command,
+    progress_bar,
+    verification,
+    verify_command,
+)
 from .options import DefaultGroup, analysis_options, verify_options
 
 if TYPE_CHECKING:
@@ -144,6 +151,11 @@ def check(
     is_flag=True,
     help="Run the code as it is and with its fixes, and list the verdicts; nothing is written.",
 )
+@click.option(
+    "--no-measure",
+    is_flag=True,
+    help="Leave out what the settings say to measure: run no code of the project's.",
+)
 @verify_options
 def report(
     paths: tuple[Path, ...],
@@ -157,9 +169,13 @@ def report(
     exit_zero: bool,
     output_format: str,
     verify: bool,
+    no_measure: bool,
     **how: Any,
 ) -> int:
-    """List every checkpoint in the files below PATHS, with the risk it runs."""
+    """List every checkpoint in the files below PATHS, with the risk it runs.
+
+    Where the settings name a target to measure, also with what it saves and costs.
+    """
     from dataclasses import replace
 
     from .check import Result, content_of, exit_code, report_trial
@@ -171,8 +187,10 @@ def report(
     check_output(output_file)
     with _trial(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
-    rows = site_rows(result.analysis.project.sites, result.analysis.findings)
-    content = replace(content_of(run, result), sites=rows)
+    weighed = None if no_measure else configured_measurements(run.request.settings)
+    weights = weighed.sites if weighed else ()
+    rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
+    content = replace(content_of(run, result), sites=rows, weighed=weighed)
     write_report(content, output_format, output_file or sys.stdout)
     return exit_code(result, exit_zero=exit_zero)
 

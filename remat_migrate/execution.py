@@ -14,6 +14,7 @@ from .errors import UsageError
 from .options import measure_options, running_options, verify_options
 
 if TYPE_CHECKING:
+    from .report.content import Weighed
     from .settings import Settings
     from .verify.options import VerifyOptions
     from .verify.prove import Progress
@@ -134,6 +135,39 @@ def measure_command(
         progress("", len(named), len(named))
     write_measurements(found, output_format, output_file or sys.stdout)
     return _RIGHT
+
+
+def configured_measurements(settings: Settings) -> Weighed | None:
+    """What the checkpoints of the targets that the settings name save and cost; None without any.
+
+    One that cannot be measured is said on standard error, and the others are.
+
+    Raises:
+        SettingsError: a value of the wrong type.
+    """
+    from .errors import VerificationError
+    from .measure.options import configured_targets, measure_options
+    from .measure.target import parse_target
+    from .measure.weigh import weigh
+    from .report.content import Weighed
+    from .report.output import say
+
+    texts = configured_targets(settings)
+    if not texts:
+        return None
+    options = measure_options(settings)
+    found, failed = [], {}
+    with progress_bar("Measuring") as progress:
+        for number, text in enumerate(texts):
+            progress(text, number, len(texts))
+            try:
+                found.append(weigh(parse_target(text, settings.base), options, settings.base))
+            except (UsageError, VerificationError) as error:
+                failed[text] = str(error)
+        progress("", len(texts), len(texts))
+    for reason in failed.values():
+        say(f"note: not measured: {reason}")
+    return Weighed(tuple(found), failed)
 
 
 def verification(

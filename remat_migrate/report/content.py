@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,7 @@ from ..rule import Finding, Safety
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
+    from ..measure.measurement import Measurement, SiteWeight
     from ..model import Module, Site
     from ..verify.consequence import Proved
 
@@ -30,11 +32,31 @@ class SiteRow:
         site: the site.
         risk: that of its worst finding.
         codes: codes of the findings that touch its statement.
+        weights: what it saves and costs: one for each function that it is applied to in a target.
     """
 
     site: Site
     risk: Risk
     codes: tuple[str, ...]
+    weights: tuple[SiteWeight, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What measuring the configured targets gave.
+
+    Attributes:
+        found: a measurement for each target that could be measured.
+        failed: the other ones, with the reason.
+    """
+
+    found: tuple[Measurement, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sites(self) -> tuple[SiteWeight, ...]:
+        """The checkpoints of all targets."""
+        return tuple(site for one in self.found for site in one.sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +72,7 @@ class Report:
         sites: the table of sites; None where it was not asked for.
         sources: the text of every file that a fix edits.
         proved: what running the code before and after the fixes showed; None if it was not run.
+        weighed: what the checkpoints save and cost; None where no target is configured.
     """
 
     findings: tuple[Finding, ...]
@@ -60,6 +83,7 @@ class Report:
     sites: tuple[SiteRow, ...] | None = None
     sources: Mapping[Path, SourceFile] = field(default_factory=dict)
     proved: Proved | None = None
+    weighed: Weighed | None = None
 
     def count(self, *safeties: Safety) -> int:
         """How many findings have a fix of one of these safeties that edits something."""
@@ -69,30 +93,81 @@ class Report:
         )
 
 
-def site_rows(sites: Sequence[Site], findings: Sequence[Finding]) -> tuple[SiteRow, ...]:
-    """The table of sites: each with the findings that touch the statement it stands in."""
+def site_rows(
+    sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteWeight] = ()
+) -> tuple[SiteRow, ...]:
+    """The table of sites: each with what concerns the statement it stands in.
+
+    Args:
+        sites: the sites.
+        findings: those that touch the statement of a site are its own.
+        weights: likewise what was measured, see `_shared_out`.
+    """
     by_path: dict[Path, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
+    measured = {weight.path for weight in weights}
     heads: dict[Path, list[Span]] = {}
-    rows = []
+    own: dict[Site, Span] = {}
     for site in sites:
         path = site.module.source.path
-        touching: list[Finding] = []
-        if here := by_path.get(path):
+        if path in by_path or path in measured:
             if path not in heads:
                 heads[path] = list(statement_heads(site.module))
-            own = _innermost(heads[path], site.span)
-            touching = [finding for finding in here if own.overlaps(finding.span)]
+            own[site] = _innermost(heads[path], site.span)
+    shares = _shared_out(weights, own)
+    rows = []
+    for site in sites:
+        here = by_path.get(site.module.source.path, ())
+        touching = [finding for finding in here if own[site].overlaps(finding.span)]
         risks = [_RISKS[finding.severity] for finding in touching]
         rows.append(
             SiteRow(
                 site,
                 max(risks, key=_RANK.index, default="none"),
                 tuple(sorted({finding.code for finding in touching})),
+                tuple(shares.get(site, ())),
             )
         )
     return tuple(rows)
+
+
+def _shared_out(
+    weights: Sequence[SiteWeight], statements: Mapping[Site, Span]
+) -> Mapping[Site, list[SiteWeight]]:
+    """Each weight with the sites that it may be of.
+
+    It is of those at its line, or else of those whose statement it stands in; of several, of those
+    that are applied there, and of those to what was measured.
+    """
+    shares: dict[Site, list[SiteWeight]] = defaultdict(list)
+    for weight in weights:
+        inside: list[Site] = []
+        for site, statement in statements.items():
+            source = site.module.source
+            first, last = (source.position(at)[0] for at in (statement.start, statement.end))
+            if source.path == weight.path and first <= weight.line <= last:
+                inside.append(site)
+        at_line = [site for site in inside if _line(site) == weight.line]
+        candidates = at_line or inside
+        for is_likelier in (_is_applied, partial(_has_name, weight)):
+            candidates = [site for site in candidates if is_likelier(site)] or candidates
+        for site in candidates:
+            shares[site].append(weight)
+    return shares
+
+
+def _line(site: Site) -> int:
+    return site.module.source.position(site.span.start)[0]
+
+
+def _is_applied(site: Site) -> bool:
+    return site.application is not None
+
+
+def _has_name(weight: SiteWeight, site: Site) -> bool:
+    names = (weight.function, site.target or "")
+    return len({name.rpartition(".")[2] for name in names}) == 1
 
 
 def statement_heads(module: Module) -> Iterator[Span]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from ..rule import Finding, Fix, Safety
 from ..source import Edit, SourceFile
-from .content import Report, SiteRow
+from .content import Report, SiteRow, Weighed
 from .display import Screen, shown_path
 from .verdicts import verdict_counts, verdict_rows
 
@@ -34,7 +34,7 @@ def render(report: Report, screen: Screen) -> str:
         proof = report.proved.proof
         document["verdicts"] = verdict_rows((*proof.verdicts, *report.proved.wrong), screen.folder)
     if report.sites is not None:
-        document["sites"] = [_site(row, screen.folder) for row in report.sites]
+        document["sites"] = [_site(row, report, screen.folder) for row in report.sites]
     # ASCII alone: no terminal is steered, and halves of surrogate pairs in file names survive.
     return json.dumps(document, indent=2)
 
@@ -152,6 +152,7 @@ def _summary(report: Report) -> dict[str, object]:
     shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
     verdicts = {"verdicts": dict(verdict_counts(shown))} if proved else {}
     taken_back = {"taken_back": len(proved.taken_back)} if proved else {}
+    measured = {"measured": _weighed(report.weighed)} if report.weighed else {}
     return {
         "files": report.files,
         "findings": total,
@@ -163,7 +164,17 @@ def _summary(report: Report) -> dict[str, object]:
         "fixed": sum((report.fixed or {}).values()),
         **taken_back,
         **verdicts,
+        **measured,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
+    }
+
+
+def _weighed(weighed: Weighed) -> dict[str, object]:
+    return {
+        "targets": [found.target for found in weighed.found],
+        "failed": [
+            {"target": target, "reason": reason} for target, reason in weighed.failed.items()
+        ],
     }
 
 
@@ -217,8 +228,9 @@ def _edit(edit: Edit, source: SourceFile, folder: Path) -> dict[str, object]:
     }
 
 
-def _site(row: SiteRow, folder: Path) -> dict[str, object]:
+def _site(row: SiteRow, report: Report, folder: Path) -> dict[str, object]:
     site = row.site
+    weights = [weight_row(weight, folder) for weight in row.weights]
     source = site.module.source
     line, column = source.position(site.span.start)
     return {
@@ -232,4 +244,5 @@ def _site(row: SiteRow, folder: Path) -> dict[str, object]:
         "context": site.context,
         "risk": row.risk,
         "codes": list(row.codes),
+        **({"measured": weights} if report.weighed else {}),
     }

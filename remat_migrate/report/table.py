@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from .content import Report, Risk, SiteRow
 from .display import Screen, counted, neutral, width_of
 from .verdicts import verdict_lines
+from .weights import operations, size
+
+if TYPE_CHECKING:
+    from ..measure.measurement import SiteWeight
 
 _COLUMNS = ("place", "api", "form", "target", "options", "risk", "codes")
+# Where a target was measured: peak memory, operations, and what that makes of the checkpoint.
+_MEASURED = ("saves", "costs", "verdict")
 _WIDEST = 48
 _STYLES: dict[Risk, str] = {"high": "red", "medium": "yellow", "low": "cyan"}
 
@@ -19,10 +26,13 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     if not rows:
         yield f"No checkpoint in {counted(report.files, 'file')}."
         return
-    cells = [_COLUMNS, *(_cells(row, screen) for row in rows)]
-    widths = [max(width_of(line[i]) for line in cells) for i in range(len(_COLUMNS))]
-    yield screen.paint(_line(_COLUMNS, widths), "bold")
-    for row, texts in zip(rows, cells[1:], strict=True):
+    measured = report.weighed is not None and bool(report.weighed.found)
+    columns = (*_COLUMNS, *_MEASURED) if measured else _COLUMNS
+    lines = [(row, texts) for row in rows for texts in _lines(row, measured, screen)]
+    cells = [columns, *(texts for _, texts in lines)]
+    widths = [max(width_of(line[i]) for line in cells) for i in range(len(columns))]
+    yield screen.paint(_line(columns, widths), "bold")
+    for row, texts in lines:
         style = _STYLES.get(row.risk)
         line = _line(texts, widths)
         yield screen.paint(line, style) if style else line
@@ -34,6 +44,26 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         yield ""
         yield "Run as it is, and with its fixes:"
         yield from verdict_lines(report, screen)
+
+
+def _lines(row: SiteRow, measured: bool, screen: Screen) -> Iterator[tuple[str, ...]]:
+    """The line of a site, and one for each function if it is applied to several."""
+    cells = _cells(row, screen)
+    if not measured:
+        yield cells
+    elif len(row.weights) == 1:
+        yield (*cells, *_weight(row.weights[0]))
+    else:
+        yield (*cells, *("-" for _ in _MEASURED))
+        for weight in row.weights:
+            blank = [""] * len(cells)
+            blank[_COLUMNS.index("target")] = _short(weight.function)
+            yield (*blank, *_weight(weight))
+
+
+def _weight(weight: SiteWeight) -> tuple[str, ...]:
+    saved, again = weight.peak_bytes_saved, weight.recomputed_flops
+    return size(saved), operations(again), weight.verdict.replace("-", " ")
 
 
 def _cells(row: SiteRow, screen: Screen) -> tuple[str, ...]:

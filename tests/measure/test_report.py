@@ -1,0 +1,120 @@
+"""`report` with a configured target: what was measured stands beside the sites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import Ran, cli, write_files
+
+pytest.importorskip("jax")
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+
+
+def wrapped(function):
+    return jax.checkpoint(function)
+
+
+def wide(w, x):
+    return jnp.sin(jnp.sin(x @ w))
+
+
+def narrow(w, x):
+    return jnp.tanh(x @ w)
+
+
+unused = jax.checkpoint(narrow)
+
+
+def loss(w, x):
+    for _ in range(4):
+        x = jax.checkpoint(
+            wide,
+            policy=None,
+        )(w, x)
+    return wrapped(narrow)(w, wrapped(wide)(w, x)).sum()
+
+
+def args():
+    print("a line of the user's")
+    shape = jax.ShapeDtypeStruct((8, 8), jnp.float32)
+    return shape, shape
+"""
+TABLE = "[tool.remat-migrate.measure]\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("measured")
+    settings = TABLE + 'target = ["model:loss", "model:los"]\nargs = "model:args"\n'
+    write_files(folder, {"pyproject.toml": settings, "model.py": MODEL})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def as_json(project) -> Ran:
+    return cli(project, "report", "--output-format", "json")
+
+
+def test_sites_have_what_was_measured(as_json):
+    document = json.loads(as_json.out)
+    assert as_json.code == 0
+    measured = {site["line"]: site["measured"] for site in document["sites"]}
+    assert {line: [one["function"] for one in found] for line, found in measured.items()} == {
+        6: ["wide", "narrow"],
+        17: [],
+        22: ["wide"],
+    }
+    [applied] = measured[22]
+    assert applied["applications"] == 4
+    assert applied["recomputed_flops"] > 4 * 2 * 8 * 8 * 8
+    assert applied["verdict"] in ("saves", "costs-more-than-it-saves")
+
+
+def test_a_target_that_fails_is_a_note(as_json):
+    summary = json.loads(as_json.out)["summary"]
+    reason = "model:los: model has no los; did you mean loss?"
+    assert summary["measured"] == {
+        "targets": ["model:loss"],
+        "failed": [{"target": "model:los", "reason": reason}],
+    }
+    assert as_json.err == f"note: not measured: {reason}\n"
+
+
+def test_the_table_has_columns(project):
+    ran = cli(project, "report")
+    head, *rows = ran.out.splitlines()
+    assert head.split()[-3:] == ["saves", "costs", "verdict"]
+    unmeasured = next(row for row in rows if row.startswith("model.py:17"))
+    assert unmeasured.split()[-3:] == ["-", "-", "-"]
+    several = rows.index(next(row for row in rows if row.startswith("model.py:6")))
+    assert [row.split()[0] for row in rows[several + 1 : several + 3]] == ["wide", "narrow"]
+    assert "FLOP" in rows[several + 1]
+
+
+def test_only_where_a_target_is_configured(tmp_path):
+    write_files(tmp_path, {"pyproject.toml": TABLE + 'args = "model:args"\n', "model.py": MODEL})
+    assert "verdict" not in cli(tmp_path, "report").out
+    document = json.loads(cli(tmp_path, "report", "--output-format", "json").out)
+    assert "measured" not in document["summary"]
+    assert all("measured" not in site for site in document["sites"])
+
+
+def test_not_if_the_user_says_so(project):
+    ran = cli(project, "report", "--no-measure")
+    assert "verdict" not in ran.out
+    assert ran.err == ""
+
+
+def test_the_report_is_written_where_nothing_can_be_measured(tmp_path):
+    settings = TABLE + 'target = "model:loss"\nargs = "model:nothing"\n'
+    write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
+    ran = cli(tmp_path, "report")
+    assert ran.code == 0
+    assert "3 sites in 1 file" in ran.out
+    assert "verdict" not in ran.out
+    assert ran.err.startswith("note: not measured: model:loss: model has no nothing")
