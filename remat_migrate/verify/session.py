@@ -168,6 +168,9 @@ class Worker:
             started = self._exchange(request, _START_SECONDS)
         except WorkerEnded as error:
             raise VerificationError(f"{self._jax_said}: the process {error}") from error
+        if "unfit" in started:
+            self.close()
+            raise VerificationError(f"{self.side.python}: {started['unfit']}")
         if "error" in started:
             self.close()
             kind, message = started["error"]["type"], started["error"]["message"]

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from .internals import internals
+
 
 class Compiled(NamedTuple):
     """What XLA says about a program.
@@ -27,7 +29,5 @@ def compile_program(program: Any, *shapes: Any) -> Compiled:
     """
     compiled = jax.jit(program).lower(*shapes).compile()
     memory: Any = compiled.memory_analysis()
-    costs = compiled.cost_analysis()
-    if isinstance(costs, list):  # one for each computation, up to jax 0.4
-        costs = costs[0] if costs else {}
-    return Compiled(int(memory.temp_size_in_bytes), float((costs or {}).get("flops", float("nan"))))
+    flops = internals().costs(compiled).get("flops", float("nan"))
+    return Compiled(int(memory.temp_size_in_bytes), float(flops))

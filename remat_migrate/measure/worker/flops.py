@@ -61,7 +61,7 @@ def of_equation(equation: Any, known: Dict[int, int]) -> int:
         return max(flops(branch, known) for branch in inner)
     if how:
         return times * sum(flops(body, known) for body in inner)
-    name = equation.primitive.name
+    name = internals().name(equation)
     if name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
         shape = equation.invars[0].aval.shape

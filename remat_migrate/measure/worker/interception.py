@@ -14,18 +14,22 @@ import functools
 import importlib
 import os
 import sys
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from weakref import WeakKeyDictionary
 
 import jax
 
-# Marks the equations of a site in the name stack of a jaxpr.
+from .internals import internals
+from .lines import line_of
+
+# How the names begin that mark what a checkpoint is applied to, see `COUNT`.
 MARK = "remat_migrate_site_"
 
 # What stands in it is not the user's code.
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
-# Where JAX has had checkpoint functions.
-_HOMES = ("jax", "jax.ad_checkpoint", "jax._src.ad_checkpoint", "jax._src.api")
+# What checkpoint functions are called where JAX has them.
 _NAMES = ("checkpoint", "remat")
 # Packages whose checkpoints are applied on behalf of whoever calls them.
 _APPLYING = ("jax", "flax", "haiku", "equinox", "remat_migrate")
@@ -54,20 +58,39 @@ class Site(NamedTuple):
     defined: Place
 
 
+class Asked(NamedTuple):
+    """A library was asked for a checkpoint, which it applies later: a site without its number.
+
+    Attributes:
+        api: the library's function, as `flax.linen.remat`.
+        place: the line that asked.
+        function: what the library was given, by its qualified name.
+        defined: where that stands.
+    """
+
+    api: str
+    place: Place
+    function: str
+    defined: Place
+
+
 class Decision(NamedTuple):
     """What becomes of the checkpoints of a site.
 
     Attributes:
         keep: whether there is a checkpoint at all.
         options: options in place of its own, such as `{"policy": ...}`.
+        marked: whether one that is left out gives names to the arrays that it is applied to.
     """
 
     keep: bool = True
     options: Tuple[Tuple[str, Any], ...] = ()
+    marked: bool = False
 
 
 KEEP = Decision()
 LEAVE_OUT = Decision(keep=False)
+COUNT = Decision(keep=False, marked=True)
 
 
 class _State:
@@ -76,11 +99,15 @@ class _State:
     def __init__(self) -> None:
         self.numbers: Dict[Site, int] = {}
         self.policies: Dict[Site, Any] = {}
+        # How many applications have left marks.
+        self.applied = 0
         self.calls: Dict[Site, Dict[Place, int]] = {}
         self.default = KEEP
         self.plan: Mapping[Site, Decision] = {}
-        # Places where libraries that apply checkpoints later were asked to.
-        self.asked: List[Tuple[str, Place]] = []
+        # Whether a function of JAX makes a checkpoint with another one of its own.
+        self.applying = False
+        # How often one was marked.
+        self.applications = 0
 
     def number(self, site: Site) -> int:
         return self.numbers.setdefault(site, len(self.numbers))
@@ -92,15 +119,16 @@ _state = _State()
 def install() -> None:
     """Intercept checkpoints from now on, once for the process."""
     originals: Dict[int, Callable[..., Any]] = {}
-    for home in _HOMES:
-        with contextlib.suppress(ImportError):
-            module = importlib.import_module(home)
-            for name in _NAMES:
-                original = vars(module).get(name)
-                # `jax._src.ad_checkpoint.checkpoint` may be bound to a module in old versions.
-                if callable(original):
-                    replacement = originals.setdefault(id(original), _intercepting(original, name))
-                    setattr(module, name, replacement)
+    for home in internals().homes:
+        module = importlib.import_module(home)
+        for name in _NAMES:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # From 0.8.2 to 0.9 `jax.ad_checkpoint` gives them on request, with a warning.
+                original = getattr(module, name, None)
+            if callable(original) and original not in originals.values():
+                replacement = originals.setdefault(id(original), _intercepting(original, name))
+                setattr(module, name, replacement)
 
 
 def sites() -> List[Site]:
@@ -146,36 +174,42 @@ def _forget_traces() -> None:
     forget()
 
 
+def caller() -> Place:
+    """The innermost line that is neither of JAX nor of a library that applies checkpoints.
+
+    Of a call over several lines it is the one where the name of what is called starts; of a
+    decorator its own.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            return Place(frame.f_code.co_filename, line_of(frame))
+        frame = frame.f_back
+    return Place("", 0)
+
+
 @contextlib.contextmanager
-def on_behalf_of(api: str, place: Place) -> Iterator[None]:
-    """Checkpoints applied meanwhile are those of a library's function `api`, applied at `place`."""
-    _state.asked.append((api, place))
+def _on_its_own() -> Iterator[None]:
+    """What JAX applies meanwhile is part of one checkpoint."""
+    before, _state.applying = _state.applying, True
     try:
         yield
     finally:
-        _state.asked.pop()
-
-
-def caller() -> Place:
-    """The innermost line that is neither of JAX nor of a library that applies checkpoints."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if not _is_library(frame.f_code.co_filename):
-            return Place(frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back
-    return Place("", 0)
+        _state.applying = before
 
 
 def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def checkpoint(*args: Any, **options: Any) -> Any:
-        wrapped = original(*args, **options)
+        if _state.applying:
+            return original(*args, **options)  # `jax.remat`, which is made with `jax.checkpoint`
+        with _on_its_own():
+            wrapped = original(*args, **options)
         function = args[0] if args else options.get("fun", options.get("f"))
         if not callable(function) or not callable(wrapped):
             return wrapped  # a factory, as some versions allow: what it makes is not seen
-        asked = _state.asked[-1] if _state.asked else _asked_by_instance()
-        api, place = asked or ("jax." + name, caller())
-        site = Site(place, api, *_described(function))
+        asked = _asked() or Asked("jax." + name, caller(), *described(function))
+        site = Site(asked.place, asked.api, asked.function, asked.defined)
         _state.policies[site] = options.get("policy")
         apply = functools.partial(_apply, site, original, args, options, wrapped, function)
 
@@ -204,14 +238,39 @@ def _apply(
     calls[place] = calls.get(place, 0) + 1
     decision = _state.plan.get(site, _state.default)
     if not decision.keep:
+        if decision.marked:
+            static = options.get("static_argnums", ())
+            inputs, keywords = _marked(number, static, inputs, keywords)
         return function(*inputs, **keywords)
     if decision.options:
-        wrapped = original(*args, **dict(options, **dict(decision.options)))
-    with jax.named_scope(MARK + str(number)):
-        return wrapped(*inputs, **keywords)
+        with _on_its_own():
+            wrapped = original(*args, **dict(options, **dict(decision.options)))
+    return wrapped(*inputs, **keywords)
 
 
-def _described(function: Callable[..., Any]) -> Tuple[str, Place]:
+def _marked(
+    number: int, static: Any, inputs: Tuple[Any, ...], keywords: Dict[str, Any]
+) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """The inputs of an application, the arrays among them with names that mark it."""
+    _state.applications += 1
+    application = "%s%d_%d_" % (MARK, number, _state.applications)
+    given = {place % len(inputs) for place in _places(static)} if inputs else set()
+    traced = {place: value for place, value in enumerate(inputs) if place not in given}
+    leaves, tree = jax.tree_util.tree_flatten((traced, keywords))
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, jax.Array):
+            leaves[place] = internals().named(leaf, application + str(place))
+    traced, keywords = jax.tree_util.tree_unflatten(tree, leaves)
+    return tuple(traced.get(place, value) for place, value in enumerate(inputs)), keywords
+
+
+def _places(static: Any) -> Tuple[int, ...]:
+    if static is None:
+        return ()
+    return tuple(static) if isinstance(static, (tuple, list, range, set)) else (int(static),)
+
+
+def described(function: Callable[..., Any]) -> Tuple[str, Place]:
     """The name of what a checkpoint is applied to, and where it is defined."""
     inner: Any = function
     while True:
@@ -232,24 +291,58 @@ def _described(function: Callable[..., Any]) -> Tuple[str, Place]:
 
 # -- libraries that apply checkpoints on behalf of their users
 
-_BY_TYPE: Dict[type, Tuple[str, Place]] = {}
+# The name of the local variable that tells what a frame of ours is there for.
+ASKED = "asked_for_checkpoint"
+_BY_TYPE: WeakKeyDictionary[type, Asked] = WeakKeyDictionary()
 
 
-def note_type(made: type, api: str, place: Place) -> None:
-    """Checkpoints applied in methods of this class are those asked of `api` at `place`."""
-    _BY_TYPE[made] = (api, place)
+def note_type(made: type, asked: Asked) -> None:
+    """Checkpoints that a library applies in methods of this class are those asked for here."""
+    _BY_TYPE[made] = asked
 
 
-def _asked_by_instance() -> Optional[Tuple[str, Place]]:
-    """What the innermost method on the stack of a class of `note_type` stands for."""
-    if not _BY_TYPE:
-        return None
+class Noted(str):
+    """A name that also tells what an object was asked for; equal to any other of the same text."""
+
+    asked: Asked
+
+
+def note_object(made: Any, asked: Asked) -> bool:
+    """The same for an object of a library, and for copies with other arrays in it.
+
+    Such an object is a tree of arrays, which is taken apart and put together again. What goes with
+    its structure, and may not make it another one, are names such as that of its module.
+    """
+    name = getattr(made, "__dict__", {}).get("__module__")
+    if not isinstance(name, str):
+        return False
+    noted = Noted(name)
+    noted.asked = asked
+    made.__dict__["__module__"] = noted
+    return True
+
+
+def _asked() -> Optional[Asked]:
+    """What a library was asked for, on whose behalf it applies the checkpoint; None for a user's.
+
+    Between the checkpoint and what was asked for there is no line of the user's: code of the user's
+    that the library calls may apply checkpoints of its own.
+    """
     frame: Any = sys._getframe(2)
-    while frame is not None:
-        if _is_library(frame.f_code.co_filename) and "self" in frame.f_code.co_varnames:
-            asked = _BY_TYPE.get(type(frame.f_locals.get("self")))
-            if asked is not None:
-                return asked
+    while frame is not None and is_library(frame.f_code.co_filename):
+        code = frame.f_code
+        names = code.co_varnames + code.co_cellvars + code.co_freevars
+        if ASKED in names:
+            asked: Optional[Asked] = frame.f_locals[ASKED]
+            return asked
+        if "self" in names:
+            instance = frame.f_locals.get("self")
+            for base in type(instance).__mro__:
+                if base in _BY_TYPE:
+                    return _BY_TYPE[base]
+            noted = getattr(instance, "__dict__", {}).get("__module__")
+            if isinstance(noted, Noted):
+                return noted.asked
         frame = frame.f_back
     return None
 
@@ -267,11 +360,12 @@ def _library_folders() -> Tuple[str, ...]:
 def forget_folders() -> None:
     """Look anew where the libraries lie: one has been imported."""
     _library_folders.cache_clear()
-    _is_library.cache_clear()
+    is_library.cache_clear()
 
 
 @functools.lru_cache(maxsize=None)
-def _is_library(path: str) -> bool:
+def is_library(path: str) -> bool:
+    """Whether this is a file of Python, of JAX, or of a library that applies checkpoints."""
     if path.startswith("<"):
         return True
     path = os.path.abspath(path)

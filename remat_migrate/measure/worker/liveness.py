@@ -2,14 +2,15 @@
 
 Arguments are there throughout and not counted; outputs are, until the end. What only looks at an
 array in another way (a reshape, a transpose) shares its bytes. A loop needs what its body needs at
-its peak besides what it gives; a call no more than what it gives, if that is more than its peak.
+its peak besides what it gives; a checkpoint that is computed again no more than what it gives, if
+that is more than its peak; calls of jitted functions are dissolved.
 Nothing is known here of what a compiler fuses, reorders or merges: the compiled program knows.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -57,54 +58,97 @@ def size(aval: Any) -> int:
     return math.prod(map(int, shape)) * int(itemsize)
 
 
+class _Step(NamedTuple):
+    """An equation with variables that are those of one call of it alone.
+
+    Attributes:
+        equation: the equation.
+        read: what it reads, literals left out.
+        made: what it gives, each with its bytes.
+    """
+
+    equation: Any
+    read: Tuple[Any, ...]
+    made: Tuple[Tuple[Any, int], ...]
+
+
 class _Peak:
     def __init__(self, jaxpr: Any, known: Dict[int, int]) -> None:
         self._known = known
-        self._is_literal = internals().is_literal
+        # What a variable is another name or another view of.
         self._source: Dict[Any, Any] = {}
+        names = {variable: variable for variable in (*jaxpr.constvars, *jaxpr.invars)}
+        self._steps = list(self._flat(jaxpr, names))
+        self._outputs = [names[atom] for atom in jaxpr.outvars if not _is_literal(atom)]
+        self._freed = self._ends()
+        self.bytes = self._run()
+
+    def _flat(self, jaxpr: Any, names: Dict[Any, Any]) -> Iterator[_Step]:
+        """The equations in their order, with calls dissolved as a compiler dissolves them.
+
+        `names` gives what each variable of the jaxpr is called; those that it makes are added.
+        """
         for equation in jaxpr.eqns:
-            if equation.primitive.name in _VIEWS:
-                for made, looked_at in zip(equation.outvars, equation.invars):
-                    if not self._is_literal(looked_at):
-                        self._source[made] = looked_at
-        self._freed = self._ends(jaxpr)
-        self.bytes = self._run(jaxpr)
+            read = tuple(names[atom] for atom in equation.invars if not _is_literal(atom))
+            if internals().is_inlined_call(equation):
+                _, (body,), _ = internals().inner(equation)
+                inner = internals().opened(body)
+                given = (None if _is_literal(a) else names[a] for a in equation.invars)
+                own: Dict[Any, Any] = {variable: object() for variable in inner.constvars}
+                for variable, name in zip(inner.invars, given):
+                    own[variable] = object() if name is None else name
+                yield from self._flat(inner, own)
+                for variable, atom in zip(equation.outvars, inner.outvars):
+                    names[variable] = object() if _is_literal(atom) else own[atom]
+                continue
+            made = []
+            for variable in equation.outvars:
+                # An inner jaxpr may be called more than once: its variables are not enough.
+                names[variable] = object()
+                made.append((names[variable], size(variable.aval)))
+            if internals().name(equation) in _VIEWS:
+                for variable, looked_at in zip(equation.outvars, equation.invars):
+                    if not _is_literal(looked_at):
+                        self._source[names[variable]] = names[looked_at]
+            yield _Step(equation, read, tuple(made))
 
-    def _root(self, variable: Any) -> Any:
-        while variable in self._source:
-            variable = self._source[variable]
-        return variable
+    def _root(self, name: Any) -> Any:
+        while name in self._source:
+            name = self._source[name]
+        return name
 
-    def _ends(self, jaxpr: Any) -> Dict[int, List[Any]]:
-        """The variables whose bytes are given back after each equation."""
+    def _ends(self) -> Dict[int, List[Any]]:
+        """What is given back after each step."""
         last: Dict[Any, int] = {}
-        for number, equation in enumerate(jaxpr.eqns):
-            for atom in equation.invars:
-                if not self._is_literal(atom):
-                    last[self._root(atom)] = number
-        for atom in jaxpr.outvars:
-            if not self._is_literal(atom):
-                last[self._root(atom)] = len(jaxpr.eqns)
+        for number, step in enumerate(self._steps):
+            for name in step.read:
+                last[self._root(name)] = number
+        for name in self._outputs:
+            last[self._root(name)] = len(self._steps)
         self._used = last
         ends: Dict[int, List[Any]] = {}
-        for variable, number in last.items():
-            ends.setdefault(number, []).append(variable)
+        for name, number in last.items():
+            ends.setdefault(number, []).append(name)
         return ends
 
-    def _run(self, jaxpr: Any) -> int:
+    def _run(self) -> int:
         sizes: Dict[Any, int] = {}
         live = most = 0
-        for number, equation in enumerate(jaxpr.eqns):
+        for number, step in enumerate(self._steps):
             made = 0
-            for variable in equation.outvars:
-                if variable not in self._source and variable in self._used:
-                    sizes[variable] = size(variable.aval)
-                    made += sizes[variable]
-            how, inner, _ = internals().inner(equation)
+            for name, count in step.made:
+                if name not in self._source and name in self._used:
+                    sizes[name] = count
+                    made += count
+            how, inner, _ = internals().inner(step.equation)
             inside = max((peak(body, self._known) for body in inner), default=0)
             most = max(most, live + (made + inside if how == "loop" else max(made, inside)))
             live += made
-            for variable in self._freed.get(number, ()):
+            for name in self._freed.get(number, ()):
                 # Arguments have no size here.
-                live -= sizes.pop(variable, 0)
+                live -= sizes.pop(name, 0)
         return max(most, live)
+
+
+def _is_literal(atom: Any) -> bool:
+    return internals().is_literal(atom)

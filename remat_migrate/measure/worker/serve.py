@@ -55,11 +55,12 @@ def _start(request: Reply) -> Reply:
     sys.path[:0] = request["paths"]
     sys.argv = ["remat-migrate"]
     jax = importlib.import_module("jax")
-    for name, value in request["flags"].items():
-        jax.config.update(name, value)
     from . import interception, libraries
-    from .internals import internals
+    from .internals import Unsupported, internals
 
+    for name, value in request["flags"].items():
+        if not internals().set_flag(name, value):
+            raise Unsupported("jax %s has no flag %s" % (jax.__version__, name))
     internals().exclude(interception.OWN_FOLDER)
     interception.install()
     libraries.install()

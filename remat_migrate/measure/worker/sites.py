@@ -7,15 +7,14 @@ the peak stays.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import interception
+from .applications import applications
 from .compiled import compile_program
 from .entry import NONE, Entry
 from .flops import flops
-from .interception import LEAVE_OUT, MARK, Place, Site
-from .internals import internals
+from .interception import COUNT, LEAVE_OUT, Place, Site
 from .liveness import peak
 from .residuals import kept_bytes
 
@@ -28,8 +27,6 @@ WASTEFUL = "wasteful"
 PEAK_TOLERANCE = 0.02
 # Of the operations of a forward pass: the same.
 FLOPS_TOLERANCE = 0.005
-
-_MARKED = re.compile(re.escape(MARK) + r"(\d+)")
 
 
 class Cost(NamedTuple):
@@ -93,21 +90,23 @@ def measure(entry: Entry) -> Measured:
         Unfit: the function cannot be differentiated as asked.
         Exception: whatever tracing it raises.
     """
-    with interception.plan({}):
+    with interception.plan({}, COUNT):
         jaxpr = entry.forward_jaxpr()
-        if entry.how.by == NONE:
-            jaxpr = internals().dead_code_removed(jaxpr)
-        applied = applications(jaxpr, entry.how.by == NONE)
-        forward = flops(jaxpr)
+        applied, forward = applications(jaxpr), flops(jaxpr)
     cost, calls = _cost(entry, {})
     sites = [site for site in interception.sites() if site in calls]
     if not sites:
-        return Measured(forward, cost, cost, [])
+        return Measured(cost.flops if entry.how.by == NONE else forward, cost, cost, [])
     without = {site: _cost(entry, {site: LEAVE_OUT})[0] for site in sites}
     bare = (
         without[sites[0]] if len(sites) == 1 else _cost(entry, dict.fromkeys(sites, LEAVE_OUT))[0]
     )
-    scale = bare.flops if entry.how.by == NONE else forward
+    if entry.how.by == NONE:
+        forward = bare.flops
+    if not all(site in applied for site in sites):
+        # Some stand in rules of differentiation, as the forward pass of a `jax.custom_vjp` does.
+        with interception.plan({}, COUNT):
+            applied = {**applications(entry.gradient_jaxpr()), **applied}
     judged = [
         Judged(
             site,
@@ -115,7 +114,7 @@ def measure(entry: Entry) -> Measured:
             applied.get(site, 0),
             cost,
             without[site],
-            verdict(cost, without[site], scale),
+            verdict(cost, without[site], forward),
         )
         for site in sites
     ]
@@ -178,30 +177,3 @@ def confirmed(entry: Entry, judged: Judged) -> Judged:
 def _temporary(entry: Entry, decisions: Dict[Site, Any]) -> int:
     with interception.plan(decisions):
         return compile_program(entry.differentiated, *entry.shapes).temporary_bytes
-
-
-def applications(jaxpr: Any, of_gradient: bool) -> Dict[Site, int]:
-    """How often each site is applied when a jaxpr runs once.
-
-    Args:
-        jaxpr: of a function, or of one that takes gradients itself.
-        of_gradient: the latter, where each application shows once more as its recomputation.
-    """
-    found: Dict[Site, int] = {}
-    for equation, times in _checkpoints(internals().opened(jaxpr), 1):
-        if of_gradient and not internals().is_recomputation(equation):
-            continue
-        marks = _MARKED.findall(str(equation.source_info.name_stack))
-        if marks:
-            site = interception.numbered(int(marks[-1]))
-            found[site] = found.get(site, 0) + times
-    return found
-
-
-def _checkpoints(jaxpr: Any, times: int) -> Iterator[Tuple[Any, int]]:
-    for equation in jaxpr.eqns:
-        if internals().is_checkpoint(equation):
-            yield equation, times
-        _, inner, length = internals().inner(equation)
-        for body in inner:
-            yield from _checkpoints(internals().opened(body), times * length)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from typing import TYPE_CHECKING, Tuple
+from typing import TYPE_CHECKING, Tuple, Type
 
 import jax
 
@@ -50,9 +50,9 @@ def internals() -> Internals:
         Unsupported: it is too old, or lacks a function; the message says which.
     """
     module = importlib.import_module(__name__ + "." + family_of(jax.__version__))
-    found: Internals = module.Internals()
-    if missing := found.missing():
+    family: Type[Internals] = module.Internals
+    if missing := family.missing():
         raise Unsupported(
             "jax %s has no %s, which measuring needs" % (jax.__version__, ", ".join(missing))
         )
-    return found
+    return family()

@@ -11,4 +11,4 @@ class Internals(jax_0_4.Internals):
     """As before 0.7, but for tracebacks."""
 
     def _frames(self, source_info: Any) -> Any:
-        return self._source_info.user_frames(source_info.traceback)
+        return self._used["user_frames"](source_info.traceback)
