@@ -55,7 +55,7 @@ def _start(request: Reply) -> Reply:
     sys.path[:0] = request["paths"]
     sys.argv = ["remat-migrate"]
     jax = importlib.import_module("jax")
-    from . import interception, libraries
+    from . import compiled, interception, libraries
     from .internals import Unsupported, internals
 
     for name, value in request["flags"].items():
@@ -64,6 +64,7 @@ def _start(request: Reply) -> Reply:
     internals().exclude(interception.OWN_FOLDER)
     interception.install()
     libraries.install()
+    compiled.choose_scheduler(jax.__version__)
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
 

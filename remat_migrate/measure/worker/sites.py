@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+import jax
+
 from . import interception
 from .applications import applications
 from .compiled import compile_program
@@ -170,7 +172,10 @@ def confirmed(entry: Entry, judged: Judged) -> Judged:
         )
     note = judged.note
     if not saves and judged.verdict in (SAVES, COSTS_MORE):
-        note = "the compiled program needs no less memory with it: compilers may merge it away"
+        note = (
+            "compiled for %s the program needs no less memory with it: it may be merged away"
+            % jax.default_backend()
+        )
     return judged._replace(compiled=(with_it, without), note=note)
 
 

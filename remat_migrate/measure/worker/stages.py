@@ -99,8 +99,10 @@ class Flat:
         for (path, function), share in shares.items():
             if share >= _SHARE * total:
                 stages = tuple(self._cut(path, function))
-                largest = max((stage.flops for stage in stages), default=0)
-                heavy = tuple(stage for stage in stages if stage.flops > _HEAVY * largest)
+                # What comes from no line of the function is not its own.
+                own = tuple(stage for stage in stages if stage.line)
+                largest = max((stage.flops for stage in own), default=0)
+                heavy = tuple(stage for stage in own if stage.flops > _HEAVY * largest)
                 if len(heavy) > 1:
                     yield Chain(path, function, stages, heavy)
 
@@ -241,9 +243,13 @@ def _runner(segment: Any) -> Callable[..., Any]:
 
 
 def _dissolved(closed: Any) -> Callable[..., Any]:
-    """The same computation, with the bodies of jitted functions in the place of their calls."""
+    """The same computation, with the bodies of jitted functions in the place of their calls.
 
-    def run(jaxpr: Any, constants: Sequence[Any], inputs: Sequence[Any]) -> List[Any]:
+    What such a function computes comes from the line that calls it: JAX traces it once, and knows
+    at most the first of its callers.
+    """
+
+    def run(jaxpr: Any, constants: Sequence[Any], inputs: Sequence[Any], source: Any) -> List[Any]:
         opened = internals().opened(jaxpr)
         values = dict(zip(opened.constvars, constants))
         values.update(zip(opened.invars, inputs))
@@ -252,23 +258,27 @@ def _dissolved(closed: Any) -> Callable[..., Any]:
             return atom.val if internals().is_literal(atom) else values[atom]
 
         for equation in opened.eqns:
-            given = [read(atom) for atom in equation.invars]
+            origin = equation.source_info if source is None else source
             if internals().is_inlined_call(equation):
                 _, (inner,), _ = internals().inner(equation)
-                outputs = run(inner, getattr(inner, "consts", ()), given)
+                given = [read(atom) for atom in equation.invars]
+                outputs = run(inner, getattr(inner, "consts", ()), given, origin)
             else:
-                variables = list(
-                    dict.fromkeys(a for a in equation.invars if not internals().is_literal(a))
-                )
-                alone = internals().segment(opened, variables, equation.outvars, [equation])
-                outputs = internals().evaluate(alone, (), [values[v] for v in variables])
+                outputs = _evaluated(opened, equation.replace(source_info=origin), values)
             values.update(zip(equation.outvars, outputs))
         return [read(atom) for atom in opened.outvars]
 
     def program(*flat: Any) -> Any:
-        return run(closed, closed.consts, flat)
+        return run(closed, closed.consts, flat, None)
 
     return program
+
+
+def _evaluated(jaxpr: Any, equation: Any, values: Mapping[Any, Any]) -> List[Any]:
+    """What one equation of a jaxpr gives."""
+    read = dict.fromkeys(a for a in equation.invars if not internals().is_literal(a))
+    alone = internals().segment(jaxpr, list(read), equation.outvars, [equation])
+    return internals().evaluate(alone, (), [values[variable] for variable in read])
 
 
 def _period(signatures: Sequence[Any]) -> int:
