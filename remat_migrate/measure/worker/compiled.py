@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import jax
 
+from .internals import internals
+
 # In these versions XLA schedules programs for the CPU so that as much as possible runs at once, and
-# keeps what a checkpoint is there to drop: a transformer with checkpoints and without needs 2.53 and
-# 2.48 GB in jax 0.8, and 0.77 and 2.58 GB with its other scheduler. No accelerator does that.
+# keeps what a checkpoint is there to drop: a transformer with checkpoints and without needs 2.53
+# and 2.48 GB in jax 0.8, and 0.77 and 2.58 GB with its other scheduler. No accelerator does that.
 _HASTY = ((0, 5), (0, 11))
 _SCHEDULER = "xla_cpu_enable_concurrency_optimized_scheduler"
-
-from .internals import internals
 
 
 class Compiled(NamedTuple):

@@ -10,7 +10,7 @@ Nothing is known here of what a compiler fuses, reorders or merges: the compiled
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -31,18 +31,35 @@ _VIEWS = frozenset(
 )
 
 
-def peak(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
+# A jaxpr by its `id`, and the places of its outputs that are not counted.
+_Known = Dict[Tuple[int, Tuple[int, ...]], int]
+
+
+def peak(jaxpr: Any) -> int:
     """The most bytes that are live at once besides the arguments.
 
     Args:
         jaxpr: open or closed, without dead code.
-        known: peaks of jaxprs that have been looked at, by their `id`; it is filled.
     """
-    known = {} if known is None else known
+    return _peak(jaxpr, (), {})
+
+
+def temporary(jaxpr: Any) -> int:
+    """The same besides the outputs as well, as XLA counts the temporary memory of a program.
+
+    Gradients that a program gives have a place of their own from the beginning.
+    """
     opened = internals().opened(jaxpr)
-    if id(opened) not in known:
-        known[id(opened)] = _Peak(opened, known).bytes
-    return known[id(opened)]
+    return _peak(opened, tuple(range(len(opened.outvars))), {})
+
+
+def _peak(jaxpr: Any, uncounted: Tuple[int, ...], known: _Known) -> int:
+    """The peak without these outputs; `known` holds those that have been looked at."""
+    opened = internals().opened(jaxpr)
+    key = id(opened), uncounted
+    if key not in known:
+        known[key] = _Peak(opened, uncounted, known).bytes
+    return known[key]
 
 
 def size(aval: Any) -> int:
@@ -73,13 +90,15 @@ class _Step(NamedTuple):
 
 
 class _Peak:
-    def __init__(self, jaxpr: Any, known: Dict[int, int]) -> None:
+    def __init__(self, jaxpr: Any, uncounted: Tuple[int, ...], known: _Known) -> None:
         self._known = known
         # What a variable is another name or another view of.
         self._source: Dict[Any, Any] = {}
         names = {variable: variable for variable in (*jaxpr.constvars, *jaxpr.invars)}
         self._steps = list(self._flat(jaxpr, names))
         self._outputs = [names[atom] for atom in jaxpr.outvars if not _is_literal(atom)]
+        chosen = (jaxpr.outvars[place] for place in uncounted)
+        self._uncounted = {self._root(names[atom]) for atom in chosen if not _is_literal(atom)}
         self._freed = self._ends()
         self.bytes = self._run()
 
@@ -138,16 +157,26 @@ class _Peak:
             made = 0
             for name, count in step.made:
                 if name not in self._source and name in self._used:
-                    sizes[name] = count
-                    made += count
+                    sizes[name] = 0 if name in self._uncounted else count
+                    made += sizes[name]
             how, inner, _ = internals().inner(step.equation)
-            inside = max((peak(body, self._known) for body in inner), default=0)
+            inside = max((self._inside(step, how, body) for body in inner), default=0)
             most = max(most, live + (made + inside if how == "loop" else max(made, inside)))
             live += made
             for name in self._freed.get(number, ()):
                 # Arguments have no size here.
                 live -= sizes.pop(name, 0)
         return max(most, live)
+
+    def _inside(self, step: _Step, how: str, body: Any) -> int:
+        """The peak of a jaxpr in a step, where what is uncounted here is so as well."""
+        outputs = internals().opened(body).outvars
+        # The body of a loop gives one piece after the other.
+        if how == "loop" or len(outputs) != len(step.made):
+            return _peak(body, (), self._known)
+        made = enumerate(step.made)
+        uncounted = tuple(place for place, (name, _) in made if name in self._uncounted)
+        return _peak(body, uncounted, self._known)
 
 
 def _is_literal(atom: Any) -> bool:

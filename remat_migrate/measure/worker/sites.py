@@ -149,10 +149,12 @@ def verdict(with_it: Cost, without: Cost, forward_flops: int) -> str:
     if not lowers:
         raises = -saved > PEAK_TOLERANCE * without.peak_bytes
         return WASTEFUL if costs or raises else NOTHING
-    # A larger share of time for a smaller share of memory.
-    if costs and added / max(without.flops, 1) > saved / max(without.peak_bytes, 1):
-        return COSTS_MORE
-    return SAVES
+    return _bargain(saved / max(without.peak_bytes, 1), added / max(without.flops, 1))
+
+
+def _bargain(memory: float, operations: float) -> str:
+    """Whether a share of memory that is saved is worth a share of operations that is added."""
+    return COSTS_MORE if operations > max(memory, FLOPS_TOLERANCE) else SAVES
 
 
 def confirmed(entry: Entry, judged: Judged) -> Judged:
@@ -163,15 +165,16 @@ def confirmed(entry: Entry, judged: Judged) -> Judged:
     """
     with_it = _temporary(entry, {})
     without = _temporary(entry, {judged.site: LEAVE_OUT})
-    saves = without - with_it > PEAK_TOLERANCE * without
-    if saves and judged.verdict in (WASTEFUL, NOTHING):
+    saved = (without - with_it) / max(without, 1)
+    if saved > PEAK_TOLERANCE and judged.verdict in (WASTEFUL, NOTHING):
+        before = judged.without.flops
         return judged._replace(
             compiled=(with_it, without),
-            verdict=SAVES,
-            note="the compiled program needs less memory with it, which live bytes do not show",
+            verdict=_bargain(saved, (judged.with_it.flops - before) / max(before, 1)),
+            note="what it saves shows in the compiled program alone",
         )
     note = judged.note
-    if not saves and judged.verdict in (SAVES, COSTS_MORE):
+    if saved <= PEAK_TOLERANCE and judged.verdict in (SAVES, COSTS_MORE):
         note = (
             "compiled for %s the program needs no less memory with it: it may be merged away"
             % jax.default_backend()
