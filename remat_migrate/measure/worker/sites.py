@@ -29,6 +29,9 @@ WASTEFUL = "wasteful"
 PEAK_TOLERANCE = 0.02
 # Of the operations of a forward pass: the same.
 FLOPS_TOLERANCE = 0.005
+# Of the temporary memory of a compiled program: what another order of the same computation may give
+# or take, and so is no reason to keep a checkpoint.
+LUCK = 0.1
 
 
 class Cost(NamedTuple):
@@ -166,7 +169,7 @@ def confirmed(entry: Entry, judged: Judged) -> Judged:
     with_it = _temporary(entry, {})
     without = _temporary(entry, {judged.site: LEAVE_OUT})
     saved = (without - with_it) / max(without, 1)
-    if saved > PEAK_TOLERANCE and judged.verdict in (WASTEFUL, NOTHING):
+    if saved > LUCK and judged.verdict in (WASTEFUL, NOTHING):
         before = judged.without.flops
         return judged._replace(
             compiled=(with_it, without),
