@@ -33,7 +33,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """A line that calls a checkpointed function, and how often it is traced."""
+    """A line that calls a checkpointed function, and how often that has it traced."""
 
     path: Path
     line: int

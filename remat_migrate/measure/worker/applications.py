@@ -10,7 +10,7 @@ most often counts: an argument may be such a constant of the loop, its carry is 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
 from . import interception
 from .interception import MARK, Site
@@ -38,17 +38,29 @@ def applications(jaxpr: Any) -> Dict[Site, int]:
     return {interception.numbered(number): times for number, times in found.items()}
 
 
+def marked_site(equation: Any) -> Optional[Site]:
+    """The site that an equation of such a jaxpr marks, if it does."""
+    mark = _mark(equation)
+    return None if mark is None else interception.numbered(mark.site)
+
+
+def _mark(equation: Any) -> Optional[_Mark]:
+    if internals().name(equation) == "name":
+        name = str(equation.params.get("name"))
+        if name.startswith(MARK):
+            return _Mark(*map(int, name[len(MARK) :].split("_")))
+    return None
+
+
 def _passed(jaxpr: Any, known: Dict[int, _Passed]) -> _Passed:
     """How often each mark in a jaxpr is passed."""
     if id(jaxpr) in known:
         return known[id(jaxpr)]
     found: _Passed = {}
     for equation in jaxpr.eqns:
-        if internals().name(equation) == "name":
-            name = str(equation.params.get("name"))
-            if name.startswith(MARK):
-                mark = _Mark(*map(int, name[len(MARK) :].split("_")))
-                found[mark] = found.get(mark, 0) + 1
+        mark = _mark(equation)
+        if mark is not None:
+            found[mark] = found.get(mark, 0) + 1
             continue
         how, inner, times = internals().inner(equation)
         bodies = [_passed(internals().opened(body), known) for body in inner]

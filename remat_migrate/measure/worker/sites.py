@@ -13,6 +13,7 @@ import jax
 
 from . import interception
 from .applications import applications
+from .calls import lines_of_calls
 from .compiled import compile_program
 from .entry import NONE, Entry
 from .flops import flops
@@ -98,6 +99,7 @@ def measure(entry: Entry) -> Measured:
     with interception.plan({}, COUNT):
         jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
+        lines = lines_of_calls(jaxpr)
     cost, calls = _cost(entry, {})
     sites = [site for site in interception.sites() if site in calls]
     if not sites:
@@ -115,7 +117,7 @@ def measure(entry: Entry) -> Measured:
     judged = [
         Judged(
             site,
-            calls[site],
+            {**dict.fromkeys(lines.get(site, ()), 0), **calls[site]},
             applied.get(site, 0),
             cost,
             without[site],

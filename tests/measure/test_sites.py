@@ -1,0 +1,136 @@
+"""Sites mapped to source: every form of checkpoint is found at its line, and changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import cli
+
+from remat_migrate.measure import weigh
+from remat_migrate.verify.session import Side, Worker
+
+pytest.importorskip("jax")
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "fixtures" / "measured" / "sites"
+START = Path(weigh.__file__).parent / "worker" / "start.py"
+LIBRARIES = {"linen": "flax", "nnx": "flax", "haiku": "haiku", "equinox": "equinox"}
+FILES = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=pytest.mark.skipif(
+            importlib.util.find_spec(LIBRARIES.get(path.stem.partition("_")[0], "jax")) is None,
+            reason="the library is not installed",
+        ),
+    )
+    for path in sorted(FOLDER.glob("*.py"))
+]
+COMMENT = re.compile(r"# (site|call): ([^#]*)")
+# These take gradients themselves.
+WITHOUT_GRAD = {"own_gradient"}
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory) -> Iterator[Worker]:
+    """One process for all files: what is measured first must not matter for the others."""
+    side = Side(Path(sys.executable), FOLDER, FOLDER, (FOLDER,), optimized=True)
+    worker = Worker(side, tmp_path_factory.mktemp("worker"), 300.0, 0, START)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="module")
+def reported() -> set[tuple[str, int, str]]:
+    """The sites that `report` lists without running anything, as name of the file, line and Api."""
+    ran = cli(FOLDER, "report", "--output-format", "json", "--exit-zero")
+    sites = json.loads(ran.out)["sites"]
+    return {(site["path"], site["line"], site["api"]) for site in sites}
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_sites(path, worker, reported):
+    reply = worker.ask(
+        do="measure",
+        target={"module": path.stem, "path": str(path), "qualname": "loss"},
+        args={"module": path.stem, "path": str(path), "qualname": "args"},
+        cases=None,
+        by="none" if path.stem in WITHOUT_GRAD else "value_and_grad",
+        argnums=[0],
+        has_aux=False,
+        jit=True,
+    )
+    assert "sites" in reply, reply
+    sites = reply["sites"]
+    assert {site["path"] for site in sites} == {str(path)}
+    found = [f"{site['line']}: {site['function']}*{site['applications']}" for site in sites]
+    assert sorted(found) == sorted(commented(path, "site"))
+    called = {
+        f"{line}: {site['function']}"
+        for site in sites
+        for of, line, _ in site["calls"]
+        if of == str(path)
+    }
+    assert sorted(called) == sorted(commented(path, "call"))
+    assert {(path.name, site["line"], site["api"]) for site in sites} <= reported
+
+
+def commented(path: Path, kind: str) -> list[str]:
+    """What the comments of a file say of one kind, each with its line."""
+    found = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for of_kind, names in COMMENT.findall(line):
+            if of_kind == kind:
+                found += [f"{number}: {name.strip()}" for name in names.split(",")]
+    return found
+
+
+TRACE = """
+import importlib, json, re, sys
+sys.path[:0] = sys.argv[2:3]
+if sys.argv[1] == "intercepted":
+    from remat_migrate.measure.worker import interception, libraries
+    interception.install()
+    libraries.install()
+import jax
+
+found = {}
+for name in sys.argv[3:]:
+    module = importlib.import_module(name)
+    inputs = module.args()
+    of = module.loss if name == "own_gradient" else jax.value_and_grad(module.loss)
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(inputs)]
+    program = re.sub("0x[0-9a-f]+", "", str(jax.make_jaxpr(of)(*inputs)))
+    found[name] = {"parameters": names, "program": program}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def traced() -> dict[str, dict[str, dict[str, object]]]:
+    """Names of parameters and the gradient's program of each file, as it is and intercepted."""
+    names = [one.values[0].stem for one in FILES if not one.marks[0].args[0]]
+    return {how: _traced(how, names) for how in ("plain", "intercepted")}
+
+
+def _traced(how: str, names: list[str]) -> dict[str, dict[str, object]]:
+    command = [sys.executable, "-c", TRACE, how, str(FOLDER), *names]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict[str, object]] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_interception_changes_nothing(path, traced):
+    plain, intercepted = traced["plain"][path.stem], traced["intercepted"][path.stem]
+    assert intercepted["parameters"] == plain["parameters"]
+    assert intercepted["program"] == plain["program"]
+    assert re.search("remat|checkpoint", str(plain["program"]))
