@@ -63,14 +63,14 @@ def alternatives(
         entry: the function.
         sites: its checkpoints.
         compiling: whether to compile each, too.
-        stages_alone: leave out other policies for the checkpoints that are there.
+        stages_alone: only the usual placements on stages: for a function that has no checkpoint.
     """
     found: List[Alternative] = []
     for name, decisions, default in _of_sites(sites, stages_alone):
         with interception.plan(decisions, default):
             found.append(_measured(name, entry.differentiated, entry, compiling, ()))
     if entry.how.by != NONE:
-        for name, program, lines in _of_stages(entry, bool(sites)):
+        for name, program, lines in _of_stages(entry, stages_alone):
             found.append(_measured(name, program, entry, compiling, lines))
     return front(found)
 
@@ -121,7 +121,7 @@ def _of_sites(
 
 
 def _of_stages(
-    entry: Entry, has_sites: bool
+    entry: Entry, stages_alone: bool
 ) -> Iterator[Tuple[str, Program, Tuple[Tuple[str, int], ...]]]:
     flat = Flat(entry)
     count = len(flat.jaxpr.eqns)
@@ -129,7 +129,7 @@ def _of_stages(
     def program(wrapped: Dict[Tuple[int, int], Dict[str, Any]]) -> Program:
         return entry.gradient_of(flat.staged(wrapped))
 
-    for policy in POLICIES:
+    for policy in () if stages_alone else POLICIES:
         yield "whole function with " + policy, program({(0, count): _options(policy)}), ()
     for chain in flat.chains():
         where = "%s:%s in %s" % (
@@ -139,7 +139,7 @@ def _of_stages(
         )
         lines = tuple((chain.path, line) for line in chain.lines)
         for policy in _STAGE_POLICIES:
-            for name, runs in _placements(chain):
+            for name, runs in _placements(chain, stages_alone):
                 wrapped = {run: _options(policy) for run in runs}
                 label = "%s of %s" % (name, where)
                 if policy != "nothing_saveable":
@@ -155,11 +155,13 @@ def _options(policy: str) -> Dict[str, Any]:
     return {"policy": getattr(jax.checkpoint_policies, policy)}
 
 
-def _placements(chain: Chain) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
+def _placements(chain: Chain, usual_alone: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
     runs = [(stage.start, stage.stop) for stage in chain.heavy]
     count = len(runs)
     yield "all %d stages" % count, runs
     yield "all stages but the last", runs[:-1]
+    if usual_alone:
+        return
     if len(chain.lines) == 1 and _adjacent(runs):
         for size in _GROUPS:
             if count % size == 0 and count // size > 1:

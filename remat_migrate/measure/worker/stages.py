@@ -27,7 +27,7 @@ import jax
 from . import interception
 from .entry import Entry, shape_of
 from .flops import of_equation
-from .interception import LEAVE_OUT
+from .interception import LEAVE_OUT, is_library, own_checkpoint
 from .internals import internals
 
 # Of the operations of the largest stage: less than this is glue between stages.
@@ -85,7 +85,12 @@ class Flat:
                 closed = jax.make_jaxpr(_dissolved(closed))(*entry.shapes)
         self.jaxpr = internals().opened(closed)
         self.constants = tuple(closed.consts)
-        self.frames = [tuple(internals().places(equation)) for equation in self.jaxpr.eqns]
+        self.frames = [
+            # A stage is a line that the user can edit.
+            tuple(frame for frame in internals().places(equation) if not is_library(frame[0]))
+            for equation in self.jaxpr.eqns
+        ]
+        self._runners: Dict[Any, Callable[..., Any]] = {}
         known: Dict[int, int] = {}
         self.flops = [of_equation(equation, known) for equation in self.jaxpr.eqns]
 
@@ -154,10 +159,9 @@ class Flat:
             values = dict(zip(self.jaxpr.constvars, self.constants))
             values.update(zip(self.jaxpr.invars, flat))
             for segment, options in segments:
-                run = _runner(segment)
-                if options is not None:
-                    run = jax.checkpoint(run, **options)
-                outputs = run(*(values[variable] for variable in segment.invars))
+                outputs = self._runner(segment, options)(
+                    *(values[variable] for variable in segment.invars)
+                )
                 values.update(zip(segment.outvars, outputs))
             return [
                 result.val if internals().is_literal(result) else values[result]
@@ -190,6 +194,16 @@ class Flat:
             return internals().evaluate(changed, (), (*self.constants, *flat))
 
         return function
+
+    def _runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
+        """What evaluates a segment, under a checkpoint if there are options for one."""
+        if options is None:
+            return _evaluating(segment)
+        # Blocks that are equal get the same function, which JAX traces once.
+        key = str(segment), tuple(sorted((name, id(value)) for name, value in options.items()))
+        if key not in self._runners:
+            self._runners[key] = own_checkpoint(_evaluating(segment), **options)
+        return self._runners[key]
 
     def _segment(self, start: int, stop: int) -> Any:
         equations = self.jaxpr.eqns[start:stop]
@@ -225,7 +239,7 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
         shape_of(variable.aval.shape, variable.aval.dtype)
         for variable in internals().opened(body).invars
     ]
-    checkpointed = jax.checkpoint(
+    checkpointed = own_checkpoint(
         lambda *inputs: internals().evaluate(internals().opened(body), body.consts, inputs),
         prevent_cse=False,
         **options,
@@ -235,7 +249,7 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
     )
 
 
-def _runner(segment: Any) -> Callable[..., Any]:
+def _evaluating(segment: Any) -> Callable[..., Any]:
     def run(*inputs: Any) -> Any:
         return internals().evaluate(segment, (), inputs)
 
