@@ -95,6 +95,30 @@ def test_shown_part_of_the_difference():
     assert shown in remat_migrate("--diff", "fixtures/old_trainer")
 
 
+def test_shown_measurements():
+    """What is printed, but for the numbers: another version of JAX has others."""
+    measuring = section(README, "Measuring")
+    command, whole, part, *_ = blocks(measuring)
+    arguments = command.split()[1:]
+    assert without_numbers(whole) == without_numbers(remat_migrate(*arguments))
+    other = [argument.replace(":loss_by_blocks", ":loss") for argument in arguments]
+    assert without_numbers(part) in without_numbers(remat_migrate(*other))
+
+
+def without_numbers(text: str) -> str:
+    return re.sub(r"[\d.]+( [kMGT]?(B|FLOP))?", "*", text).strip()
+
+
+def test_options_of_measure():
+    told = set(re.findall(r"`(--[a-z0-9-]+)", section(README, "Measuring")))
+    offered = set(re.findall(r"(--[a-z0-9-]+)", remat_migrate("measure", "--help")))
+    assert told <= offered
+    # Of an option and its opposite one is told.
+    others = {option.replace("--", "--no-", 1) for option in told}
+    others |= {option.replace("--no-", "--", 1) for option in told}
+    assert offered - told - others == {"--help"}
+
+
 def test_table_of_rules():
     rows = re.findall(r"^\| (RMT\d{3}) ([a-z-]+) \|", section(README, "Rules"), re.MULTILINE)
     assert rows == [(rule.code, rule.name) for rule in load_rules() if rule.code[:3] == "RMT"]
