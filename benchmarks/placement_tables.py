@@ -1,0 +1,156 @@
+"""What checkpoints in many places save and cost: the tables behind the verdicts of `measure`.
+
+    python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts] [--json]
+
+    python benchmarks/placement_tables.py loop "scan:body" --compile
+
+Tables: loop, scan, head (a transformer), chain (tanh layers), flax, situations. The programs are
+in `fixtures/measured/placements`; all is traced on shapes, nothing executed. It uses the measuring
+worker's modules in its own process, so it needs jax here, and flax for that table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLES = ("loop", "scan", "head", "chain", "flax", "situations")
+Case = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+def main() -> None:
+    """Print the rows that are asked for, all without arguments."""
+    parser = argparse.ArgumentParser(description="What checkpoints in many places save and cost.")
+    parser.add_argument("rows", nargs="*", metavar="TABLE[:ROW]")
+    parser.add_argument("--compile", action="store_true", help="temporary memory as well")
+    parser.add_argument("--verdicts", action="store_true", help="of each checkpoint as well")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    install()
+    rows = []
+    for table, row, case in chosen(given.rows):
+        found = {"table": table, "row": row, **measured(case, given.compile, given.verdicts)}
+        rows.append(found)
+        if not given.json:
+            print(shown(found), flush=True)
+    if given.json:
+        import jax
+
+        print(json.dumps({"jax": jax.__version__, "rows": rows}))
+
+
+def install() -> None:
+    """Intercept checkpoints, which must come before the programs are imported."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "measured")]
+    from remat_migrate.measure.worker import interception, libraries
+    from remat_migrate.measure.worker.compiled import choose_scheduler
+
+    import jax
+
+    choose_scheduler(jax.__version__)
+    interception.install()
+    libraries.install()
+
+
+def chosen(asked: list[str]) -> Iterator[tuple[str, str, Case]]:
+    """The rows that are asked for, in their order: table, row and program."""
+    wanted = [text.partition(":") for text in asked or TABLES]
+    for table in dict.fromkeys(table for table, _, _ in wanted):
+        if table not in TABLES:
+            sys.exit(f"no table {table}: there are {', '.join(TABLES)}")
+        own = {row for name, _, row in wanted if name == table}
+        cases = cases_of(table)
+        if unknown := own - {""} - cases.keys():
+            sys.exit(f"{table} has no row {', '.join(unknown)}: it has {', '.join(cases)}")
+        for row, case in cases.items():
+            if "" in own or row in own:
+                yield table, row, case
+
+
+def cases_of(table: str) -> dict[str, Case]:
+    """The rows of a table: function, arguments, and how it is differentiated."""
+    if table == "chain":
+        chain = importlib.import_module("placements.chain")
+        return {name: (f, chain.arguments(), {}) for name, f in chain.placements().items()}
+    if table == "flax":
+        flax = importlib.import_module("placements.flax_transformer")
+        return {name: (*flax.program(module), {}) for name, module in flax.placements().items()}
+    transformer = importlib.import_module("placements.transformer")
+    if table == "situations":
+        return _situations(transformer)
+    programs, arguments = {
+        "loop": (transformer.loops, transformer.loop_arguments),
+        "scan": (transformer.scans, transformer.scan_arguments),
+        "head": (transformer.heads, lambda: transformer.head_arguments(4)),
+    }[table]
+    by = {"argnums": (0, 1)} if table == "head" else {}
+    return {name: (f, arguments(), by) for name, f in programs().items()}
+
+
+def _situations(transformer: Any) -> dict[str, Case]:
+    import jax
+
+    situations = importlib.import_module("placements.situations").SITUATIONS
+    losses = {"none": transformer.looped, "whole": jax.checkpoint(transformer.looped)}
+    return {
+        f"{name}, {kind}": (*made(loss), {"by": "none"})
+        for name, made in situations.items()
+        for kind, loss in losses.items()
+    }
+
+
+def measured(case: Case, compiling: bool, verdicts: bool) -> dict[str, Any]:
+    """A row: bytes and operations, and those of a forward pass."""
+    from remat_migrate.measure.worker import sites
+    from remat_migrate.measure.worker.compiled import compile_program
+    from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
+    from remat_migrate.measure.worker.flops import flops
+    from remat_migrate.measure.worker.interception import LEAVE_OUT, plan
+
+    function, arguments, how = case
+    entry = Entry(function, arguments, {}, Differentiation(**how))
+    cost = sites.cost_of(entry, {})
+    bare = sites.cost_of(entry, {}, LEAVE_OUT)
+    found: dict[str, Any] = {
+        "peak": cost.peak_bytes,
+        "flops": cost.flops,
+        "kept": cost.residual_bytes,
+        "added": cost.flops - bare.flops,
+    }
+    if entry.how.by != NONE:
+        found["forward"] = flops(entry.forward_jaxpr())
+    if verdicts:
+        judged = sites.measure(entry).sites
+        found["sites"] = [
+            [one.site.function.rpartition(".")[2], one.applications, one.verdict] for one in judged
+        ]
+    if compiling:
+        with plan({}):
+            found["temporary"] = compile_program(entry.differentiated, *entry.shapes)[0]
+    return found
+
+
+def shown(found: dict[str, Any]) -> str:
+    """A row as a line."""
+    cells = [f"{found['table']}: {found['row']:42}", f"peak {found['peak'] / 1e6:7.0f} MB"]
+    if "forward" in found:
+        cells.append(f"+{found['added'] / found['forward']:.2f} forward")
+        cells.append(f"kept {found['kept'] / 1e6:7.0f} MB")
+    else:
+        cells.append(f"{found['flops'] / 1e9:7.0f} GFLOP")
+    if "temporary" in found:
+        cells.append(f"compiled {found['temporary'] / 1e6:7.0f} MB")
+    cells += [
+        f"{function} ({times}): {verdict}" for function, times, verdict in found.get("sites", ())
+    ]
+    return "  ".join(cells)
+
+
+if __name__ == "__main__":
+    main()
