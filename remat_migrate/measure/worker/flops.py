@@ -20,6 +20,7 @@ _MOVES = frozenset(
         "convert_element_type",
         "copy",
         "copy_p",
+        "device_put",
         "dynamic_slice",
         "dynamic_update_slice",
         "iota",

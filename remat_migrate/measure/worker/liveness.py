@@ -3,7 +3,8 @@
 Arguments are there throughout and not counted; outputs are, until the end. What only looks at an
 array in another way (a reshape, a transpose) shares its bytes. A loop needs what its body needs at
 its peak besides what it gives; a checkpoint that is computed again no more than what it gives, if
-that is more than its peak; calls of jitted functions are dissolved.
+that is more than its peak; calls of jitted functions are dissolved. What a policy offloads to the
+host's memory needs none of the device's.
 Nothing is known here of what a compiler fuses, reorders or merges: the compiled program knows.
 """
 
@@ -75,6 +76,12 @@ def size(aval: Any) -> int:
     return math.prod(map(int, shape)) * int(itemsize)
 
 
+def _is_on_host(aval: Any) -> bool:
+    """Whether an array has been offloaded, by a policy that does that; jax 0.7 and newer tell."""
+    space = getattr(aval, "memory_space", None)
+    return getattr(space, "name", None) == "Host"
+
+
 class _Step(NamedTuple):
     """An equation with variables that are those of one call of it alone.
 
@@ -124,7 +131,8 @@ class _Peak:
             for variable in equation.outvars:
                 # An inner jaxpr may be called more than once: its variables are not enough.
                 names[variable] = object()
-                made.append((names[variable], size(variable.aval)))
+                count = 0 if _is_on_host(variable.aval) else size(variable.aval)
+                made.append((names[variable], count))
             if internals().name(equation) in _VIEWS:
                 for variable, looked_at in zip(equation.outvars, equation.invars):
                     if not _is_literal(looked_at):
