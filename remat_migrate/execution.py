@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,13 @@ from .errors import UsageError
 from .options import measure_options, running_options, verify_options
 
 if TYPE_CHECKING:
+    from .measure.options import MeasureOptions
     from .report.content import Weighed
     from .settings import Settings
     from .verify.options import VerifyOptions
     from .verify.prove import Progress
 
-_RIGHT = 0
+_RIGHT, _FAULT = 0, 2
 
 
 @click.command()
@@ -110,8 +111,7 @@ def measure_command(
     from .discover import find_root
     from .measure.options import chosen_options, configured_targets
     from .measure.target import parse_target
-    from .measure.weigh import weigh
-    from .report.output import write_measurements
+    from .report.output import say, write_measurements
     from .settings import load_settings
 
     check_output(output_file)
@@ -119,22 +119,19 @@ def measure_command(
     named = [parse_target(text, folder) for text in targets]
     start = named[0].path or folder if named else folder
     settings = load_settings(find_root([start]), start)
-    base = folder
-    if not named:
-        base = settings.base
-        named = [parse_target(text, base) for text in configured_targets(settings)]
-    if not named:
+    base = folder if targets else settings.base
+    targets = targets or configured_targets(settings)
+    if not targets:
         raise UsageError("name a function to measure: module:function or path/to/file.py:function")
     running = {"cases": cases, "python": python, "platform": platform}
     options = chosen_options(settings, running, how)
-    found = []
-    with progress_bar("Measuring") as progress:
-        for number, target in enumerate(named):
-            progress(target.text, number, len(named))
-            found.append(weigh(target, options, base))
-        progress("", len(named), len(named))
-    write_measurements(found, output_format, output_file or sys.stdout)
-    return _RIGHT
+    weighed = _weighed(targets, options, base)
+    if weighed.found:
+        to = output_file or sys.stdout
+        write_measurements(weighed.found, output_format, to, weighed.failed)
+    for reason in weighed.failed.values():
+        say(f"error: {reason}")
+    return _FAULT if weighed.failed else _RIGHT
 
 
 def configured_measurements(settings: Settings) -> Weighed | None:
@@ -145,28 +142,34 @@ def configured_measurements(settings: Settings) -> Weighed | None:
     Raises:
         SettingsError: a value of the wrong type.
     """
-    from .errors import VerificationError
     from .measure.options import configured_targets, measure_options
+    from .report.output import say
+
+    targets = configured_targets(settings)
+    if not targets:
+        return None
+    weighed = _weighed(targets, measure_options(settings), settings.base)
+    for reason in weighed.failed.values():
+        say(f"note: not measured: {reason}")
+    return weighed
+
+
+def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
+    """Each target measured; one that cannot be is not in the way of the others."""
+    from .errors import VerificationError
     from .measure.target import parse_target
     from .measure.weigh import weigh
     from .report.content import Weighed
-    from .report.output import say
 
-    texts = configured_targets(settings)
-    if not texts:
-        return None
-    options = measure_options(settings)
     found, failed = [], {}
     with progress_bar("Measuring") as progress:
-        for number, text in enumerate(texts):
-            progress(text, number, len(texts))
+        for number, target in enumerate(targets):
+            progress(target, number, len(targets))
             try:
-                found.append(weigh(parse_target(text, settings.base), options, settings.base))
+                found.append(weigh(parse_target(target, base), options, base))
             except (UsageError, VerificationError) as error:
-                failed[text] = str(error)
-        progress("", len(texts), len(texts))
-    for reason in failed.values():
-        say(f"note: not measured: {reason}")
+                failed[target] = str(error)
+        progress("", len(targets), len(targets))
     return Weighed(tuple(found), failed)
 
 

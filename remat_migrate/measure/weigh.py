@@ -13,6 +13,7 @@ from ..errors import VerificationError
 from ..verify.options import check_options, find_python
 from ..verify.session import Side, Worker, WorkerEnded
 from ..verify.workspace import remove_workspace
+from .failure import reason
 from .measurement import (
     Alternative,
     CallPlace,
@@ -60,7 +61,7 @@ def _worker(target: Target, args: Target | None, options: MeasureOptions, scratc
         flags["jax_remat3"] = True
     folders = (*target.folders, *(args.folders if args else ()))
     side = Side(
-        find_python(options.running, target.root),
+        find_python(options.running, target.root, "measure"),
         target.root,
         target.root,
         tuple(dict.fromkeys(folders)),
@@ -83,7 +84,8 @@ def _measured(
         "has_aux": options.has_aux,
         "jit": options.jit,
     }
-    reply = _asked(worker, target, "measure", request)
+    given = args.text if args else str(options.running.cases)
+    reply = _asked(worker, target, "measure", request, given)
     found = Measurement(
         target.text,
         worker.jax,
@@ -102,12 +104,15 @@ def _measured(
 def _with_pictures(
     worker: Worker, target: Target, options: MeasureOptions, found: Measurement
 ) -> Measurement:
-    if options.residuals:
-        reply = _asked(worker, target, "residuals")
-        found = replace(found, residuals=tuple(_residual(one) for one in reply["residuals"]))
-    if options.pictures:
-        reply = _asked(worker, target, "pictures")
-        found = replace(found, pictures=(reply["forward"], reply["backward"]))
+    try:
+        if options.residuals:
+            reply = _asked(worker, target, "residuals")
+            found = replace(found, residuals=tuple(_residual(one) for one in reply["residuals"]))
+        if options.pictures:
+            reply = _asked(worker, target, "pictures")
+            found = replace(found, pictures=(reply["forward"], reply["backward"]))
+    except VerificationError as error:
+        return replace(found, notes=(*found.notes, f"not shown: {error}"))
     return found
 
 
@@ -140,9 +145,20 @@ def _with_compiled(
 
 
 def _asked(
-    worker: Worker, target: Target, doing: str, request: Mapping[str, object] | None = None
+    worker: Worker,
+    target: Target,
+    doing: str,
+    request: Mapping[str, object] | None = None,
+    args: str = "",
 ) -> Mapping[str, Any]:
     """The reply to a request.
+
+    Args:
+        worker: who is asked.
+        target: the function.
+        doing: the request.
+        request: what belongs to it.
+        args: what gives the arguments, as the user named it.
 
     Raises:
         VerificationError: the function cannot be measured, or the process has ended.
@@ -153,21 +169,12 @@ def _asked(
         reply = worker.ask(do=doing, **(request or {}))
     except WorkerEnded as error:
         raise VerificationError(f"{target.text}: {doing}: the process {error}") from error
+    of = args if reply.get("of") == "args" else target.text
     if "unfit" in reply:
-        raise VerificationError(f"{target.text}: {reply['unfit']}")
+        raise VerificationError(f"{of}: {reply['unfit']}")
     if "error" in reply:
-        raise VerificationError(f"{target.text}: {_said(reply['error'])}")
+        raise VerificationError(f"{of}: {reason(reply['error'])}")
     return reply
-
-
-def _said(error: Mapping[str, Any]) -> str:
-    text = f"{error['type']}: {error['message'].strip()}"
-    if "Concretization" in error["type"] or "Tracer" in error["type"]:
-        text += (
-            "\n\nIt needs the value of an array, and it is traced on shapes: pass what Python must"
-            " know as a Python value, not as an array."
-        )
-    return text
 
 
 def _named(target: Target) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,7 @@ SCHEMA_VERSION = 1
 def render(report: Report, screen: Screen) -> str:
     """The whole document. Lines and columns count from 1, columns in characters."""
     document: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "remat-migrate", "version": __version__},
+        **_head(),
         "summary": _summary(report),
         "findings": [_finding(finding, report, screen.folder) for finding in report.findings],
     }
@@ -42,8 +41,7 @@ def render(report: Report, screen: Screen) -> str:
 def render_proof(proof: Proof, screen: Screen) -> str:
     """The whole document of the command `verify`."""
     document = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "remat-migrate", "version": __version__},
+        **_head(),
         "summary": {
             "units": len(proof.verdicts),
             **verdict_counts(proof.verdicts),
@@ -57,16 +55,27 @@ def render_proof(proof: Proof, screen: Screen) -> str:
     return json.dumps(document, indent=2)
 
 
-def render_measurements(found: Sequence[Measurement], screen: Screen) -> str:
+def render_measurements(
+    found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str] | None = None
+) -> str:
     """The whole document of the command `measure`: an object, or an array of several."""
     documents = [_measurement(one, screen.folder) for one in found]
+    documents += [
+        {**_head(), "target": target, "error": reason} for target, reason in (failed or {}).items()
+    ]
     return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
+
+
+def _head() -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "remat-migrate", "version": __version__},
+    }
 
 
 def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
     document: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "remat-migrate", "version": __version__},
+        **_head(),
         "target": found.target,
         "jax": found.jax,
         "grad": found.grad,

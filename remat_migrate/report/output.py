@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -68,17 +68,23 @@ def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
         _write([*proof_lines(proof, screen), tally(proof)], to)
 
 
-def write_measurements(found: Sequence[Measurement], output_format: str, to: TextIO | Path) -> None:
+def write_measurements(
+    found: Sequence[Measurement],
+    output_format: str,
+    to: TextIO | Path,
+    failed: Mapping[str, str] | None = None,
+) -> None:
     """Write measurements in the format `full`, `json` or `html` to a stream or a file.
 
-    As JSON one is an object, several are an array.
+    As JSON one is an object, several are an array, in which the targets that could not be measured
+    have a place with the reason.
 
     Raises:
         UsageError: the file cannot be written.
     """
     screen = _screen(to)
     if output_format == "json":
-        _write([json.render_measurements(found, screen)], to)
+        _write([json.render_measurements(found, screen, failed)], to)
     elif output_format == "html":
         from . import pareto_page
 

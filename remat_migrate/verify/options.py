@@ -90,11 +90,16 @@ def check_options(options: VerifyOptions) -> None:
             raise VerificationError(f"{name}: {path}: no such interpreter")
 
 
-def find_python(options: VerifyOptions, root: Path) -> Path:
+def find_python(options: VerifyOptions, root: Path, extra: str = "verify") -> Path:
     """The interpreter to run the project's code with: the one named, or the first with JAX.
 
     Looked for in the active virtual environment, in the project's `.venv` or `venv`, and where
     remat-migrate itself is installed.
+
+    Args:
+        options: where to look.
+        root: the project's folder.
+        extra: the extra of remat-migrate that would bring JAX.
 
     Raises:
         VerificationError: none has JAX.
@@ -105,8 +110,8 @@ def find_python(options: VerifyOptions, root: Path) -> Path:
             return python
     places = ", ".join(map(str, looked))
     raise VerificationError(
-        f"verification runs the code under JAX, and jax is not installed for {places};"
-        " install it there, or beside remat-migrate: pip install 'remat-migrate[verify]',"
+        f"the code is run with JAX, and jax is not installed for {places};"
+        f" install it there, or beside remat-migrate: pip install 'remat-migrate[{extra}]',"
         " or name the interpreter that has it: --python PATH"
     )
 

@@ -117,4 +117,4 @@ def test_the_report_is_written_where_nothing_can_be_measured(tmp_path):
     assert ran.code == 0
     assert "3 sites in 1 file" in ran.out
     assert "verdict" not in ran.out
-    assert ran.err.startswith("note: not measured: model:loss: model has no nothing")
+    assert ran.err.startswith("note: not measured: model:nothing: model has no nothing")

@@ -74,9 +74,12 @@ class Entry:
         for number in self.how.argnums:
             if not -len(args) <= number < len(args):
                 raise Unfit(
-                    "it is to be differentiated by argument %d, and there are %d positional"
-                    " arguments" % (number, len(args))
+                    "it is to be differentiated by argument %d, and it is given %d by position"
+                    % (number, len(args))
                 )
+        if len({number % len(args) for number in self.how.argnums}) < len(self.how.argnums):
+            raise Unfit("--argnums names an argument twice")
+        for number in self.how.argnums:
             leaves = jax.tree_util.tree_leaves(args[number])
             for leaf in leaves:
                 if not _is_array(leaf) and not isinstance(leaf, (float, complex)):
@@ -101,12 +104,29 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        """The function, without what it returns besides the loss that is no array.
+
+        Raises:
+            Unfit: the loss is none.
+        """
+        value = self.function(*args, **kwargs)
+        if self.how.by == NONE:
+            return _arrays(value)
+        if isinstance(value, tuple) and len(value) == 2:
+            # Without `has_aux` it is refused by its shape, whatever else there is in the pair.
+            value = value[0], _arrays(value[1])
+        for leaf in jax.tree_util.tree_leaves(value):
+            if not isinstance(leaf, _RETURNED):
+                self._refuse("a value of type " + type(leaf).__name__)
+        return value
+
     # -- programs of the traced arguments
 
     def forward(self, *flat: Any) -> Any:
         """The function itself."""
         args, kwargs = self._filled(flat)
-        return self.function(*args, **kwargs)
+        return self._called(*args, **kwargs)
 
     def loss(self, *flat: Any) -> Any:
         """The scalar that is differentiated."""
@@ -117,9 +137,9 @@ class Entry:
         """Its gradient, with the value if the user asks for that."""
         args, kwargs = self._filled(flat)
         if self.how.by == NONE:
-            return self.function(*args, **kwargs)
+            return self._called(*args, **kwargs)
         transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
-        return transform(self.function, argnums=self.how.argnums, has_aux=self.how.has_aux)(
+        return transform(self._called, argnums=self.how.argnums, has_aux=self.how.has_aux)(
             *args, **kwargs
         )
 
@@ -156,12 +176,22 @@ class Entry:
             whole = list(args)
             for number, value in zip(argnums, chosen):
                 whole[number] = value
-            return self.function(*whole, **kwargs)
+            return self._called(*whole, **kwargs)
 
         primals = [args[number] for number in argnums]
         if self.how.has_aux:
             return jax.vjp(of_differentiated, *primals, has_aux=True)
         return jax.vjp(of_differentiated, *primals)
+
+    def with_kept(self, *flat: Any) -> Any:
+        """What `differentiated` gives, and what the forward pass keeps for the backward pass.
+
+        Besides the second, it is the same program: JAX takes gradients with `jax.vjp` as well.
+        """
+        value, pull, *aux = self.pulled_back(*flat)
+        gradients = pull(np.ones(value.shape, value.dtype))
+        given = (value, gradients) if self.how.by == VALUE_AND_GRAD else (gradients,)
+        return (*given, *aux), pull
 
     # -- jaxprs
 
@@ -199,17 +229,31 @@ class Entry:
                     " jax.grad(..., has_aux=True) differentiates, or --grad none if this function"
                     " takes gradients itself"
                 )
+        self._refuse(_shown(shape))
+
+    def _refuse(self, returned: str) -> None:
         raise Unfit(
             "it returns %s, and only a scalar can be differentiated: name the loss, or give"
-            " --grad none if this function takes gradients itself" % _shown(shape)
+            " --grad none if this function takes gradients itself" % returned
         )
 
 
 def _shown(shape: Any) -> str:
     leaves = jax.tree_util.tree_leaves(shape)
+    if not leaves:
+        return "no array"
     if len(leaves) == 1 and hasattr(leaves[0], "shape"):
         return "%s%s" % (leaves[0].dtype, list(leaves[0].shape))
     return "%d arrays" % len(leaves)
+
+
+# What a function that is traced may return.
+_RETURNED = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def _arrays(value: Any) -> Any:
+    """A tree without its leaves that are no arrays."""
+    return jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, _RETURNED) else None, value)
 
 
 def _is_array(leaf: Any) -> bool:

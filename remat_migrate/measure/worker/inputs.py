@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
+import os
+import pkgutil
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...verify.worker import declared
 from ...verify.worker.load import NotFound, load_module
@@ -21,32 +24,54 @@ def load_function(module: Optional[str], path: str, qualname: str) -> Callable[.
         NotFound: there is none, with the nearest name that there is.
         Exception: whatever importing the module raises.
     """
-    found = load_module(module, path)
+    found = _imported(module) if module else load_module(None, path)
     for part in qualname.split("."):
         if not hasattr(found, part):
             near = declared.nearest(part, [name for name in dir(found) if name[:1] != "_"])
             raise NotFound("%s has no %s%s" % (getattr(found, "__name__", path), part, near))
         found = getattr(found, part)
+    if isinstance(found, type):
+        raise NotFound("%s is a class: name a function, or a method as Class.method" % qualname)
     if not callable(found):
-        raise NotFound("%s is a %s, which cannot be called" % (qualname, type(found).__name__))
+        raise NotFound("%s cannot be called, it is of type %s" % (qualname, type(found).__name__))
     function: Callable[..., Any] = found
     return function
 
 
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if not (name + ".").startswith(missing + "."):
+            raise  # one that the module needs
+        package, _, last = missing.rpartition(".")
+        folders = getattr(sys.modules[package], "__path__", ()) if package else _own_folders()
+        known = [found.name for found in pkgutil.iter_modules(folders)]
+        hint = declared.nearest(last, known)
+        raise NotFound("there is no module %s%s" % (missing, hint)) from None
+
+
+def _own_folders() -> List[str]:
+    """Where modules are imported from, but for Python's own and installed ones."""
+    libraries = os.path.dirname(os.__file__)
+    return [
+        folder
+        for folder in sys.path
+        if "site-packages" not in folder and not folder.startswith(libraries)
+    ]
+
+
 def from_function(function: Callable[..., Any], name: str) -> Arguments:
     """What a function of the user's returns as arguments: a tuple, a dictionary, or both."""
-    if inspect.signature(function).parameters:
-        required = [
-            parameter.name
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.default is parameter.empty
-            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        ]
-        if required:
-            raise Unfit("%s gives the arguments, and must take none itself" % name)
+    if required := _required(function):
+        raise Unfit("it gives the arguments, and must take none itself (%s)" % ", ".join(required))
     result = function()
     if inspect.isgenerator(result):
-        result = next(result)
+        try:
+            result = next(result)
+        except StopIteration:
+            raise Unfit("it yields no arguments") from None
     return declared.arguments(result, name)
 
 
@@ -74,20 +99,24 @@ def without(function: Callable[..., Any]) -> Arguments:
     Raises:
         Unfit: it needs some; the message says how to give them.
     """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    needed = [
-        parameter.name
-        for parameter in parameters
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
-    if needed:
+    if needed := _required(function):
         raise Unfit(
             "it needs arguments (%s): write a function that returns them, of arrays or of"
             " jax.ShapeDtypeStruct(shape, dtype), and name it with --args module:function"
             % ", ".join(needed)
         )
     return (), {}
+
+
+def _required(function: Callable[..., Any]) -> List[str]:
+    """The parameters that have no default; none where it is not known."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]

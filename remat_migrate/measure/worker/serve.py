@@ -11,7 +11,8 @@ import importlib
 import json
 import os
 import sys
-from typing import Any, Dict, List
+import traceback
+from typing import Any, Dict, List, Optional
 
 from ...verify.worker.failures import describe
 from ...verify.worker.load import NotFound
@@ -20,10 +21,11 @@ Reply = Dict[str, Any]
 
 
 class _Session:
-    """What is being measured."""
+    """What is being measured, and which of the functions that the user named is at work."""
 
     entry: Any = None
     measured: Any = None
+    of: str = "target"
 
 
 def main() -> None:
@@ -40,15 +42,30 @@ def main() -> None:
 
 
 def _answer(request: Reply) -> Reply:
+    _Session.of = "target"
     try:
         return _ANSWERS[request["do"]](request)
     except NotFound as error:
-        return {"unfit": str(error)}
+        return {"unfit": str(error), "of": _Session.of}
     except BaseException as error:
         # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
         if type(error).__name__ in ("Unfit", "Unsupported"):
-            return {"unfit": str(error)}
-        return {"error": describe(error)}
+            return {"unfit": str(error), "of": _Session.of}
+        return {"error": dict(describe(error), at=_place(error)), "of": _Session.of}
+
+
+def _place(error: BaseException) -> Optional[List[Any]]:
+    """The innermost line of the user's in a traceback, None where there is none."""
+    try:
+        from .interception import is_library
+    except ImportError:
+        return None  # there is no JAX
+    found: Optional[List[Any]] = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        path = frame.f_code.co_filename
+        if not is_library(path):
+            found = [path, line]
+    return found
 
 
 def _start(request: Reply) -> Reply:
@@ -74,13 +91,16 @@ def _measure(request: Reply) -> Reply:
 
     target, given = request["target"], request["args"]
     function = inputs.load_function(target["module"], target["path"], target["qualname"])
+    _Session.of = "args"
     if given is not None:
         made = inputs.load_function(given["module"], given["path"], given["qualname"])
         args, kwargs = inputs.from_function(made, given["qualname"])
     elif request["cases"] is not None:
         args, kwargs = inputs.from_cases(request["cases"], _dotted(target))
     else:
+        _Session.of = "target"
         args, kwargs = inputs.without(function)
+    _Session.of = "target"
     how = Differentiation(
         request["by"], tuple(request["argnums"]), request["has_aux"], request["jit"]
     )
