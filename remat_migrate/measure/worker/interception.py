@@ -314,19 +314,17 @@ class Noted(str):
     asked: Asked
 
 
-def note_object(made: Any, asked: Asked) -> bool:
+def note_object(made: Any, asked: Asked) -> None:
     """The same for an object of a library, and for copies with other arrays in it.
 
     Such an object is a tree of arrays, which is taken apart and put together again. What goes with
     its structure, and may not make it another one, are names such as that of its module.
     """
     name = getattr(made, "__dict__", {}).get("__module__")
-    if not isinstance(name, str):
-        return False
-    noted = Noted(name)
-    noted.asked = asked
-    made.__dict__["__module__"] = noted
-    return True
+    if isinstance(name, str):
+        noted = Noted(name)
+        noted.asked = asked
+        made.__dict__["__module__"] = noted
 
 
 def _asked() -> Optional[Asked]:

@@ -13,6 +13,8 @@ import inspect
 import sys
 from typing import Any, Callable, Dict, Tuple
 
+import jax
+
 from ...verify.worker.importing import after_import
 from .interception import (
     Asked,
@@ -100,7 +102,10 @@ def _asked(
     if isinstance(made, type):
         note_type(made, asked_for_checkpoint)
         return made
-    if not callable(made) or note_object(made, asked_for_checkpoint):
+    if not jax.tree_util.all_leaves([made]):
+        note_object(made, asked_for_checkpoint)
+        return made
+    if not callable(made):
         return made
 
     @functools.wraps(made)
