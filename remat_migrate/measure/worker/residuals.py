@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, NamedTuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import jax
 
-from .entry import Entry
+from .entry import NONE, Entry
 from .internals import internals
 from .liveness import size
 
@@ -61,16 +61,43 @@ def _residual(aval: Any, source: str) -> Residual:
     )
 
 
-def kept_bytes(entry: Entry) -> int:
-    """The bytes of what is kept besides arguments and constants."""
+def kept(entry: Entry) -> List[Any]:
+    """The shapes of what is kept besides arguments and constants."""
     jaxpr, shape = jax.make_jaxpr(entry.pulled_back, return_shape=True)(*entry.shapes)
+    return _held(jaxpr, shape[0], shape[1])
+
+
+def _held(jaxpr: Any, given: Any, held: Any) -> List[Any]:
+    """Those of a jaxpr's outputs that are held: first come those that are given."""
     opened = internals().opened(jaxpr)
-    before = len(jax.tree_util.tree_leaves(shape[0]))
-    held = len(jax.tree_util.tree_leaves(shape[1]))
+    before = len(jax.tree_util.tree_leaves(given))
+    count = len(jax.tree_util.tree_leaves(held))
     passed = set(opened.invars) | set(opened.constvars)
-    kept = {
-        atom: size(atom.aval)
-        for atom in opened.outvars[before : before + held]
+    found = {
+        atom: atom.aval
+        for atom in opened.outvars[before : before + count]
         if not internals().is_literal(atom) and atom not in passed
     }
-    return sum(kept.values())
+    return list(found.values())
+
+
+def kept_bytes(entry: Entry) -> int:
+    """Their bytes."""
+    return sum(map(size, kept(entry)))
+
+
+def gradient_and_kept_bytes(entry: Entry) -> Tuple[Any, Optional[int]]:
+    """What the gradient computes, as `Entry.gradient_jaxpr` gives it, and `kept_bytes`.
+
+    Both come from one trace where all is compiled as one. A function that takes gradients itself
+    keeps nothing.
+    """
+    if entry.how.by == NONE:
+        return entry.gradient_jaxpr(), None
+    if not entry.how.jit:
+        # What nothing uses stays here, but not what only leads to the kept values.
+        return entry.gradient_jaxpr(), kept_bytes(entry)
+    jaxpr, (given, held) = jax.make_jaxpr(entry.with_kept, return_shape=True)(*entry.shapes)
+    outputs = len(jax.tree_util.tree_leaves(given))
+    found = _held(jaxpr, given, held)
+    return internals().dead_code_removed(jaxpr, outputs), sum(map(size, found))

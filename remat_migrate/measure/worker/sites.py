@@ -19,7 +19,7 @@ from .entry import NONE, Entry
 from .flops import flops
 from .interception import COUNT, LEAVE_OUT, Place, Site
 from .liveness import peak
-from .residuals import kept_bytes
+from .residuals import gradient_and_kept_bytes
 
 SAVES = "saves"
 COSTS_MORE = "costs-more-than-it-saves"
@@ -137,11 +137,10 @@ def _cost(
     entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP
 ) -> Tuple[Cost, Dict[Site, Dict[Place, int]]]:
     with interception.plan(decisions, default):
-        jaxpr = entry.gradient_jaxpr()
+        jaxpr, kept = gradient_and_kept_bytes(entry)
         calls = {
             site: found for site in interception.sites() if (found := interception.calls_of(site))
         }
-        kept = None if entry.how.by == NONE else kept_bytes(entry)
         return Cost(peak(jaxpr), flops(jaxpr), kept), calls
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import jax
 
@@ -65,10 +65,15 @@ class Internals:
         """Whether an input of an equation is a number and no variable."""
         return isinstance(atom, self._used["Literal"])
 
-    def dead_code_removed(self, jaxpr: Any) -> Any:
-        """A jaxpr without what none of its outputs needs, also inside its equations."""
+    def dead_code_removed(self, jaxpr: Any, outputs: Optional[int] = None) -> Any:
+        """A jaxpr without what none of its outputs needs, also inside its equations.
+
+        With a number of outputs, only the first so many are kept.
+        """
         inner = self.opened(jaxpr)
-        return self._used["dce_jaxpr"](inner, [True] * len(inner.outvars))[0]
+        count = len(inner.outvars)
+        kept = count if outputs is None else outputs
+        return self._used["dce_jaxpr"](inner, [place < kept for place in range(count)])[0]
 
     def segment(
         self, jaxpr: Any, invars: Sequence[Any], outvars: Sequence[Any], equations: Sequence[Any]

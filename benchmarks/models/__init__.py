@@ -1,0 +1,1 @@
+"""Models with many placements of checkpoints, on shapes alone."""
