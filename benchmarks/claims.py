@@ -1,0 +1,201 @@
+"""What documents say about checkpoints, measured: writes docs/claims.md.
+
+    python benchmarks/claims.py [--write FILE] [--compiled-from FILE] [--part NAME]
+
+The programs and what is claimed of them are in `fixtures/measured/claimed`; all is traced on
+shapes, nothing executed. Compiling takes most of the time: `--compiled-from docs/claims.md` takes
+what the compiled programs need from that document instead. `--part stages` prints one part alone.
+It needs jax, and flax for the last part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+# The parts of the document: title and module.
+PARTS = (
+    ("Where a checkpoint stands", "stages"),
+    ("Policies", "policies"),
+    ("Chains, loops and the compiler", "loops"),
+    ("Flax modules", "modules"),
+)
+HEADER = """\
+# What is said about checkpoints, and what is so
+
+The claims of four documents about memory and computation, each with programs that show whether it
+is so: JEP 11830 (the new `jax.checkpoint`), JAX's tutorial on gradient checkpointing, the reference
+of `jax.checkpoint`, and an exercise on `nn.remat` with policies.
+
+Measured under jax {jax} on {backend}, on shapes alone. Written by
+
+    python benchmarks/claims.py --write docs/claims.md
+
+"Kept" is what the forward pass keeps for the backward pass besides arguments, "peak" the most bytes
+that are live at once in the gradient computation besides arguments, in the order in which JAX
+writes it down; "added" the floating-point operations that its checkpoints add, in forward passes;
+"compiled" the temporary memory of the program compiled by XLA for this
+platform, which alone knows of fusion, scheduling and merged code. All programs compute
+`value_and_grad` where they do not say otherwise. 1 MB is a million bytes.
+"""
+Compiled = Callable[[str, str], int]
+
+
+def main() -> None:
+    """Measure all, and write the document."""
+    parser = argparse.ArgumentParser(description="What documents say about checkpoints, measured.")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="instead of printing it")
+    parser.add_argument("--compiled-from", type=Path, metavar="FILE")
+    parser.add_argument("--part", choices=[module for _, module in PARTS])
+    given = parser.parse_args()
+    known = compiled_in(given.compiled_from.read_text()) if given.compiled_from else None
+    text = document(known, given.part)
+    if given.write:
+        given.write.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+def document(known: Mapping[tuple[str, str], int] | None, part: str | None) -> str:
+    """The document, or one part; what compiled programs need is measured where it is not known."""
+    install()
+    import jax
+
+    measured: dict[int, Any] = {}
+    summary, parts = [], []
+    for title, module in PARTS:
+        if part not in (None, module):
+            continue
+        claims = importlib.import_module(f"claimed.{module}").claims()
+        parts.append(f"\n## {title}")
+        for claim in claims:
+            rows = {
+                name: row_of(make, known and known.get((claim.says, name)), measured)
+                for name, make in claim.programs.items()
+            }
+            verdict, sentence = claim.judge(rows)
+            summary.append((claim.says, claim.where, verdict))
+            parts.append("\n".join(section(claim, rows, verdict, sentence)))
+    if part is not None:
+        return "\n".join(parts) + "\n"
+    header = HEADER.format(jax=jax.__version__, backend=jax.default_backend().upper())
+    return "\n".join([header, *overview(summary), *parts]) + "\n"
+
+
+def install() -> None:
+    """Intercept checkpoints, which must come before the programs are imported."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "measured")]
+    import jax
+
+    from remat_migrate.measure.worker import interception, libraries
+    from remat_migrate.measure.worker.compiled import choose_scheduler
+
+    choose_scheduler(jax.__version__)
+    interception.install()
+    libraries.install()
+
+
+def row_of(make: Callable[[], Any], temporary: int | None, measured: dict[int, Any]) -> Any:
+    """What a program needs; one that several claims have is measured once."""
+    if id(make) not in measured:
+        # With what makes it, so that no other one gets its id.
+        measured[id(make)] = make, _measured(make, temporary)
+    return measured[id(make)][1]
+
+
+def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
+    from remat_migrate.measure.worker.compiled import compile_program
+    from remat_migrate.measure.worker.entry import Differentiation, Entry
+    from remat_migrate.measure.worker.flops import flops
+    from remat_migrate.measure.worker.interception import LEAVE_OUT, calls_of, plan, sites
+    from remat_migrate.measure.worker.liveness import peak, size
+    from remat_migrate.measure.worker.residuals import kept
+
+    claimed = importlib.import_module("claimed.claim")
+    try:
+        program = make()
+        entry = Entry(program.function, program.arguments, {}, Differentiation(**program.how))
+        with plan({}):
+            gradient = entry.gradient_jaxpr()
+            values = kept(entry)
+            if temporary is None:
+                temporary = compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+            forward = flops(entry.forward_jaxpr())
+            has_checkpoints = any(map(calls_of, sites()))
+        bare = flops(gradient)
+        if has_checkpoints:
+            with plan({}, LEAVE_OUT):
+                bare = flops(entry.gradient_jaxpr())
+        return claimed.Row(
+            peak(gradient),
+            flops(gradient),
+            bare,
+            forward,
+            sum(map(size, values)),
+            len(values),
+            temporary,
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        # What a document says may not exist: that is a finding.
+        first = str(error).partition("\n")[0].partition(". ")[0]
+        return claimed.Row(error=f"{type(error).__name__}: {first}")
+
+
+def overview(summary: list[tuple[str, str, str]]) -> Iterator[str]:
+    """All claims with their verdicts."""
+    counts = Counter(verdict.partition(" only if")[0:2] for _, _, verdict in summary)
+    yield (
+        f"Of {len(summary)} claims {counts['holds', '']} hold as written,"
+        f" {counts['holds', ' only if']} under a condition, and {counts['does not hold', '']} do"
+        " not.\n"
+    )
+    yield "| claim | where | |"
+    yield "|---|---|---|"
+    for says, where, verdict in summary:
+        yield f"| {says} | {where} | {verdict} |"
+
+
+def section(claim: Any, rows: Mapping[str, Any], verdict: str, sentence: str) -> Iterator[str]:
+    """A claim with its table."""
+    yield f"\n### {claim.says}\n"
+    yield f"{claim.where[:1].upper()}{claim.where[1:]}. {claim.note}".rstrip() + "\n"
+    yield "| program | kept | values | peak | added | compiled |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name, row in rows.items():
+        yield f"| {name} | {cells(row)} |"
+    yield f"\n**{verdict[:1].upper()}{verdict[1:]}**: {sentence}."
+
+
+def cells(row: Any) -> str:
+    """The numbers of a row."""
+    if row.error:
+        return "an error | | | |"
+    numbers = [
+        f"{row.kept / 1e6:.1f} MB",
+        str(row.values),
+        f"{row.peak / 1e6:.1f} MB",
+        f"{row.added:.3f}",
+        f"{row.temporary / 1e6:.3f} MB",
+    ]
+    return " | ".join(numbers)
+
+
+def compiled_in(text: str) -> dict[tuple[str, str], int]:
+    """What compiled programs need according to a document, by claim and program."""
+    found = {}
+    for part in text.split("\n### ")[1:]:
+        says = part.partition("\n")[0]
+        for name, megabytes in re.findall(r"^\| (.+?) \|.*\| ([\d.]+) MB \|$", part, re.MULTILINE):
+            found[says, name] = round(float(megabytes) * 1e6)
+    return found
+
+
+if __name__ == "__main__":
+    main()
