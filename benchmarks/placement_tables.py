@@ -1,6 +1,7 @@
 """What checkpoints in many places save and cost: the tables behind the verdicts of `measure`.
 
-    python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts] [--json]
+    python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts]
+                                          [--alternatives] [--json]
 
     python benchmarks/placement_tables.py loop "scan:body" --compile
 
@@ -30,12 +31,13 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="TABLE[:ROW]")
     parser.add_argument("--compile", action="store_true", help="temporary memory as well")
     parser.add_argument("--verdicts", action="store_true", help="of each checkpoint as well")
+    parser.add_argument("--alternatives", action="store_true", help="those that no other beats")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     install()
     rows = []
     for table, row, case in chosen(given.rows):
-        found = {"table": table, "row": row, **measured(case, given.compile, given.verdicts)}
+        found = {"table": table, "row": row, **measured(case, given)}
         rows.append(found)
         if not given.json:
             print(shown(found), flush=True)
@@ -48,10 +50,10 @@ def main() -> None:
 def install() -> None:
     """Intercept checkpoints, which must come before the programs are imported."""
     sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "measured")]
+    import jax
+
     from remat_migrate.measure.worker import interception, libraries
     from remat_migrate.measure.worker.compiled import choose_scheduler
-
-    import jax
 
     choose_scheduler(jax.__version__)
     interception.install()
@@ -105,9 +107,10 @@ def _situations(transformer: Any) -> dict[str, Case]:
     }
 
 
-def measured(case: Case, compiling: bool, verdicts: bool) -> dict[str, Any]:
-    """A row: bytes and operations, and those of a forward pass."""
+def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
+    """A row: bytes and operations, those of a forward pass, and what else is asked for."""
     from remat_migrate.measure.worker import sites
+    from remat_migrate.measure.worker.alternatives import alternatives
     from remat_migrate.measure.worker.compiled import compile_program
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
     from remat_migrate.measure.worker.flops import flops
@@ -125,12 +128,18 @@ def measured(case: Case, compiling: bool, verdicts: bool) -> dict[str, Any]:
     }
     if entry.how.by != NONE:
         found["forward"] = flops(entry.forward_jaxpr())
-    if verdicts:
+    if asked.verdicts:
         judged = sites.measure(entry).sites
         found["sites"] = [
             [one.site.function.rpartition(".")[2], one.applications, one.verdict] for one in judged
         ]
-    if compiling:
+    if asked.alternatives:
+        found["front"] = [
+            [one.name, one.peak_bytes, one.flops]
+            for one in alternatives(entry, [], False)
+            if one.pareto
+        ]
+    if asked.compile:
         with plan({}):
             found["temporary"] = compile_program(entry.differentiated, *entry.shapes)[0]
     return found
@@ -149,7 +158,11 @@ def shown(found: dict[str, Any]) -> str:
     cells += [
         f"{function} ({times}): {verdict}" for function, times, verdict in found.get("sites", ())
     ]
-    return "  ".join(cells)
+    front = (
+        f"\n    {name}: {peak / 1e6:.0f} MB, {flops / found['flops']:.3f} times the operations"
+        for name, peak, flops in found.get("front", ())
+    )
+    return "  ".join(cells) + "".join(front)
 
 
 if __name__ == "__main__":
