@@ -46,7 +46,7 @@ def marked_site(equation: Any) -> Optional[Site]:
 
 def _mark(equation: Any) -> Optional[_Mark]:
     if internals().name(equation) == "name":
-        name = str(equation.params.get("name"))
+        name = internals().label(equation)
         if name.startswith(MARK):
             return _Mark(*map(int, name[len(MARK) :].split("_")))
     return None

@@ -104,6 +104,21 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
+    def names(self) -> List[str]:
+        """What the traced arguments are called, such as `params['w']`: one for each of `shapes`."""
+        args, kwargs = self._filled(self.shapes)
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):  # some that are not written in Python have no signature
+            bound = {"args": args, **kwargs}
+        leaves, _ = jax.tree_util.tree_flatten_with_path(dict(bound))
+        paths = {id(leaf): path for path, leaf in leaves}
+        names = []
+        for shape in self.shapes:
+            first, *inner = paths[id(shape)]
+            names.append(str(first.key) + jax.tree_util.keystr(tuple(inner)))
+        return names
+
     def _called(self, *args: Any, **kwargs: Any) -> Any:
         """The function, without what it returns besides the loss that is no array.
 

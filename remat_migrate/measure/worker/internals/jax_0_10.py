@@ -25,6 +25,12 @@ class Internals(jax_0_7.Internals):
             return _NAMES.get(type(equation.params["_prim"]).__name__, "call_hi_primitive")
         return super().name(equation)
 
+    def label(self, equation: Any) -> str:
+        """The name that an equation called `name` gives."""
+        if equation.primitive.name == "call_hi_primitive":
+            return str(equation.params["_prim"].params["name"])
+        return super().label(equation)
+
     def inner(self, equation: Any) -> Inner:
         """The jaxprs inside an equation, see the older one."""
         if equation.primitive.name == "call_hi_primitive":

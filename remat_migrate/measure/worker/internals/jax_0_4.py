@@ -24,7 +24,6 @@ class Internals:
         "dce_jaxpr": "jax._src.interpreters.partial_eval",
         "user_frames": "jax._src.source_info_util",
         "register_exclusion": "jax._src.source_info_util",
-        "saved_residuals": "jax._src.ad_checkpoint",
         "name_p": "jax._src.ad_checkpoint",
     }
 
@@ -92,6 +91,10 @@ class Internals:
         """What an equation does, as its primitive is called."""
         return str(equation.primitive.name)
 
+    def label(self, equation: Any) -> str:
+        """The name that an equation called `name` gives."""
+        return str(equation.params["name"])
+
     def inner(self, equation: Any) -> Inner:
         """The jaxprs inside an equation: how they run, which they are, and how often.
 
@@ -144,11 +147,6 @@ class Internals:
     def named(self, array: Any, name: str) -> Any:
         """An array with a name, an equation `name` whatever flags are set."""
         return self._used["name_p"].bind(array, name=name)
-
-    def saved_residuals(self, function: Any, *args: Any) -> List[Tuple[Any, str]]:
-        """What a forward pass keeps: shape and dtype of each value, and where it comes from."""
-        found: List[Tuple[Any, str]] = self._used["saved_residuals"](function, *args)
-        return found
 
     def costs(self, compiled: Any) -> Mapping[str, float]:
         """What the compiler says that a compiled program costs, by what is counted."""
