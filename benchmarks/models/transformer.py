@@ -35,9 +35,7 @@ def attention(parameters: Any, x: Any) -> Any:
     """Causal attention with several heads."""
     batch, length, width = x.shape
     joined = normal(x, parameters["scale_1"]) @ parameters["qkv"]
-    q, k, v = (
-        part.reshape(batch, length, -1, HEAD_WIDTH) for part in jnp.split(joined, 3, -1)
-    )
+    q, k, v = (part.reshape(batch, length, -1, HEAD_WIDTH) for part in jnp.split(joined, 3, -1))
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / HEAD_WIDTH**0.5
     allowed = jnp.tril(jnp.ones((length, length), bool))
     weights = jax.nn.softmax(jnp.where(allowed, scores, -1e9), -1)

@@ -9,7 +9,7 @@ import pytest
 jax = pytest.importorskip("jax")
 
 from jax import lax  # noqa: E402
-from jax import numpy as jnp
+from jax import numpy as jnp  # noqa: E402
 
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
 from remat_migrate.measure.worker.liveness import peak, size, temporary  # noqa: E402
