@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # The parts of the document: title and module.
 PARTS = (
     ("Where a checkpoint stands", "stages"),
-    ("Policies", "policies"),
+    ("Each policy that is listed", "policies"),
+    ("What policies are for", "uses_of_policies"),
     ("Chains, loops and the compiler", "loops"),
     ("Flax modules", "modules"),
 )

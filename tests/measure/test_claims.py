@@ -93,7 +93,7 @@ def test_document_is_what_the_command_writes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["policies", "loops", "modules"])
+@pytest.mark.parametrize("part", ["policies", "uses_of_policies", "loops", "modules"])
 def test_part_is_what_the_command_writes(part):
     check_part(part)
 
@@ -112,7 +112,7 @@ def test_overview_has_each_claim_with_its_verdict():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["stages", "policies", "loops", "modules"])
+@pytest.mark.parametrize("part", ["stages", "policies", "uses_of_policies", "loops", "modules"])
 def test_what_compiled_programs_need(part):
     if not is_same_jax():
         pytest.skip("the document is of another JAX, whose compiler is another one")
@@ -179,7 +179,7 @@ def test_ten_policies(claim, expected):
 
 @pytest.mark.slow
 def test_policy_on_the_whole_function():
-    found = of("policies", "A policy on the whole function")
+    found = of("uses_of_policies", "A policy on the whole function")
     plain, whole, each = found["plain"], found["on the whole"], found["on each block"]
     assert whole["kept"] < 0.25 * plain["kept"]
     assert whole["peak"] > plain["peak"]
