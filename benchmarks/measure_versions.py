@@ -1,0 +1,188 @@
+"""What `remat-migrate measure` finds under several versions of JAX, beside the newest of them.
+
+    python benchmarks/measure_versions.py PYTHON [PYTHON ...] [--remat3] [--compile]
+
+    python benchmarks/measure_versions.py ~/jax-0.4.30/bin/python ~/jax-0.12/bin/python
+
+Each PYTHON is an interpreter that has jax; remat-migrate itself runs in the one that runs this. The
+programs are those of fixtures/measured/versions/targets.toml. Prints a line for each program and
+version that differs from the newest, or with `--all` for each. Exits with 1 if a checkpoint is not
+found on its line or not as often as the fixture says, or if the peak of live bytes or the
+operations, with the checkpoints or without them, differ from the newest by more than `--peak-share`
+or `--flops-share`; with 2 if an interpreter cannot be measured with.
+
+What the versions themselves do differently, and the shares allow for:
+
+- Up to 0.11 a `cond` gives its inputs back as residuals where 0.12 passes them by: 10 % of the peak
+  of `branches`.
+- Up to 0.9 the derivative of `x**2` is computed with an operation and an array more: 0.2 % of the
+  operations, 5 % of the peak of `derivative_of_batch`.
+- Up to 0.5 the sums of cotangents in a backward pass stand elsewhere: 4 % of the peak of `batched`
+  and `around_custom`, 3 % of that of scans without checkpoints.
+- Up to 0.6 the pull-back of a scan holds zeros for the tangents of its carry, up to 0.5 that of a
+  `custom_vjp` more of its arguments: more is kept, with no higher peak. What is kept is shown and
+  not compared.
+
+Not in the programs, but worth knowing: `tanh` keeps two arrays for its derivative up to 0.11, and
+one from 0.12 on. The compiled program (`--compile`) is shown and not compared: XLA for the CPU is
+another one in each version, and up to jax 0.10 it undoes the checkpoints of some loops. Under
+`--remat3` policies mean other things than without, and other things in 0.10, 0.11 and 0.12: there
+only versions with the flag can be compared, and `everything`, `whole` and `derivative_of_batch`
+differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from remat_migrate.errors import RematMigrateError
+from remat_migrate.measure.measurement import Measurement
+from remat_migrate.measure.options import MeasureOptions
+from remat_migrate.measure.target import parse_target
+from remat_migrate.measure.weigh import weigh
+
+MODELS = Path(__file__).parents[1] / "fixtures" / "measured" / "versions"
+LEAST_PEAK_SHARE, LEAST_FLOPS_SHARE = 0.11, 0.005
+
+Found = Mapping[str, Measurement]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """By which shares of the newest version's figures others may differ."""
+
+    peak: float
+    flops: float
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description="The same figures under each version of JAX.")
+    parser.add_argument("pythons", type=Path, nargs="+", metavar="PYTHON")
+    parser.add_argument("--remat3", action="store_true")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--all", action="store_true", help="show lines without differences, too")
+    parser.add_argument("--peak-share", type=float, default=LEAST_PEAK_SHARE)
+    parser.add_argument("--flops-share", type=float, default=LEAST_FLOPS_SHARE)
+    given = parser.parse_args()
+    options = MeasureOptions(remat3=given.remat3, compile=given.compile)
+    limits = Limits(given.peak_share, given.flops_share)
+    try:
+        found = [measured(python.expanduser().absolute(), options) for python in given.pythons]
+    except RematMigrateError as error:
+        print(error, file=sys.stderr)
+        return 2
+    found.sort(key=version, reverse=True)
+    print(HEAD)
+    failures = []
+    for target, newest in found[0].items():
+        for each in found:
+            differences = list(differing(each[target], newest, limits))
+            wrong = list(misplaced(target, each[target]))
+            failures += [f"{target} under jax {each[target].jax}: {what}" for what in wrong]
+            failures += [
+                f"{target} under jax {each[target].jax}: {what}"
+                for what, too_far in differences
+                if too_far
+            ]
+            if given.all or each is found[0] or differences or wrong:
+                print(line(target, each[target], [what for what, _ in differences]))
+    print(f"\n{len(found[0])} programs under {', '.join(name(each) for each in found)}")
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+def targets() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The programs: function, what gives its arguments, options."""
+    table = tomllib.loads((MODELS / "targets.toml").read_text())
+    for args, of_args in table.items():
+        for target, options in of_args.items():
+            yield target, args, options
+
+
+def measured(python: Path, options: MeasureOptions) -> Found:
+    """All programs under an interpreter."""
+    running = replace(options.running, python=python)
+    found = {}
+    for target, args, how in targets():
+        chosen = replace(options, args=args, running=running, **how)
+        found[target] = weigh(parse_target(target, MODELS), chosen, MODELS)
+    return found
+
+
+def version(found: Found) -> tuple[int, ...]:
+    """The version of JAX as numbers."""
+    return tuple(map(int, re.findall(r"\d+", name(found))))
+
+
+def name(found: Found) -> str:
+    """The version of JAX."""
+    return next(iter(found.values())).jax
+
+
+def differing(
+    found: Measurement, newest: Measurement, limits: Limits
+) -> Iterator[tuple[str, bool]]:
+    """The figures that differ by more than 0.05 %, and whether that is too much."""
+    for what, here, there, share in (
+        ("peak", found.cost.peak_bytes, newest.cost.peak_bytes, limits.peak),
+        ("flops", found.cost.flops, newest.cost.flops, limits.flops),
+        ("kept", found.cost.residual_bytes, newest.cost.residual_bytes, float("inf")),
+        ("peak without", found.bare.peak_bytes, newest.bare.peak_bytes, limits.peak),
+        ("flops without", found.bare.flops, newest.bare.flops, limits.flops),
+        ("forward", found.forward_flops, newest.forward_flops, limits.flops),
+    ):
+        if here != there:
+            change = here / there - 1 if here and there else float("inf")
+            if abs(change) > 0.0005:
+                yield f"{what} {change:+.1%}", abs(change) > share
+
+
+def misplaced(target: str, found: Measurement) -> Iterator[str]:
+    """The lines where checkpoints are not found, or found another number of times."""
+    here = {(site.path.name, site.line): site.applications for site in found.sites}
+    there = dict(marked(target.partition(":")[2]))
+    for place in sorted(here.keys() | there.keys()):
+        if here.get(place) != there.get(place):
+            path, number = place
+            yield f"{path}:{number} applied {here.get(place)} times, not {there.get(place)}"
+
+
+def marked(function: str) -> Iterator[tuple[tuple[str, int], int]]:
+    """What stands behind the lines that apply checkpoints: `# 4 times in loop`."""
+    for path in MODELS.glob("*.py"):
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            for times, where in re.findall(r"(\d+) times? in (\w+)", text.partition("#")[2]):
+                if where == function:
+                    yield (path.name, number), int(times)
+
+
+HEAD = (
+    f"{'program':<32} {'jax':<9} {'peak':>9} {'without':>9} {'kept':>9} {'flops':>8} {'without':>8}"
+    f" {'forward':>8} {'compiled':>9}  beside the newest"
+)
+
+
+def line(target: str, found: Measurement, differences: list[str]) -> str:
+    """One line of the table: bytes in kB, operations in millions."""
+    kept = found.cost.residual_bytes
+    sizes = [found.cost.peak_bytes, found.bare.peak_bytes, kept]
+    counts = [found.cost.flops, found.bare.flops, found.forward_flops]
+    columns = [f"{target:<32} {found.jax:<9}"]
+    columns += [f"{'-' if size is None else f'{size / 1e3:.1f}':>9}" for size in sizes]
+    columns += [f"{count / 1e6:>8.2f}" for count in counts]
+    compiled = found.compiled_bytes
+    columns += [f"{'-' if compiled is None else f'{compiled / 1e3:.1f}':>9}"]
+    return " ".join(columns) + "  " + ", ".join(differences)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""How often each checkpoint is applied: the numbers that stand behind the lines of the fixtures."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "fixtures" / "measured" / "versions"
+TARGETS = {
+    target: (args, options)
+    for args, targets in tomllib.loads((MODELS / "targets.toml").read_text()).items()
+    for target, options in targets.items()
+}
+FLAGS = [
+    pytest.param([], id="as-it-is"),
+    pytest.param(
+        ["jax_remat3"],
+        id="remat3",
+        marks=pytest.mark.skipif("jax_remat3" not in jax.config.values, reason="no such flag"),
+    ),
+]
+
+# Measures all targets in one process, which is quick.
+SCRIPT = """\
+import importlib, json, sys
+import jax
+
+models, targets, flags = json.loads(sys.stdin.read())
+for flag in flags:
+    jax.config.update(flag, True)
+from remat_migrate.measure.worker import interception
+
+interception.install()
+sys.path.insert(0, models)
+from remat_migrate.measure.worker.entry import Differentiation, Entry
+from remat_migrate.measure.worker.sites import measure
+
+def loaded(text):
+    module, _, name = text.partition(".py:")
+    return getattr(importlib.import_module(module), name)
+
+found = {}
+for target, (args, options) in targets.items():
+    how = Differentiation(options.get("grad", "value_and_grad"), has_aux="has_aux" in options)
+    measured = measure(Entry(loaded(target), loaded(args)(), {}, how))
+    found[target] = [[j.site.place.path, j.site.place.line, j.applications] for j in measured.sites]
+print(json.dumps(found))
+"""
+
+
+def expected(target: str) -> dict[tuple[str, int], int]:
+    """The numbers in the comments: `# 4 times in loop`."""
+    name = target.partition(":")[2]
+    found = {}
+    for path in MODELS.glob("*.py"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for times, function in re.findall(r"(\d+) times? in (\w+)", line.partition("#")[2]):
+                if function == name:
+                    found[path.name, number] = int(times)
+    return found
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_fixtures(tmp_path: Path, flags: list[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    request = json.dumps([str(MODELS), TARGETS, flags])
+    done = subprocess.run(
+        [sys.executable, script],
+        input=request,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert {
+        target: {(Path(path).name, line): times for path, line, times in sites}
+        for target, sites in found.items()
+    } == {target: expected(target) for target in TARGETS}
+    assert sum(map(bool, map(expected, TARGETS))) == len(TARGETS) - 1, "one has no checkpoint"
