@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,28 @@ def weigh(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
     Raises:
         VerificationError: it cannot be measured; the message says why.
     """
+    with measuring(target, options, folder) as (found, worker):
+        if options.policies or not found.sites:
+            found = _with_alternatives(worker, target, options, found)
+        return _with_compiled(worker, target, options, found)
+
+
+@contextmanager
+def measuring(
+    target: Target, options: MeasureOptions, folder: Path
+) -> Iterator[tuple[Measurement, Worker]]:
+    """A function measured as it is, and the process that did it, for what else is asked.
+
+    Raises:
+        VerificationError: it cannot be measured; the message says why.
+    """
     check_options(options.running)
     args = parse_target(options.args, folder) if options.args else None
     scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
     try:
         worker = _worker(target, args, options, scratch)
         try:
-            return _measured(worker, target, args, options)
+            yield _measured(worker, target, args, options), worker
         finally:
             worker.close()
     finally:
@@ -85,7 +101,7 @@ def _measured(
         "jit": options.jit,
     }
     given = args.text if args else str(options.running.cases)
-    reply = _asked(worker, target, "measure", request, given)
+    reply = ask(worker, target, "measure", request, given)
     found = Measurement(
         target.text,
         worker.jax,
@@ -95,10 +111,7 @@ def _measured(
         _cost(reply["bare"]),
         tuple(_site(site) for site in reply["sites"]),
     )
-    found = _with_pictures(worker, target, options, found)
-    if options.policies or not found.sites:
-        found = _with_alternatives(worker, target, options, found)
-    return _with_compiled(worker, target, options, found)
+    return _with_pictures(worker, target, options, found)
 
 
 def _with_pictures(
@@ -106,10 +119,10 @@ def _with_pictures(
 ) -> Measurement:
     try:
         if options.residuals:
-            reply = _asked(worker, target, "residuals")
+            reply = ask(worker, target, "residuals")
             found = replace(found, residuals=tuple(_residual(one) for one in reply["residuals"]))
         if options.pictures:
-            reply = _asked(worker, target, "pictures")
+            reply = ask(worker, target, "pictures")
             found = replace(found, pictures=(reply["forward"], reply["backward"]))
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"not shown: {error}"))
@@ -121,7 +134,7 @@ def _with_alternatives(
 ) -> Measurement:
     request = {"compile": options.compile, "stages_alone": not options.policies}
     try:
-        reply = _asked(worker, target, "alternatives", request)
+        reply = ask(worker, target, "alternatives", request)
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
     return replace(found, alternatives=tuple(_alternative(one) for one in reply["alternatives"]))
@@ -134,17 +147,17 @@ def _with_compiled(
     sites, notes, total = list(found.sites), list(found.notes), None
     try:
         if options.compile:
-            total = _asked(worker, target, "compile")["bytes"]
+            total = ask(worker, target, "compile")["bytes"]
         for number, site in enumerate(sites):
             if options.compile or site.verdict is Weight.WASTEFUL:
-                reply = _asked(worker, target, "confirm", {"site": number})
+                reply = ask(worker, target, "confirm", {"site": number})
                 sites[number] = _site(reply["site"])
     except VerificationError as error:
         notes.append(f"not confirmed by the compiled program: {error}")
     return replace(found, sites=tuple(sites), compiled_bytes=total, notes=tuple(notes))
 
 
-def _asked(
+def ask(
     worker: Worker,
     target: Target,
     doing: str,

@@ -171,9 +171,9 @@ class Entry:
             first, *others = loss(*flat)
             return (first, others) if self.how.has_aux else first
 
-        return transform(outputs, argnums=self._differentiated_leaves(), has_aux=self.how.has_aux)
+        return transform(outputs, argnums=self.differentiated_leaves(), has_aux=self.how.has_aux)
 
-    def _differentiated_leaves(self) -> Tuple[int, ...]:
+    def differentiated_leaves(self) -> Tuple[int, ...]:
         """The places among `shapes` of what is differentiated."""
         count = len(self.shapes)
         args, _ = self._filled(range(count))

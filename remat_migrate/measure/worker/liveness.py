@@ -82,6 +82,36 @@ def _is_on_host(aval: Any) -> bool:
     return getattr(space, "name", None) == "Host"
 
 
+class Live:
+    """What is live in a jaxpr at an equation that names something.
+
+    Attributes:
+        bytes: of all that is used afterwards, arguments not counted.
+    """
+
+    def __init__(self, jaxpr: Any, mark: str) -> None:
+        """Look for the name `mark`.
+
+        Args:
+            jaxpr: open, without dead code; the value that is named is itself not counted.
+            mark: the name, which stands there once.
+        """
+        self._run = run = _Peak(jaxpr, (), {})
+        self._names = run.named()
+        self._at, marked = self._names[mark]
+        self.bytes = sum(run.live_after(self._at).values()) - run.size_of(marked)
+
+    def is_read(self, variable: Any) -> bool:
+        """Whether an argument is used after the mark."""
+        return self._run.last_use(variable) > self._at
+
+    def is_named(self, name: str) -> bool:
+        """Whether what another equation names is used after the mark."""
+        if name not in self._names:
+            return False  # dead code
+        return self._run.last_use(self._names[name][1]) > self._at
+
+
 class _Step(NamedTuple):
     """An equation with variables that are those of one call of it alone.
 
@@ -175,6 +205,39 @@ class _Peak:
                 # Arguments have no size here.
                 live -= sizes.pop(name, 0)
         return max(most, live)
+
+    def named(self) -> Dict[str, Tuple[int, Any]]:
+        """For each name the step that gives it, and what is named."""
+        return {
+            internals().label(step.equation): (number, self._root(step.made[0][0]))
+            for number, step in enumerate(self._steps)
+            if internals().name(step.equation) == "name"
+        }
+
+    def last_use(self, name: Any) -> int:
+        """The last step that reads a value or a view of it, -1 if none does."""
+        return self._used.get(self._root(name), -1)
+
+    def size_of(self, name: Any) -> int:
+        """The bytes of a value that a step makes; 0 for an argument."""
+        return self._made().get(self._root(name), (0, 0))[1]
+
+    def live_after(self, step: int) -> Dict[Any, int]:
+        """What has been made up to a step and is used after it, with its bytes."""
+        return {
+            name: count
+            for name, (made, count) in self._made().items()
+            if made <= step < self._used.get(name, -1)
+        }
+
+    def _made(self) -> Dict[Any, Tuple[int, int]]:
+        """The step that makes each value which is no view, with its bytes."""
+        return {
+            name: (number, count)
+            for number, step in enumerate(self._steps)
+            for name, count in step.made
+            if name not in self._source
+        }
 
     def _inside(self, step: _Step, how: str, body: Any) -> int:
         """The peak of a jaxpr in a step, where what is uncounted here is so as well."""

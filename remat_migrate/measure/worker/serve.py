@@ -25,6 +25,8 @@ class _Session:
 
     entry: Any = None
     measured: Any = None
+    # The function as operations one after the other, once chains are asked for.
+    flat: Any = None
     of: str = "target"
 
 
@@ -167,6 +169,39 @@ def _alternatives(request: Reply) -> Reply:
     return {"alternatives": [dict(one._asdict(), lines=list(one.lines)) for one in found]}
 
 
+def _chains(request: Reply) -> Reply:
+    """The chains of the function, each stage with what it keeps, needs and costs."""
+    from . import plan_costs
+    from .stages import Flat
+
+    entry = _Session.entry
+    plan_costs.check(entry)
+    _Session.flat = flat = Flat(entry)
+    return {
+        "bare": plan_costs.trace(entry, flat, {})._asdict(),
+        "chains": [
+            {
+                "path": chain.path,
+                "function": chain.function,
+                "links": [
+                    dict(link._asdict(), choices=[choice._asdict() for choice in link.choices])
+                    for link in plan_costs.links(entry, flat, chain)
+                ],
+            }
+            for chain in plan_costs.chains(flat)
+        ],
+    }
+
+
+def _trace(request: Reply) -> Reply:
+    """The gradient computation with checkpoints on runs of operations."""
+    from . import plan_costs
+    from .stage_costs import Kind
+
+    runs = {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
+    return plan_costs.trace(_Session.entry, _Session.flat, runs)._asdict()
+
+
 def _residuals(request: Reply) -> Reply:
     from . import interception, residuals
 
@@ -188,6 +223,8 @@ _ANSWERS = {
     "confirm": _confirm,
     "compile": _compile,
     "alternatives": _alternatives,
+    "chains": _chains,
+    "trace": _trace,
     "residuals": _residuals,
     "pictures": _pictures,
 }

@@ -8,6 +8,7 @@ a checkpoint by evaluating the jaxpr in pieces, which is what moving it in the s
 
 from __future__ import annotations
 
+import copy
 from typing import (
     Any,
     Callable,
@@ -36,7 +37,7 @@ _HEAVY = 0.02
 # where the chain is.
 _SHARE = 0.6
 # A line whose operations repeat after fewer equations than this is no loop over layers.
-_SHORTEST_PERIOD = 3
+_SHORTEST_PERIOD = 2
 
 
 class Stage(NamedTuple):
@@ -94,8 +95,8 @@ class Flat:
         known: Dict[int, int] = {}
         self.flops = [of_equation(equation, known) for equation in self.jaxpr.eqns]
 
-    def chains(self) -> Iterator[Chain]:
-        """The functions that are chains of at least two stages."""
+    def chains(self, least: int = 2) -> Iterator[Chain]:
+        """The functions that are chains of at least two stages, or of so many."""
         total = sum(self.flops)
         shares: Dict[Tuple[str, str], int] = {}
         for frames, cost in zip(self.frames, self.flops):
@@ -108,7 +109,7 @@ class Flat:
                 own = tuple(stage for stage in stages if stage.line)
                 largest = max((stage.flops for stage in own), default=0)
                 heavy = tuple(stage for stage in own if stage.flops > _HEAVY * largest)
-                if len(heavy) > 1:
+                if len(heavy) >= least:
                     yield Chain(path, function, stages, heavy)
 
     def _cut(self, path: str, function: str) -> Iterator[Stage]:
@@ -153,7 +154,7 @@ class Flat:
             position = stop
         if position < len(self.jaxpr.eqns):
             runs.append((position, len(self.jaxpr.eqns), None))
-        segments = [(self._segment(start, stop), options) for start, stop, options in runs]
+        segments = [(self.segment(start, stop), options) for start, stop, options in runs]
 
         def function(*flat: Any) -> Any:
             values = dict(zip(self.jaxpr.constvars, self.constants))
@@ -195,17 +196,31 @@ class Flat:
 
         return function
 
+    def with_bodies(self, chosen: Mapping[int, Mapping[str, Any]]) -> Flat:
+        """The same with the bodies of some loops under checkpoints.
+
+        Args:
+            chosen: from the place of each loop to the options of its checkpoint.
+        """
+        equations = list(self.jaxpr.eqns)
+        for number, options in chosen.items():
+            equations[number] = _with_body_checkpointed(equations[number], options)
+        changed = copy.copy(self)
+        changed.jaxpr = self.jaxpr.replace(eqns=equations)
+        return changed
+
     def _runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
         """What evaluates a segment, under a checkpoint if there are options for one."""
         if options is None:
-            return _evaluating(segment)
+            return evaluating(segment)
         # Blocks that are equal get the same function, which JAX traces once.
         key = str(segment), tuple(sorted((name, id(value)) for name, value in options.items()))
         if key not in self._runners:
-            self._runners[key] = own_checkpoint(_evaluating(segment), **options)
+            self._runners[key] = own_checkpoint(evaluating(segment), **options)
         return self._runners[key]
 
-    def _segment(self, start: int, stop: int) -> Any:
+    def segment(self, start: int, stop: int) -> Any:
+        """A run of equations as a jaxpr: of what it reads, what is used after it."""
         equations = self.jaxpr.eqns[start:stop]
         made = {variable for equation in equations for variable in equation.outvars}
         read = dict.fromkeys(
@@ -249,7 +264,9 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
     )
 
 
-def _evaluating(segment: Any) -> Callable[..., Any]:
+def evaluating(segment: Any) -> Callable[..., Any]:
+    """What gives the outputs of an open jaxpr."""
+
     def run(*inputs: Any) -> Any:
         return internals().evaluate(segment, (), inputs)
 
@@ -310,4 +327,4 @@ def _period(signatures: Sequence[Any]) -> int:
             matched += 1
         borders[number] = matched
     period = count - borders[-1]
-    return period if _SHORTEST_PERIOD < period < count and count % period == 0 else 0
+    return period if _SHORTEST_PERIOD <= period < count and count % period == 0 else 0
