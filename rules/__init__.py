@@ -8,6 +8,7 @@ from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
 from .new_checkpoint_flag import NewCheckpointFlag
 from .positional_option import PositionalOption
+from .prevent_cse_in_scan import PreventCseInScan
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 
@@ -16,6 +17,7 @@ RULES: list[type[Rule]] = [
     ConcreteOption,
     NewCheckpointFlag,
     PositionalOption,
+    PreventCseInScan,
     UnreadableFile,
     UnusedSuppression,
 ]

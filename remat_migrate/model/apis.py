@@ -34,6 +34,7 @@ class Api:
         successor: what to write instead of this spelling.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
             many layers of one.
+        sometimes: whether it may also apply something else (`backend()["remat"]`).
     """
 
     name: str
@@ -49,6 +50,7 @@ class Api:
     gone_in: tuple[int, ...] | None = None
     successor: str | None = None
     same_function: bool = True
+    sometimes: bool = False
 
     @property
     def jax_order(self) -> tuple[str, ...]:

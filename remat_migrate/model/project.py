@@ -20,17 +20,21 @@ from .kinds import Kinds
 from .module import Module
 from .need import Learned
 from .needs import Needs
+from .placement import Placement
 from .sites import Site, find_sites, interesting_names
 from .use_search import find_uses
 from .uses import Uses
 from .values import Class, External, Function, ModuleValue, Values
-from .wrappers import find_wrappers, note_passed_apis
+from .wrappers import find_handing_on, find_wrappers, note_passed_apis
 
 # `concrete=concrete`: an option that is handed on.
 _HANDED_ON = re.compile(rb"\bconcrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
 _SET = re.compile(rb"\bconcrete\s*=\s*(?:True|False)\b")
 _SPREAD = re.compile(rb"\b(?:remat|checkpoint)\([^()]*\*\*\s*\w+\s*,?\s*\)")
+
+# `def remat(*args, **kwargs)`
+_HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
@@ -92,9 +96,12 @@ class Project:
         wrappers = {w.name.partition(".")[0] for w in self.settings.wrappers}
         words = Words(self.apis.last_names, wrappers)
         rest: list[tuple[Path, bytes]] = []
+        handing_on: list[Path] = []
         for path in self.files.targets:
             try:
                 data = self.files.data(path)
+                if _HANDING_ON.search(data):
+                    handing_on.append(path)
                 if words.match(data):
                     self.files.read(path, data)
                     self._take(path)
@@ -103,7 +110,7 @@ class Project:
                     rest.append((path, data))
             except SourceError as error:
                 self.errors.append(error)
-        self._find_wrappers()
+        self._find_wrappers(handing_on)
         # Files that only use an alias of an Api, or a wrapper, that another file exports.
         aliases = self._exported_aliases()
         if not aliases:
@@ -118,8 +125,12 @@ class Project:
                 except SourceError as error:
                     self.errors.append(error)
 
-    def _find_wrappers(self) -> None:
-        """Take the project's own wrappers, which hand `concrete` on, for Apis of the project."""
+    def _find_wrappers(self, handing_on: Sequence[Path]) -> None:
+        """Take the project's own wrappers for Apis of the project.
+
+        They hand `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
+        `handing_on`.
+        """
         mentioning = {p: self.files.data(p) for p in self.files.mentioning(("concrete",))}
         paths = [path for path, data in mentioning.items() if _HANDED_ON.search(data)]
         if any(_SET.search(data) for data in mentioning.values()):
@@ -128,6 +139,9 @@ class Project:
             paths += [path for path in around if _SPREAD.search(self.files.data(path))]
         modules = [module for path in paths if (module := self.module(path)) is not None]
         found = [w for module in modules for w in find_wrappers(module, self.evaluator)]
+        for path in handing_on:
+            if (module := self.module(path)) is not None:
+                found += find_handing_on(module, self.evaluator)
         for wrapper in found:
             self.apis.add(wrapper)
             self._wrappers.add(wrapper.name)
@@ -261,6 +275,11 @@ class Project:
     def kinds(self) -> Kinds:
         """Whether an argument is a value of Python or an array."""
         return Kinds(self)
+
+    @cached_property
+    def placement(self) -> Placement:
+        """What is differentiated, what runs in loops, and where checkpoints stand in it."""
+        return Placement(self)
 
     def uses(self, site: Site) -> Uses:
         """The calls of what a site makes, and where it goes out of sight."""

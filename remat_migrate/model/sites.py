@@ -279,7 +279,7 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=_always_an_api(module, node, evaluator),
+        certain=not api.sometimes and _always_an_api(module, node, evaluator),
         target=_target_text(subject),
         context=_context(module, node),
     )

@@ -17,7 +17,7 @@ from .application import api_of
 from .bind import bind_call, default_of, positional_parameters
 from .evaluate import Evaluator
 from .module import Module
-from .scopes import parameters
+from .scopes import FunctionNode, parameters
 from .values import External, Function, Partial
 
 
@@ -72,6 +72,42 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
                 subject = _handed_subject(module, node, api, option.function)
                 if subject is not None:
                     yield _wrapper(name, api, option.function, subject, node)
+
+
+def handed_to(function: FunctionNode) -> ast.expr | None:
+    """What `def remat(*args, **kwargs)` calls with all its arguments, and does nothing else."""
+    a = function.args
+    if isinstance(function, ast.Lambda) or a.vararg is None or a.args or a.posonlyargs:
+        return None
+    *documented, last = function.body
+    if any(not isinstance(s, ast.Expr | ast.Import | ast.ImportFrom) for s in documented):
+        return None
+    match last:
+        case ast.Return(value=ast.Call(func=func, args=[ast.Starred(value=ast.Name(id=name))])):
+            return func if name == a.vararg.arg else None
+    return None
+
+
+def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
+    """The functions of a module that hand all their arguments on to an Api, under its name."""
+    for node in module.nodes:
+        if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
+            continue
+        func = handed_to(node)
+        name = module.qualified_name(node)
+        if func is None or module.enclosing_class(node) or evaluator.apis.find(name):
+            continue
+        values = evaluator.values(module, func)
+        apis = [found for v in values if (found := api_of(evaluator.apis, v)) is not None]
+        if apis:
+            api = min(apis, key=lambda found: found.name)
+            yield replace(
+                api,
+                name=name,
+                gone_in=None,
+                successor=None,
+                sometimes=len(apis) < len(values),
+            )
 
 
 def _handed_subject(

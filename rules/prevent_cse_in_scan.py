@@ -1,0 +1,128 @@
+"""RMT304: a checkpoint in a scan that keeps `prevent_cse=True`.
+
+https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html: "when used inside a scan, this CSE
+prevention mechanism is unnecessary".
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.loops import LoopUse
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+
+class PreventCseInScan(Rule):
+    """## What it does
+
+    Finds a checkpoint that is the body of a loop which JAX compiles, or is called by that body
+    alone, and leaves `prevent_cse` at its default, `True`. The loop must be one: a scan that is
+    unrolled, or of length 1, is straight code, in which the compiler would merge the recomputation
+    with what it repeats.
+
+    ## Why it matters
+
+    Little. Forward and backward pass of a loop are two loops, between which the compiler merges
+    nothing. The barriers that `prevent_cse=True` puts around the function save no memory there,
+    and can keep the compiler from fusing operations.
+
+    ## Fix
+
+    None yet: pass `prevent_cse=False`, as long as the loop is not unrolled.
+    """
+
+    code, name = "RMT304", "prevent-cse-in-scan"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    wrong = [
+        Example(
+            "import jax\n\n\n"
+            "def run(layer, x, weights):\n"
+            "    return jax.lax.scan(jax.checkpoint(layer), x, weights)\n"
+        ),
+        Example(
+            "import jax\n\n\n"
+            "def run(layer, x, weights, remat):\n"
+            "    def body(x, w):\n"
+            "        return layer(x, w), None\n\n"
+            "    if remat:\n"
+            "        body = jax.checkpoint(body)\n"
+            "    return jax.lax.scan(body, x, weights)\n"
+        ),
+        Example(
+            "import flax.linen as nn\n\n\n"
+            "class Layer(nn.Module):\n"
+            "    @nn.compact\n"
+            "    def __call__(self, x, _):\n"
+            "        return nn.Dense(8)(x), None\n\n\n"
+            "def stack(length):\n"
+            "    return nn.scan(nn.remat(Layer), variable_axes={'params': 0}, length=length)\n"
+        ),
+    ]
+    right = [
+        "import jax\n\n\n"
+        "def run(layer, x, weights):\n"
+        "    return jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n",
+        # Unrolled: the compiler sees one layer after the other.
+        "import jax\n\n\n"
+        "def run(layer, x, weights, unroll):\n"
+        "    return jax.lax.scan(jax.checkpoint(layer), x, weights, unroll=unroll)\n",
+        # Outside the loop the barriers are needed.
+        "import jax\n\n\n"
+        "def run(layer, x, weights):\n"
+        "    layer = jax.checkpoint(layer)\n"
+        "    x, _ = layer(x, weights[0])\n"
+        "    return jax.lax.scan(layer, x, weights)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each checkpoint that is in loops only."""
+        sites = [site for site in project.sites_in(module) if _prevents_cse(site)]
+        if not sites or not project.placement.loops(module):
+            return
+        for site in sites:
+            found = only_in_loops(site, project)
+            if found is None:
+                continue
+            loops, confidence = found
+            related = tuple(
+                Related(loop.module.source, loop.module.span(loop.node), "the loop")
+                for loop in loops[:3]
+            )
+            yield self.finding(
+                module.source,
+                site.span,
+                f"`{site.api}` in a `{loops[0].loop.name}`: `prevent_cse=False` saves as much"
+                " memory, without barriers",
+                severity="note",
+                confidence=confidence,
+                related=related,
+                reason="pass `prevent_cse=False` where the loop is never unrolled",
+            )
+
+
+def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confidence] | None:
+    """The loops in which alone a site's function runs, all of them loops to the compiler."""
+    placement = project.placement
+    loops: list[LoopUse] = []
+    exported = False
+    for occurrence in placement.of_site(site):
+        if occurrence.how == "exported":
+            exported = True
+            continue
+        around = placement.loops_of(site.module, occurrence)
+        if not around:
+            return None
+        loops += around
+    if not loops or not all(loop.real == "yes" and loop.loop.differentiable for loop in loops):
+        return None
+    certain = site.certain and all(loop.use.certain for loop in loops)
+    return list(dict.fromkeys(loops)), "low" if exported or not certain else "high"
+
+
+def _prevents_cse(site: Site) -> bool:
+    if site.application is None or site.spread or not site.definition.same_function:
+        return False
+    option = site.arguments.get("prevent_cse")
+    return option is None or (isinstance(option.value, ast.Constant) and option.value.value is True)

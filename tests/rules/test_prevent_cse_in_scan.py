@@ -1,0 +1,125 @@
+"""RMT304: a checkpoint in a loop that keeps the barriers against merging."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, places
+
+CODE = "RMT304"
+HEAD = """\
+from functools import partial
+import equinox as eqx
+import flax.linen as nn
+import haiku as hk
+import jax
+from flax import nnx
+from jax import lax
+
+def step(c, x):
+    return c * x, None
+
+"""
+
+FOUND = [
+    ("y = lax.scan(jax.checkpoint(step), 0.0, xs)", "high"),
+    ("y = jax.lax.scan(f=jax.remat(step), init=0.0, xs=xs)", "high"),
+    ("y = lax.scan(jax.checkpoint(step, prevent_cse=True), 0.0, xs, unroll=1)", "high"),
+    ("y = lax.scan(jax.checkpoint(step), 0.0, xs, 8, False, 1)", "high"),
+    ("y = lax.scan(jax.jit(jax.checkpoint(step)), 0.0, xs)", "high"),
+    ("y = lax.scan(partial(jax.checkpoint(step), 1.0), 0.0, xs)", "high"),
+    ("run = partial(lax.scan, jax.checkpoint(step))\ny = run(0.0, xs)", "high"),
+    ("scan = partial(lax.scan, unroll=1)\ny = scan(jax.checkpoint(step), 0.0, xs)", "high"),
+    ("loop = lax.scan\ny = loop(jax.checkpoint(step), 0.0, xs)", "high"),
+    ("from jax.lax import scan as loop\ny = loop(jax.checkpoint(step), 0.0, xs)", "high"),
+    ("y = lax.map(jax.checkpoint(step), xs)", "high"),
+    ("y = lax.fori_loop(0, 8, jax.checkpoint(lambda i, x: x), 0.0)", "high"),
+    ("y = hk.scan(hk.remat(step), 0.0, xs)", "high"),
+    ("y = hk.layer_stack(8)(hk.remat(step))(xs)", "high"),
+    ("y = lax.scan(eqx.filter_checkpoint(step), 0.0, xs)", "high"),
+    ("Layers = nn.scan(nn.remat(nn.Dense), variable_axes={'params': 0}, length=4)", "high"),
+    ("y = nnx.scan(nnx.remat(step))(0.0, xs)", "high"),
+    # Under a name, rebound, chosen.
+    ("def f(xs):\n  @jax.checkpoint\n  def body(c, x):\n    return c, x\n"
+     "  return lax.scan(body, 0.0, xs)", "high"),
+    ("def f(xs, remat):\n  body = step\n  if remat:\n    body = jax.checkpoint(body)\n"
+     "  return lax.scan(body, 0.0, xs)", "high"),
+    ("def f(xs, remat):\n  body = jax.checkpoint(step) if remat else step\n"
+     "  return lax.scan(body, 0.0, xs)", "high"),
+    # Called by the body alone.
+    ("def f(xs):\n  block = jax.checkpoint(step)\n"
+     "  return lax.scan(lambda c, x: (block(c, x)[0], None), 0.0, xs)", "high"),
+    ("def f(xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    c, _ = block(c, x)\n"
+     "    return c, x\n  return lax.scan(body, 0.0, xs)", "high"),
+    # Other files may import it and call it outside of a loop.
+    ("@jax.checkpoint\ndef body(c, x):\n  return c, x\ny = lax.scan(body, 0.0, xs)", "low"),
+    ("class A:\n  def __init__(self):\n    self.body = jax.checkpoint(step)\n"
+     "  def run(self, xs):\n    return lax.scan(self.body, 0.0, xs)", "low"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "confidence"), FOUND)
+def test_found(code: str, confidence: str) -> None:
+    [finding] = findings(HEAD + code + "\n", select=CODE)
+    assert finding.confidence == confidence
+    assert finding.severity == "note"
+    assert [related.message for related in finding.related] == ["the loop"]
+
+
+LEFT_ALONE = [
+    "y = lax.scan(step, 0.0, xs)",
+    "y = lax.scan(jax.checkpoint(step, prevent_cse=False), 0.0, xs)",
+    "y = lax.scan(jax.checkpoint(step, prevent_cse=flag), 0.0, xs)",
+    "y = lax.scan(jax.checkpoint(step, **options), 0.0, xs)",
+    # No loop to the compiler, or perhaps none.
+    "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=2)",
+    "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=True)",
+    "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=n if c else 1)",
+    "y = lax.scan(jax.checkpoint(step), 0.0, xs, length=1)",
+    "y = lax.scan(jax.checkpoint(step), 0.0, xs, **options)",
+    "scan = partial(lax.scan, unroll=4)\ny = scan(jax.checkpoint(step), 0.0, xs)",
+    "y = lax.fori_loop(0, 1, jax.checkpoint(lambda i, x: x), 0.0)",
+    "y = lax.associative_scan(jax.checkpoint(step), xs)",
+    "y = hk.layer_stack(1)(hk.remat(step))(xs)",
+    "Layers = nn.scan(nn.remat(nn.Dense), length=4, unroll=4 if c else 1)",
+    "y = lax.cond(c, jax.checkpoint(step), step, 0.0, 1.0)",
+    "y = jax.vmap(jax.checkpoint(step))(xs, xs)",
+    # `remat_scan` sets it by itself.
+    "y = nn.remat_scan(nn.Dense, lengths=(4, 4))(8)",
+    # Used outside of a loop, too, or out of sight.
+    "def f(x, xs):\n  body = jax.checkpoint(step)\n  x, _ = body(x, xs[0])\n"
+    "  return lax.scan(body, x, xs)",
+    "def f(x, xs, scan):\n  body = jax.checkpoint(step)\n  if scan:\n"
+    "    return lax.scan(body, x, xs)\n  for w in xs:\n    x, _ = body(x, w)\n  return x",
+    "def f(x, xs):\n  body = jax.checkpoint(step)\n  keep(body)\n  return lax.scan(body, x, xs)",
+    "def f(x, xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    return block(c, x)\n"
+    "  body(x, xs[0])\n  return lax.scan(body, x, xs)",
+    # A gradient inside a round: its two passes are in one body.
+    "def f(x, xs):\n  loss = jax.checkpoint(step)\n"
+    "  return lax.scan(lambda c, x: (jax.grad(loss)(c, x), None), x, xs)",
+    # Of other libraries.
+    "from other import scan\ny = scan(jax.checkpoint(step), 0.0, xs)",
+    "from torch.utils.checkpoint import checkpoint\ny = lax.scan(checkpoint(step), 0.0, xs)",
+    "def scan(f, x):\n  return f(x)\ny = scan(jax.checkpoint(step), 0.0)",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code + "\n", select=CODE) == []
+
+
+def test_through_functions_that_hand_everything_on() -> None:
+    """The backend is chosen when it runs, so the confidence is low."""
+    files = {
+        "ops.py": "import jax\nOPS = {'remat': jax.remat, 'scan': jax.lax.scan}\n"
+        "OTHER = {'remat': lambda f: f, 'scan': None}\n"
+        "ALL = {'jax': OPS, 'other': OTHER}\n\n"
+        "def backend():\n    return ALL[name]\n\n"
+        "def remat(*args, **kwargs):\n    return backend()['remat'](*args, **kwargs)\n\n"
+        "def scan(*args, **kwargs):\n    return backend()['scan'](*args, **kwargs)\n",
+        "run.py": "import ops\n\n\ndef run(f, xs):\n"
+        "    body = ops.remat(f)\n    return ops.scan(body, 0.0, xs)\n",
+    }
+    assert places(files, select=CODE) == ["run.py:5:12 RMT304"]
+    [finding] = findings(files, select=CODE)
+    assert finding.confidence == "low"
