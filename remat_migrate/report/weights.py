@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -128,11 +129,14 @@ def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> I
 
 
 def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
-    total = sum(row.bytes for row in rows if row.path)
+    total = sum(row.bytes for row in rows if not row.what.startswith("from "))
     yield f"The forward pass keeps {counted(len(rows), 'value')}, {size(total)} besides arguments:"
-    for row in sorted(rows, key=lambda row: -row.bytes):
+    # Layers keep the same each: one line for all of them.
+    alike = Counter(rows)
+    for row, times in sorted(alike.items(), key=lambda item: -item[0].bytes * item[1]):
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
-        yield f"  {size(row.bytes):>8}  {row.shape}  {neutral(row.what)}{place}"
+        each = f"{times} times " if times > 1 else ""
+        yield f"  {each + size(row.bytes):>18}  {row.shape}  {neutral(row.what)}{place}"
 
 
 def size(count: float) -> str:
