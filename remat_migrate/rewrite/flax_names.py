@@ -1,0 +1,315 @@
+"""Names of Flax submodules: parameters are stored under them, so a rewriting must not change any.
+
+In a compact method an unnamed `nn.remat(Block)()` is `CheckpointBlock_0`, and `Block()` is
+`Block_0`: the number counts the unnamed ones of that class in the order in which they are made.
+Submodules of `setup` have the name of their attribute.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model import Module, Project
+from ..model.callable import underlying
+from ..model.classes import class_chain
+from ..model.scopes import FunctionNode
+from ..model.sites import Site
+from ..model.values import Applied, Class, External, Partial, Value
+from ..source import Edit
+from .refusal import Refused
+
+_MODULE = ("flax.linen.Module", "flax.linen.module.Module")
+_PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
+# Stands for a loop in a loop, whose turns are not counted.
+_NESTED = ast.Pass()
+# What is called of a module that stands by itself: its own name is in no parameter's.
+_OUTSIDE = frozenset(
+    {"apply", "init", "init_with_output", "lazy_init", "tabulate", "bind", "module_paths"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call that makes a submodule, and the name of its class for Flax."""
+
+    module: Module
+    call: ast.Call
+    name: str
+
+
+def is_flax_class(project: Project, cls: Value | None) -> bool:
+    """Whether a class is a module of Flax linen."""
+    if isinstance(cls, External):
+        return cls.name.startswith("flax.linen.") and cls.name.rpartition(".")[2][:1].isupper()
+    if not isinstance(cls, Class):
+        return False
+    return any(
+        isinstance(base, External)
+        and base.name in ("flax.linen.Module", "flax.linen.module.Module")
+        for base in class_chain(project.evaluator, cls)
+    )
+
+
+def names_without_remat(project: Project, site: Site) -> list[Edit]:
+    """The `name=` that submodules need when the `nn.remat` of their class is taken off.
+
+    Raises:
+        Refused: a name depends on what cannot be seen.
+    """
+    if not site.definition.wraps_classes:
+        return []
+    found: list[Edit] = []
+    mentioned = {site.module: None}
+    holder = site.application
+    names = _assigned_names(site)
+    if names:
+        mentioned.update(dict.fromkeys(project.mentioning(names)))
+    for module in mentioned:
+        for node in module.nodes:
+            if isinstance(node, ast.Call) and node.func is not site.reference:
+                if any(_is_made_by(v, holder) for v in project.values(module, node.func)):
+                    found += _named(project, module, node)
+    return found
+
+
+def _is_made_by(value: Value, application: ast.AST | None) -> bool:
+    return isinstance(value, Applied) and value.node is application and _is_a_class(value.target)
+
+
+def _is_a_class(value: Value | None) -> bool:
+    inner = underlying(value)
+    return isinstance(inner, Class) or (
+        isinstance(inner, External) and inner.name.rpartition(".")[2][:1].isupper()
+    )
+
+
+def _assigned_names(site: Site) -> list[str]:
+    if site.application is None:
+        return []
+    holder = site.module.parent(site.application)
+    if isinstance(holder, ast.ClassDef):
+        return [holder.name]
+    if isinstance(holder, ast.Assign):
+        return [
+            n.id if isinstance(n, ast.Name) else n.attr
+            for target in holder.targets
+            for n in ast.walk(target)
+            if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)
+        ]
+    return []
+
+
+def _named(project: Project, module: Module, call: ast.Call) -> list[Edit]:
+    text = flax_name(project, module, call)
+    if text is None:
+        return []
+    if not module.editable:
+        raise Refused(
+            "a submodule that must be named is made in a file that is not to be changed",
+            module,
+            call,
+        )
+    return [name_edit(module, call, text)]
+
+
+def name_edit(module: Module, call: ast.Call, text: str) -> Edit:
+    """The edit that names a submodule."""
+    end = module.span(call).end - 1
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    if not given:
+        return Edit(module.source.path, end, end, f"name={text}")
+    at = max(module.source.span(n).end for n in given)
+    rest = module.source.text[at:end]
+    at += len(rest) - len(rest.lstrip(" \t\r\n)")) if rest.lstrip(" \t\r\n").startswith(")") else 0
+    return Edit(module.source.path, at, at, f", name={text}")
+
+
+def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
+    """The name that Flax gives to the submodule that `call` makes, as an expression.
+
+    None where it has one already, or one that does not depend on its class.
+
+    Raises:
+        Refused: which number it gets cannot be seen.
+    """
+    if any(k.arg == "name" for k in call.keywords):
+        return None
+    if any(k.arg is None for k in call.keywords):
+        raise Refused("its arguments are spread, and `name` may be among them", module, call)
+    function = module.enclosing_function(call)
+    if function is None:
+        return None
+    owner = _method_of(project, module, function)
+    if owner is None:
+        if _stands_by_itself(module, call):
+            return None
+        raise Refused(
+            "a Flax submodule is made in a function outside its module, and would be stored under"
+            " another name: give it `name=`",
+            module,
+            call,
+        )
+    if isinstance(function, ast.FunctionDef) and function.name == "setup":
+        return None
+    own = _class_name(project, module, call)
+    if own is None:
+        raise Refused("the class of a submodule cannot be seen: give it `name=`", module, call)
+    same = [made for made in unnamed(project, module, function) if made.name == own]
+    if len(same) == 1:
+        loop = _loop_around(module, call, function)
+        return repr(f"{own}_0").replace("'", '"') if loop is None else _counted(module, loop, own)
+    for made in same:
+        if _loop_around(module, made.call, function) is not None or _branch_around(
+            module, made.call, function
+        ):
+            raise Refused(
+                f"several `{own}` are made in loops or branches, and their numbers cannot be seen:"
+                " give them `name=`",
+                module,
+                made.call,
+            )
+    number = next(i for i, made in enumerate(same) if made.call is call)
+    return f'"{own}_{number}"'
+
+
+def unnamed(project: Project, module: Module, function: FunctionNode) -> Iterator[Made]:
+    """The calls in a compact method that make submodules without a name, in order."""
+    body = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+    body.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
+    for node in body:
+        if any(k.arg == "name" for k in node.keywords):
+            continue
+        name = _class_name(project, module, node)
+        if name is not None:
+            yield Made(module, node, name)
+
+
+def _class_name(project: Project, module: Module, call: ast.Call) -> str | None:
+    """The name of the class of Flax that `call` makes an instance of."""
+    found = set()
+    for value in project.values(module, call.func):
+        name = _name_of(project, value)
+        if name is None:
+            return None
+        found.add(name)
+    return found.pop() if len(found) == 1 else None
+
+
+def _name_of(project: Project, value: Value) -> str | None:
+    match value:
+        case Class(node=node) if is_flax_class(project, value):
+            return node.name
+        case External(name) if is_flax_class(project, value):
+            return name.rpartition(".")[2]
+        case Applied(target=inner, module=module, node=node) if inner is not None:
+            below = _name_of(project, inner)
+            return None if below is None else prefix_of(project, module, node) + below
+        case Partial(func=inner, by_functools=True):
+            return _name_of(project, inner)
+    return None
+
+
+def prefix_of(project: Project, module: Module, application: ast.expr) -> str:
+    """What an application of `nn.remat` puts in front of the name of a class."""
+    apis = {s.api for s in project.sites_in(module) if s.application is application}
+    return next((_PREFIXES[api] for api in apis if api in _PREFIXES), "Checkpoint")
+
+
+def _method_of(project: Project, module: Module, function: FunctionNode) -> Class | None:
+    """The Flax class whose method a function is, or stands in."""
+    for around in (function, *module.ancestors(function)):
+        if isinstance(around, FunctionNode):
+            cls = module.enclosing_class(around)
+            if cls is not None and is_flax_class(project, Class(module, cls)):
+                return Class(module, cls)
+    return None
+
+
+def _stands_by_itself(module: Module, call: ast.Call) -> bool:
+    """Whether a module is made for `model.apply(...)` and the like alone."""
+    holder = module.parent(call)
+    if isinstance(holder, ast.Attribute):
+        return holder.attr in _OUTSIDE
+    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
+        name = holder.targets[0].id
+        uses = [
+            n
+            for n in module.nodes
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            if any(b.value is call for b in module.reaching(n))
+        ]
+        return bool(uses) and all(
+            isinstance(above := module.parent(use), ast.Attribute) and above.attr in _OUTSIDE
+            for use in uses
+        )
+    return False
+
+
+def _loop_around(module: Module, node: ast.AST, function: ast.AST) -> ast.AST | None:
+    found = None
+    for around in module.ancestors(node):
+        if around is function:
+            return found
+        if isinstance(
+            around,
+            ast.For
+            | ast.While
+            | ast.ListComp
+            | ast.GeneratorExp
+            | ast.SetComp
+            | ast.DictComp
+            | FunctionNode,
+        ):
+            if found is not None:
+                return around if isinstance(around, ast.While) else _NESTED
+            found = around
+    return found
+
+
+def _branch_around(module: Module, node: ast.AST, function: ast.AST) -> bool:
+    for around in module.ancestors(node):
+        if around is function:
+            return False
+        if isinstance(around, ast.If | ast.IfExp | ast.Try | ast.Match | ast.BoolOp):
+            return True
+    return False
+
+
+def _counted(module: Module, loop: ast.AST, own: str) -> str:
+    """The name with the number of the turn of a loop: `for i in range(n)`, `enumerate(...)`."""
+    match loop:
+        case ast.For(target=target, iter=iterable) if not any(
+            isinstance(n, ast.Continue | ast.Break) for n in ast.walk(loop)
+        ):
+            pass
+        case ast.ListComp(generators=[ast.comprehension(target=target, iter=iterable, ifs=[])]):
+            pass
+        case _:
+            target, iterable = ast.Name("_"), ast.Name("_")
+    match target, iterable:
+        case ast.Name(id=index), ast.Call(
+            func=ast.Name(id="range") as counter, args=[_], keywords=[]
+        ) if index != "_" and not module.reaching(counter):
+            if not _is_assigned(loop, index, target):
+                return f'f"{own}_{{{index}}}"'
+        case ast.Tuple(elts=[ast.Name(id=index), _]), ast.Call(
+            func=ast.Name(id="enumerate") as counter, args=[_], keywords=[]
+        ) if index != "_" and not module.reaching(counter):
+            if not _is_assigned(loop, index, target):
+                return f'f"{own}_{{{index}}}"'
+    raise Refused(
+        f"`{own}` is made in a loop that does not count: give it `name=`, such as"
+        f' `name=f"{own}_{{i}}"`',
+        module,
+        loop if isinstance(loop, ast.For) else None,
+    )
+
+
+def _is_assigned(loop: ast.AST, name: str, target: ast.AST) -> bool:
+    own = set(ast.walk(target))
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and n not in own
+        for n in ast.walk(loop)
+    )

@@ -1,0 +1,166 @@
+"""Putting a checkpoint on the body of a loop of JAX.
+
+jax.lax.scan(body, x, xs)  ->  jax.lax.scan(jax.checkpoint(body, prevent_cse=False), x, xs)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from ..model import Module, Project
+from ..model.apis import TRACED_BODIES
+from ..model.bind import positional_parameters
+from ..model.callable import layers, targets_of
+from ..model.values import Applied, Class, External, Value
+from ..source import Edit
+from .callees import api_of_instance, may_lack_hash, receiver_of, uses_haiku
+from .flax_names import is_flax_class
+from .hazards import check_hazards
+from .imports import written
+from .refusal import Refused
+
+_JAX = "jax.checkpoint"
+
+
+def wrap_body(
+    project: Project,
+    module: Module,
+    call: ast.Call,
+    body: ast.expr,
+    *,
+    checkpoint: str = "jax.checkpoint",
+) -> list[Edit]:
+    """The edits that put a checkpoint on the body of `jax.lax.scan` and the like.
+
+    With `prevent_cse=False` where the loop is one of the compiler: not unrolled, not of one turn.
+
+    Args:
+        project: the project.
+        module: where the loop stands.
+        call: the call of the loop.
+        body: the argument that is its body.
+        checkpoint: the Api of JAX to use, by qualified name.
+
+    Raises:
+        Refused: what the body is cannot be told, or it is checkpointed already.
+    """
+    if not module.editable:
+        raise Refused("the loop stands in a file that is not to be changed", module, call)
+    values = project.values(module, body)
+    loops = {v.name for v in project.values(module, call.func) if isinstance(v, External)}
+    api = _JAX
+    for value in values:
+        if any(isinstance(layer, Applied) for layer in layers(value)):
+            raise Refused("the body is checkpointed already", module, body)
+        if isinstance(value, Class) or is_flax_class(project, value):
+            raise Refused(
+                "the body is a Flax class: write `nn.scan(nn.remat(...))` and keep its name with"
+                " `name=`",
+                module,
+                body,
+            )
+        receiver = receiver_of(value)
+        if receiver is not None:
+            if is_flax_class(project, receiver):
+                raise Refused(
+                    "the body is a method of a Flax module: `nn.remat` goes around it in `nn.scan`",
+                    module,
+                    body,
+                )
+            api = api_of_instance(project, receiver, module, call) or api
+        for target in targets_of(project.evaluator, value):
+            if uses_haiku(project, target.function, set()):
+                api = "haiku.remat"
+            if any(n.startswith("flax.linen.") for n in loops):
+                api = "flax.linen.remat"
+            check_hazards(project, target.function)
+    if not values and not isinstance(body, ast.Lambda):
+        raise Refused("what the body is cannot be seen", module, body)
+    given = ", prevent_cse=False" if is_real_loop(call) else ""
+    decorated = _only_here(project, module, body)
+    place: ast.expr | ast.stmt = decorated or body
+    reference = written(project, module, checkpoint if api == _JAX else api, place)
+    name, imports = reference.text, reference.edits
+    path = module.source.path
+    if decorated is not None:
+        return [*_as_decorator(project, module, decorated, name, given), *imports]
+    text = (f"{name}(", f"{given})")
+    if may_lack_hash(project, values):
+        names = _body_parameters(project, values)
+        if names is None:
+            raise Refused("the parameters of the body cannot be seen", module, body)
+        text = (f"{name}(lambda {names}: ", f"({names}){given})")
+    start, end = module.span(body)
+    return [Edit(path, start, start, text[0]), Edit(path, end, end, text[1]), *imports]
+
+
+def is_real_loop(call: ast.Call) -> bool:
+    """Whether a scan is a loop of the compiled program: not unrolled, nor of one turn."""
+    named = {k.arg: k.value for k in call.keywords}
+    by_position = dict(enumerate(call.args))
+    unroll, length = (
+        named.get("unroll", by_position.get(5)),
+        named.get("length", by_position.get(3)),
+    )
+    if None in named:
+        return False
+    if unroll is not None and not (isinstance(unroll, ast.Constant) and unroll.value in (1, False)):
+        return (
+            unroll.value is not True
+            if isinstance(unroll, ast.Constant) and unroll.value == 1
+            else False
+        )
+    return not (isinstance(length, ast.Constant) and length.value == 1)
+
+
+def _only_here(project: Project, module: Module, body: ast.expr) -> ast.FunctionDef | None:
+    """The decorated function that a body names, if nothing else does."""
+    if not isinstance(body, ast.Name):
+        return None
+    bindings = list(module.reaching(body))
+    if len(bindings) != 1 or not isinstance(bindings[0].node, ast.FunctionDef):
+        return None
+    function = bindings[0].node
+    if not function.decorator_list or module.scope_at(function).parent is None:
+        return None
+    uses = [
+        n
+        for n in module.nodes
+        if isinstance(n, ast.Name)
+        and n.id == body.id
+        and isinstance(n.ctx, ast.Load)
+        and any(b.node is function for b in module.reaching(n))
+    ]
+    return function if uses == [body] else None
+
+
+def _as_decorator(
+    project: Project, module: Module, function: ast.FunctionDef, checkpoint: str, given: str
+) -> list[Edit]:
+    source = module.source
+    first = function.decorator_list[0]
+    at = source.line_starts[first.lineno - 1]
+    text = source.line_text(first.lineno)
+    indent = text[: len(text) - len(text.lstrip())]
+    if not given:
+        return [Edit(source.path, at, at, f"{indent}@{checkpoint}{source.newline}")]
+    partial = written(project, module, "functools.partial", function)
+    line = f"{indent}@{partial.text}({checkpoint}{given}){source.newline}"
+    return [Edit(source.path, at, at, line), *partial.edits]
+
+
+def _body_parameters(project: Project, values: Collection[Value]) -> str | None:
+    for value in values:
+        for target in targets_of(project.evaluator, value):
+            names = [p.arg for p in positional_parameters(target.function.node)[target.skip :]]
+            return ", ".join(names)
+    return None
+
+
+def body_positions(project: Project, module: Module, call: ast.Call) -> tuple[int, ...]:
+    """Where a call of a loop of JAX takes its bodies; nowhere if it is none."""
+    for value in project.values(module, call.func):
+        if isinstance(value, External) and value.name in TRACED_BODIES:
+            return TRACED_BODIES[value.name]
+    return ()

@@ -1,0 +1,11 @@
+"""Checkpoints where they belong: off, on a call, on a loop's body, on the stages of a function.
+
+All of this is unsafe in the sense of `Safety`: values and gradients stay, memory and time change.
+"""
+
+from .loop_bodies import wrap_body
+from .stages import move_to_stages
+from .unwrapping import remove_site, set_option
+from .wrapping import wrap_call
+
+__all__ = ["move_to_stages", "remove_site", "set_option", "wrap_body", "wrap_call"]
