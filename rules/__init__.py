@@ -11,6 +11,7 @@ from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
+from .whole_function import WholeFunction
 
 RULES: list[type[Rule]] = [
     AdCheckpointAlias,
@@ -20,4 +21,5 @@ RULES: list[type[Rule]] = [
     PreventCseInScan,
     UnreadableFile,
     UnusedSuppression,
+    WholeFunction,
 ]

@@ -13,14 +13,18 @@ from .evaluate import Evaluator
 from .forms import decorates
 from .loops import LoopUse, find_loops
 from .module import Module
+from .parts import DifferentiatedPart, find_parts
 from .reach import Reach, find_reach
 from .scopes import Binding, FunctionNode, Scope
 from .sites import Site
 from .transformed import Transformed, find_transformed
-from .values import External, Partial
+from .values import External, Instance, Partial
 
 if TYPE_CHECKING:
     from .project import Project
+
+# Methods of a Flax module; the ones but `apply` are called once, for the parameters.
+_MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
 
 How = Literal["body", "called", "differentiated", "elsewhere", "exported"]
 
@@ -54,6 +58,7 @@ class Placement:
     _rules: dict[Module, frozenset[FunctionNode]] = field(default_factory=dict)
     _occurrences: dict[ast.AST, tuple[Occurrence, ...]] = field(default_factory=dict)
     _reach: Reach | None = None
+    _parts: dict[Module, list[DifferentiatedPart]] | None = None
 
     @property
     def evaluator(self) -> Evaluator:
@@ -84,6 +89,13 @@ class Placement:
             self._reach = find_reach(self)
         return self._reach
 
+    def parts(self, module: Module) -> list[DifferentiatedPart]:
+        """The checkpoints of a module that are the whole, or the last stage, of what is
+        differentiated."""
+        if self._parts is None:
+            self._parts = find_parts(self)
+        return self._parts.get(module, [])
+
     def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
         """Whether code is part of a function's own derivative rule."""
         if module not in self._rules:
@@ -94,8 +106,9 @@ class Placement:
     def occurrences(self, module: Module, function: ast.AST) -> tuple[Occurrence, ...]:
         """What becomes of a function within its module.
 
-        `function` is an expression that makes one, or a definition. Names, attributes of `self`,
-        `jax.jit` and partials are followed.
+        `function` is an expression that makes one, a definition with all its decorators, or a
+        decorator: what it makes of what is below it. Names, attributes of `self`, `jax.jit` and
+        partials are followed.
         """
         if function not in self._occurrences:
             self._occurrences[function] = ()  # a function that is passed to itself
@@ -105,13 +118,7 @@ class Placement:
 
     def of_site(self, site: Site) -> tuple[Occurrence, ...]:
         """What becomes of what a site makes."""
-        node: ast.AST | None = site.application
-        if node is None:
-            return ()
-        if isinstance(node, ast.expr) and decorates(site.module, node):
-            node = site.module.parent(node)
-            assert node is not None
-        return self.occurrences(site.module, node)
+        return self.occurrences(site.module, site.application) if site.application else ()
 
     def loops_of(self, module: Module, occurrence: Occurrence) -> tuple[LoopUse, ...]:
         """The loops in whose rounds a function is run where it occurs; none if also elsewhere.
@@ -139,22 +146,29 @@ class _Follow:
         self.seen: set[ast.AST] = set()
 
     def start(self, function: ast.AST) -> Iterator[Occurrence]:
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from self._outer_decorators(function)
-            yield from self._named(function.name, function, function)
-        elif isinstance(function, ast.expr):
-            yield from self._follow(function)
+        match function:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield from self._named(function.name, function, function)
+            case ast.expr() if decorates(self.module, function):
+                yield from self._decorated(function)
+            case ast.expr():
+                yield from self._follow(function)
 
-    def _outer_decorators(
-        self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ) -> Iterator[Occurrence]:
-        for decorator in function.decorator_list:
+    def _decorated(self, decorator: ast.expr) -> Iterator[Occurrence]:
+        holder = self.module.parent(decorator)
+        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        above = holder.decorator_list[: holder.decorator_list.index(decorator)]
+        for outer in reversed(above):
             for loop in self.placement.loops(self.module):
-                if loop.node is decorator:
-                    yield Occurrence("body", decorator, loop=loop)
+                if loop.node is outer:
+                    yield Occurrence("body", outer, loop=loop)
+                    return
             for derivative in self.placement.derivatives(self.module):
-                if derivative.node is decorator:
-                    yield Occurrence("differentiated", decorator, derivative=derivative)
+                if derivative.node is outer:
+                    # The name stands for the derivative from here on.
+                    yield Occurrence("differentiated", outer, derivative=derivative)
+                    return
+        yield from self._named(holder.name, holder, holder)
 
     def _follow(self, node: ast.expr) -> Iterator[Occurrence]:
         """What becomes of the value of an expression that is the function."""
@@ -174,7 +188,14 @@ class _Follow:
             case ast.BoolOp() | ast.NamedExpr():
                 yield from self._follow(holder)
             case ast.Call() if holder.func is node:
-                yield Occurrence("called", holder)
+                if self._makes_instance(holder):
+                    yield from self._follow(holder)
+                else:
+                    yield Occurrence("called", holder)
+            case ast.Attribute(attr=attr) if attr in _MODULE_METHODS and self._is_instance(node):
+                call = self.module.parent(holder)
+                if attr == "apply" and isinstance(call, ast.Call) and call.func is holder:
+                    yield Occurrence("called", call)
             case ast.Call() if self._is_same_call(holder, node):
                 yield from self._follow(holder)
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
@@ -192,6 +213,15 @@ class _Follow:
             if derivative.use.subject is node:
                 return Occurrence("differentiated", node, derivative=derivative)
         return None
+
+    def _makes_instance(self, call: ast.Call) -> bool:
+        """Whether it is a class that is called, so that the checkpoint is on its instances."""
+        values = self.evaluator.values(self.module, call)
+        return bool(values) and all(isinstance(v, Instance) for v in values)
+
+    def _is_instance(self, node: ast.expr) -> bool:
+        values = self.evaluator.values(self.module, node)
+        return any(isinstance(v, Instance) for v in values)
 
     def _is_same_call(self, call: ast.Call, node: ast.expr) -> bool:
         """Whether a call gives a function that is the same one: jitted, with arguments given."""

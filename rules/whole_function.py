@@ -1,0 +1,113 @@
+"""RMT301: the function that is differentiated is itself the checkpoint.
+
+https://github.com/jax-ml/jax/issues/12792
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project
+from remat_migrate.model.parts import DifferentiatedPart, Sureness, wraps_policy
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+CONFIDENCE: dict[Sureness, Confidence] = {
+    "certain": "high",
+    "likely": "medium",
+    "suspected": "low",
+}
+
+
+class WholeFunction(Rule):
+    """## What it does
+
+    Finds a checkpoint around all of what is differentiated: the function that `jax.grad` and the
+    like are given, directly, by decorators, through `partial` or `jit`, or by a function that does
+    nothing but call it and reduce what it gives.
+
+    Left alone are: a gradient that is differentiated again; a function that is also a stage of
+    something larger, or runs in a loop; a derivative rule; a checkpoint with a policy.
+
+    ## Why it matters
+
+    The backward pass starts by computing the whole function again, with everything it keeps: the
+    memory that it takes at most is the same as without the checkpoint, and the function is computed
+    twice. `remat-migrate measure` prints both.
+
+    ## Fix
+
+    None yet: take the checkpoint off, and put it on the stages of the function but the last.
+    """
+
+    code, name = "RMT301", "whole-function"
+    url = "https://github.com/jax-ml/jax/issues/12792"
+    wrong = [
+        Example("import jax\n\n\ndef slope(loss):\n    return jax.grad(jax.checkpoint(loss))\n"),
+        Example(
+            "from functools import partial\n\nimport jax\n\n\n"
+            "def step(model, weights, x):\n"
+            "    @partial(jax.value_and_grad, has_aux=True)\n"
+            "    @jax.checkpoint\n"
+            "    def loss(weights):\n"
+            "        return model(weights, x).sum(), {}\n\n"
+            "    return loss(weights)\n"
+        ),
+        Example(
+            "import jax\nimport jax.numpy as jnp\n\n\n"
+            "def step(model, weights, x, y):\n"
+            "    model = jax.checkpoint(model)\n\n"
+            "    def loss(weights):\n"
+            "        return jnp.mean((model(weights, x) - y) ** 2)\n\n"
+            "    return jax.grad(loss)(weights)\n"
+        ),
+    ]
+    right = [
+        # One stage of several.
+        "import jax\n\n\n"
+        "def slope(encode, decode):\n"
+        "    encode = jax.checkpoint(encode)\n"
+        "    return jax.grad(lambda x: decode(encode(x)))\n",
+        # Each round is one stage of the scan.
+        "import jax\n\n\n"
+        "def slope(loss, batches):\n"
+        "    loss = jax.checkpoint(loss)\n\n"
+        "    def total(weights):\n"
+        "        return jax.lax.map(lambda batch: loss(weights, batch), batches).sum()\n\n"
+        "    return jax.grad(total)\n",
+        # A documented idiom: the policy saves what is dear.
+        "import jax\n\n\n"
+        "def slope(loss):\n"
+        "    policy = jax.checkpoint_policies.dots_saveable\n"
+        "    return jax.grad(jax.checkpoint(loss, policy=policy))\n",
+        # The gradient is differentiated again.
+        "import jax\n\n\ndef curvature(f):\n    return jax.grad(jax.grad(jax.checkpoint(f)))\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each checkpoint that is all of what is differentiated."""
+        if not project.sites_in(module):
+            return
+        for part in project.placement.parts(module):
+            if part.found.part == "whole" and not wraps_policy(part.site):
+                yield self._finding(part)
+
+    def _finding(self, part: DifferentiatedPart) -> Finding:
+        site, derivative = part.site, part.derivative
+        again = "it is computed twice, and" if derivative.gives_value else "at best"
+        return self.finding(
+            site.module.source,
+            site.span,
+            f"`{site.api}` on all of what `{derivative.gradient.name}` differentiates:"
+            f" {again} no memory is saved",
+            severity="warning",
+            confidence=CONFIDENCE[part.sureness],
+            related=(
+                Related(
+                    derivative.module.source,
+                    derivative.module.span(derivative.node),
+                    "differentiated here",
+                ),
+            ),
+            reason="take it off, and put checkpoints on the stages of the function but the last;"
+            " `remat-migrate measure` tells what each saves",
+        )

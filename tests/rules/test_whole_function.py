@@ -1,0 +1,140 @@
+"""RMT301: the function that is differentiated is itself the checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, places
+
+CODE = "RMT301"
+HEAD = """\
+from functools import partial
+import equinox as eqx
+import flax.linen as nn
+import haiku as hk
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+def loss(w, x):
+    return jnp.sum(jnp.tanh(w @ x) ** 2)
+
+"""
+
+FOUND = [
+    ("g = jax.grad(jax.checkpoint(loss))", "high"),
+    ("g = jax.value_and_grad(jax.remat(loss), has_aux=True)", "high"),
+    ("g = jax.jit(jax.grad(jax.jit(jax.checkpoint(loss))))", "high"),
+    ("g = jax.vmap(jax.grad(jax.checkpoint(loss)))", "high"),
+    ("g = jax.grad(jax.vmap(jax.checkpoint(loss)))", "high"),
+    ("g = jax.grad(partial(jax.checkpoint(loss), x=1.0))", "high"),
+    ("g = jax.grad(fun=jax.checkpoint(loss))", "high"),
+    ("g = partial(jax.grad, jax.checkpoint(loss))", "high"),
+    ("grad = partial(jax.grad, argnums=1)\ng = grad(jax.checkpoint(loss))", "high"),
+    ("from jax import grad as D\ng = D(jax.checkpoint(loss))", "high"),
+    ("g = hk.grad(hk.remat(loss))", "high"),
+    ("g = eqx.filter_value_and_grad(eqx.filter_checkpoint(loss))", "high"),
+    ("g = nnx.grad(nnx.remat(loss))", "high"),
+    ("from jaxopt import LBFGS\nsolver = LBFGS(fun=jax.checkpoint(loss))", "high"),
+    ("g = jax.grad(jax.checkpoint(loss, policy=None))", "high"),
+    ("g = jax.grad(jax.checkpoint(loss, policy=jax.checkpoint_policies.nothing_saveable))",
+     "high"),
+    ("def step(w):\n  @jax.value_and_grad\n  @jax.checkpoint\n  def f(w):\n    return w.sum()\n"
+     "  return f(w)", "high"),
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(f)(w, 1.0)", "high"),
+    ("def step(w, x):\n  f = jax.checkpoint(loss)\n  y, back = jax.vjp(f, w, x)\n"
+     "  return back(1.0)", "high"),
+    # The gradient is taken in each round: nothing lies between it and the checkpoint.
+    ("def steps(w, xs):\n  f = jax.grad(jax.checkpoint(loss))\n"
+     "  return jax.lax.scan(lambda w, x: (w - f(w, x), None), w, xs)", "high"),
+    # Chosen by a flag.
+    ("def step(w, remat):\n  f = loss\n  if remat:\n    f = jax.checkpoint(f)\n"
+     "  return jax.grad(f)(w, 1.0)", "medium"),
+    # One that only calls it, and reduces what it gives.
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0))(w)",
+     "medium"),
+    ("def step(model, w, x, y):\n  model = jax.checkpoint(model)\n  def err(w):\n"
+     "    out = model(w, x)\n    d = (out - y) ** 2\n    return d.mean(), out\n"
+     "  return jax.grad(err, has_aux=True)(w)", "medium"),
+    ("def step(w, x):\n  net = nn.remat(nn.Dense)(4)\n"
+     "  return jax.grad(lambda w: net.apply(w, x).sum())(w)", "medium"),
+    # Others may import it.
+    ("@jax.checkpoint\ndef err(w):\n  return w.sum()\n\ng = jax.grad(err)", "low"),
+    ("class T:\n  def __init__(self):\n    self.err = jax.checkpoint(loss)\n"
+     "  def step(self, w):\n    return jax.grad(self.err)(w, 1.0)", "low"),
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  print(f(w, 0.0))\n"
+     "  return jax.grad(f)(w, 1.0)", "low"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "confidence"), FOUND)
+def test_found(code: str, confidence: str) -> None:
+    [finding] = findings(HEAD + code + "\n", select=CODE)
+    assert finding.confidence == confidence
+    assert finding.severity == "warning"
+    assert [related.message for related in finding.related] == ["differentiated here"]
+
+
+LEFT_ALONE = [
+    "g = jax.grad(loss)",
+    "g = jax.checkpoint(loss)",
+    # With a policy, an offloading one too: a documented idiom.
+    "g = jax.grad(jax.checkpoint(loss, policy=jax.checkpoint_policies.dots_saveable))",
+    "g = jax.grad(jax.checkpoint(loss, policy=policy))",
+    "g = jax.grad(jax.checkpoint(loss, **options))",
+    "g = jax.grad(jax.checkpoint(loss, policy=jax.checkpoint_policies.save_and_offload_only_these"
+    "_names(names_which_can_be_saved=[], names_which_can_be_offloaded=['x'], offload_src='device',"
+    " offload_dst='pinned_host')))",
+    # The gradient is differentiated again.
+    "h = jax.grad(jax.grad(jax.checkpoint(loss)))",
+    "h = jax.hessian(jax.checkpoint(loss))",
+    "h = jax.jvp(jax.grad(jax.checkpoint(loss)), (w,), (v,))",
+    "g = jax.grad(jax.checkpoint(loss))\nh = jax.jacfwd(g)",
+    "def slope(x):\n  return jax.grad(jax.checkpoint(loss))(x, 1.0)\n\n"
+    "def energy(x):\n  return slope(x) ** 2\n\nforce = jax.grad(energy)",
+    "@jax.grad\ndef outer(x):\n  return jax.grad(jax.checkpoint(loss))(x, 1.0).sum()",
+    # One stage of several, or of a loop.
+    "f = jax.checkpoint(loss)\ng = jax.grad(lambda w: loss(f(w, 1.0), 2.0))",
+    "def g(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0) + f(w, 2.0))(w)",
+    "def g(w, xs):\n  f = jax.checkpoint(loss)\n"
+    "  total = lambda w: jax.lax.map(lambda x: f(w, x), xs).sum()\n"
+    "  return jax.grad(total)(w), jax.grad(f)(w, 1.0)",
+    "def g(w, xs):\n  f = jax.checkpoint(loss)\n  def total(w):\n"
+    "    return sum(f(w, x) for x in xs)\n  return jax.grad(total)(w)",
+    "def g(w, x):\n  f = jax.checkpoint(loss)\n  def total(w):\n    return f(w, x) * penalty(w)\n"
+    "  return jax.grad(total)(w)",
+    # A derivative rule keeps what `vjp` gives.
+    "@jax.custom_vjp\ndef f(x):\n  return x\n\ndef fwd(x):\n"
+    "  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back\n\nf.defvjp(fwd, lambda back, t: back(t))",
+    "@jax.custom_vjp\ndef f(x):\n  return x\n\ndef bwd(x, t):\n  g = jax.grad(jax.checkpoint(loss))"
+    "\n  return (g(x, t),)\n\nf.defvjp(lambda x: (x, x), bwd)",
+    "def keep(x):\n  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back",
+    "y, tangent = jax.linearize(jax.checkpoint(loss), 1.0, 2.0)",
+    # Forward mode keeps nothing.
+    "h = jax.jacfwd(jax.checkpoint(loss))",
+    # Of other libraries.
+    "from torch.utils.checkpoint import checkpoint\ng = jax.grad(checkpoint(loss))",
+    "from other import grad\ng = grad(jax.checkpoint(loss))",
+    "def checkpoint(f):\n  return f\ng = jax.grad(checkpoint(loss))",
+    # Out of sight.
+    "def step(w):\n  f = jax.checkpoint(loss)\n  register(f)\n  return jax.grad(f)(w, 1.0)",
+    "g = jax.grad(unknown(jax.checkpoint(loss)))",
+    "def step(w, remat):\n  f = jax.checkpoint(loss) if remat else loss\n"
+    "  return jax.grad(lambda w: f(w, 1.0))(w)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code + "\n", select=CODE) == []
+
+
+def test_across_files() -> None:
+    files = {
+        "losses.py": "import jax\n\n\n@jax.checkpoint\ndef loss(w):\n    return w.sum()\n",
+        "train.py": "import jax\nfrom losses import loss\n\nstep = jax.grad(loss)\n"
+        "other = jax.checkpoint(print)\n",
+    }
+    assert places(files, select=CODE) == ["losses.py:4:2 RMT301"]
+    [finding] = findings(files, select=CODE)
+    assert finding.confidence == "low"
+    assert finding.related[0].source.path.name == "train.py"
