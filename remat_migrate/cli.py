@@ -17,6 +17,7 @@ from .execution import (
     check_output,
     configured_measurements,
     measure_command,
+    plan_command,
     progress_bar,
     verification,
     verify_command,
@@ -197,6 +198,7 @@ def report(
 
 cli.add_command(verify_command, "verify")
 cli.add_command(measure_command, "measure")
+cli.add_command(plan_command, "plan")
 
 
 @cli.command()

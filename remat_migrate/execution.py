@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import UsageError
-from .options import measure_options, running_options, verify_options
+from .options import entry_options, measure_options, running_options, verify_options
 
 if TYPE_CHECKING:
     from .measure.options import MeasureOptions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .verify.options import VerifyOptions
     from .verify.prove import Progress
 
-_RIGHT, _FAULT = 0, 2
+_RIGHT, _UNMET, _FAULT = 0, 1, 2
 
 
 @click.command()
@@ -132,6 +132,77 @@ def measure_command(
     for reason in weighed.failed.values():
         say(f"error: {reason}")
     return _FAULT if weighed.failed else _RIGHT
+
+
+@click.command()
+@click.argument("target", required=False)
+@click.option(
+    "--budget",
+    required=True,
+    metavar="SHARE|BYTES",
+    help="The most memory: 40% of the peak without checkpoints, or 8GiB.",
+)
+@click.option("--pareto", is_flag=True, help="Show placements for other budgets, too.")
+@entry_options
+@running_options
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="As text or as JSON.",
+)
+@click.option(
+    "--output-file",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the plan there instead of to standard output.",
+)
+def plan_command(
+    target: str | None,
+    budget: str,
+    pareto: bool,
+    output_format: str,
+    output_file: Path | None,
+    cases: Path | None,
+    python: Path | None,
+    platform: str | None,
+    **how: Any,
+) -> int:
+    """Find the cheapest placement of checkpoints within a memory budget.
+
+    TARGET is module:function or path/to/file.py:function, the loss that is differentiated, and by
+    default what the settings name. The plan is traced, and what that shows is printed beside what
+    was promised. Exits with 1 if the budget cannot be met.
+    """
+    from .discover import find_root
+    from .measure.options import chosen_options, configured_targets
+    from .measure.target import parse_target
+    from .plan.budget import parse_budget
+    from .plan.planning import plan
+    from .report.output import write_plan
+    from .settings import load_settings
+
+    check_output(output_file)
+    folder = Path.cwd()
+    limit = parse_budget(budget)
+    start = (parse_target(target, folder).path or folder) if target else folder
+    settings = load_settings(find_root([start]), start)
+    base = folder if target else settings.base
+    if not target:
+        configured = configured_targets(settings)
+        if len(configured) != 1:
+            raise UsageError(
+                "name one function to plan: module:function or path/to/file.py:function"
+            )
+        [target] = configured
+    options = chosen_options(
+        settings, {"cases": cases, "python": python, "platform": platform}, how
+    )
+    found = plan(parse_target(target, base), options, base, limit, pareto=pareto)
+    write_plan(found, output_format, output_file or sys.stdout)
+    return _RIGHT if found.is_met else _UNMET
 
 
 def configured_measurements(settings: Settings) -> Weighed | None:

@@ -145,6 +145,14 @@ def measure_options(command: _Command) -> _Command:
             default=None,
             help="Compile, too, for the temporary memory that the program needs.",
         ),
+    ):
+        command = decorate(command)
+    return entry_options(command)
+
+
+def entry_options(command: _Command) -> _Command:
+    """The options that say how a function is differentiated and what it is given."""
+    for decorate in (
         click.option(
             "--remat3/--no-remat3", default=None, help="Measure under the flag jax_remat3."
         ),

@@ -37,6 +37,7 @@ ROOMS = (
     "journal",
     "verify",
     "measure",
+    "plan",
     "report",
     "run",
     "check",

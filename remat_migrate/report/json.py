@@ -17,6 +17,7 @@ from .verdicts import verdict_counts, verdict_rows
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement, SiteWeight
+    from ..plan.plan import Need, Placement, Plan
     from ..verify.evidence import CommandRuns, Proof
 
 SCHEMA_VERSION = 1
@@ -64,6 +65,47 @@ def render_measurements(
         {**_head(), "target": target, "error": reason} for target, reason in (failed or {}).items()
     ]
     return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
+
+
+def render_plan(plan: Plan, screen: Screen) -> str:
+    """The whole document of the command `plan`."""
+    document = {
+        **_head(),
+        "target": plan.target,
+        "jax": plan.jax,
+        "budget": plan.budget,
+        "budget_bytes": plan.budget_bytes,
+        "met": plan.is_met,
+        "without_checkpoints": _need(plan.bare),
+        "as_it_is": {**_need(plan.now), "checkpoints": plan.checkpoints},
+        **_placement(plan.best, screen.folder),
+        "pareto": [_placement(one, screen.folder) for one in plan.pareto],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _need(need: Need) -> dict[str, int]:
+    return {"peak_bytes": need.peak_bytes, "flops": need.flops}
+
+
+def _placement(placement: Placement, folder: Path) -> dict[str, object]:
+    return {
+        "stages": [
+            {
+                "path": shown_path(stage.path, folder),
+                "line": stage.line,
+                "function": stage.function,
+                "times": stage.times,
+                "wrapped": stage.wrapped,
+                "decision": stage.decision,
+                "policy": stage.policy,
+                "group": list(stage.group),
+            }
+            for stage in placement.stages
+        ],
+        "promised": _need(placement.promised),
+        "measured": _need(placement.measured),
+    }
 
 
 def _head() -> dict[str, object]:

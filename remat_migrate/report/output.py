@@ -19,6 +19,7 @@ from .weights import measurement_lines
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
+    from ..plan.plan import Plan
     from ..verify.evidence import Proof
 
 _WIDTH = 100
@@ -98,6 +99,21 @@ def write_measurements(
 
                 lines += ["", *side_by_side(*one.pictures, screen)]
         _write(lines, to)
+
+
+def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
+    """Write a plan in the format `full` or `json` to a stream or a file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    screen = _screen(to)
+    if output_format == "json":
+        _write([json.render_plan(plan, screen)], to)
+    else:
+        from .plans import plan_lines
+
+        _write(plan_lines(plan, screen), to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:

@@ -1,0 +1,1 @@
+"""Where checkpoints should stand under a memory budget."""

@@ -1,0 +1,226 @@
+"""The cheapest path through the stages of a chain under a memory budget.
+
+Dynamic programming from stage to stage. A label says how many operations a way to a stage costs,
+and how much it keeps; one that costs more and keeps no less than another goes. Of labels that keep
+about the same (a five-hundredth of the budget) the cheapest stays, and the one that keeps least, so
+that a budget that can be met is met. Labels that cannot lead to less than what a coarser search has
+found go as well, by a bound from Lagrange multipliers: each byte that is kept has a price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .chain import Arc, Chain, arcs
+from .ties import Open, Ties
+
+BUCKETS = 500
+# Of a first search, which gives what a better one must cost less than.
+_COARSE = 24
+# Prices of a byte that are tried, each twice the one before, and how many are used.
+_PRICES, _USED = 24, 4
+# Labels that are followed from a stage; where lines that alternate have very many decisions, those
+# with the lowest bound.
+_MOST_LABELS = 12_000
+# Of the highest peak: so close the lowest budget that can be met is found.
+_CLOSE = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    cost: int
+    saved: int
+    before: _Label | None = None
+    arc: Arc | None = None
+
+
+class Solver:
+    """A chain with all its arcs, to be solved for several budgets."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._arcs = arcs(chain)
+        self._ties = Ties(chain)
+        self._after: dict[tuple[Open, int, int], list[Open]] = {}
+
+    @property
+    def arcs(self) -> list[list[Arc]]:
+        """For each stage the arcs that start there."""
+        return self._arcs
+
+    def solve(self, budget: int, buckets: int = BUCKETS) -> tuple[Arc, ...] | None:
+        """The cheapest path, None if none is within the budget.
+
+        Args:
+            budget: the most bytes that may be live at once.
+            buckets: into how many steps the budget is cut.
+        """
+        coarse = self._search(budget, _COARSE, None)
+        if coarse is None:
+            return None
+        if buckets <= _COARSE:
+            return _path(coarse)
+        bounds = _Bounds(self._arcs, budget, coarse.cost)
+        if bounds.lowest >= coarse.cost:
+            return _path(coarse)
+        return _path(self._search(budget, buckets, bounds) or coarse)
+
+    def lowest(self) -> tuple[Arc, ...]:
+        """A path with the lowest peak, but for a thousandth."""
+        highest = sum(max(arc.peak for arc in here) for here in self._arcs)
+        found = self._search(highest, 1, None)
+        assert found is not None
+        low, high = 0, highest
+        while high - low > max(_CLOSE * high, 1):
+            middle = (low + high) // 2
+            label = self._search(middle, 1, None)
+            if label is None:
+                low = middle
+            else:
+                found, high = label, middle
+        return self.solve(high) or _path(found)
+
+    def _search(self, budget: int, buckets: int, bounds: _Bounds | None) -> _Label | None:
+        count = len(self._arcs)
+        reached: list[dict[Open, list[_Label]]] = [{} for _ in range(count + 1)]
+        reached[0][()] = [_Label(0, 0)]
+        for start, here in enumerate(self._arcs):
+            thinned = {
+                made: _thinned(labels, budget, buckets) for made, labels in reached[start].items()
+            }
+            for made, labels in _fewest(thinned, start, bounds).items():
+                for number, arc in enumerate(here):
+                    if arc.peak <= budget:
+                        for after in self._decisions(made, start, number):
+                            _extend(reached[arc.stop].setdefault(after, []), labels, arc, budget,
+                                    bounds)  # fmt: skip
+            reached[start] = {}
+        labels = [label for found in reached[count].values() for label in found]
+        return min(labels, key=lambda label: (label.cost, label.saved), default=None)
+
+    def _decisions(self, made: Open, start: int, number: int) -> list[Open]:
+        key = made, start, number
+        if key not in self._after:
+            self._after[key] = self._ties.after(made, self._arcs[start][number])
+        return self._after[key]
+
+
+class _Bounds:
+    """What a way from each stage to the end costs at least.
+
+    Attributes:
+        lowest: what any path costs at least.
+    """
+
+    def __init__(self, arcs: Sequence[Sequence[Arc]], budget: int, most: int) -> None:
+        self._budget, self._most = budget, most
+        base = max(most, 1) / max(budget, 1)
+        priced = []
+        for number in range(_PRICES):
+            price = base * 2.0 ** (number - _PRICES // 2)
+            costs = _priced(arcs, price)
+            priced.append((costs[0] - price * budget, price, costs))
+        priced.sort(key=lambda item: -item[0])
+        self.lowest = max(priced[0][0], _priced(arcs, 0.0)[0])
+        self._priced = [(price, costs) for _, price, costs in priced[:_USED]]
+        self._priced.append((0.0, _priced(arcs, 0.0)))
+
+    def least(self, label: _Label, place: int) -> float:
+        """What a path through a label costs at least."""
+        free = self._budget - label.saved
+        return label.cost + max(costs[place] - price * free for price, costs in self._priced)
+
+    def limits(self, place: int) -> list[tuple[float, float]]:
+        """For each price what cost and priced bytes of a way to a stage must stay below for a path
+        that costs less than what is known."""
+        return [
+            (price, self._most - costs[place] + price * self._budget)
+            for price, costs in self._priced
+        ]
+
+
+def _priced(arcs: Sequence[Sequence[Arc]], price: float) -> list[float]:
+    """The cost from each stage to the end where each byte that is kept has a price.
+
+    At the end no more than the budget is kept, and the last arc needs its peak besides what was
+    kept before.
+    """
+    count = len(arcs)
+    costs = [0.0] * (count + 1)
+    for start in range(count - 1, -1, -1):
+        costs[start] = min(
+            arc.flops + price * (arc.peak if arc.stop == count else arc.saved) + costs[arc.stop]
+            for arc in arcs[start]
+        )
+    return costs
+
+
+def _extend(
+    to: list[_Label], labels: Iterable[_Label], arc: Arc, budget: int, bounds: _Bounds | None
+) -> None:
+    room, saved, flops = budget - arc.peak, arc.saved, arc.flops
+    limits = bounds.limits(arc.stop) if bounds else []
+    for label in labels:
+        if label.saved > room:
+            break  # they are in the order of what they keep
+        cost, kept = label.cost + flops, label.saved + saved
+        for price, limit in limits:
+            if cost + price * kept >= limit:
+                break
+        else:
+            to.append(_Label(cost, kept, label, arc))
+
+
+def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
+    """Those that no other one beats, of each bucket the cheapest, and the one that keeps least."""
+    labels.sort(key=lambda label: (label.saved, label.cost))
+    front: list[_Label] = []
+    last = -1
+    width = max(budget / buckets, 1)
+    for label in labels:
+        if front and label.cost >= front[-1].cost:
+            continue
+        bucket = int(label.saved / width)
+        if bucket == last and len(front) > 1:
+            front[-1] = label
+        else:
+            front.append(label)
+        last = bucket
+    return front
+
+
+def _fewest(
+    by_decision: dict[Open, list[_Label]], place: int, bounds: _Bounds | None
+) -> dict[Open, list[_Label]]:
+    """All, or those with the lowest bounds where there are too many."""
+    if sum(map(len, by_decision.values())) <= _MOST_LABELS:
+        return by_decision
+    ranked = sorted(
+        (
+            (bounds.least(label, place) if bounds else label.cost, number, made, label)
+            for number, (made, labels) in enumerate(by_decision.items())
+            for label in labels
+        ),
+        key=lambda item: (item[0], item[1]),
+    )[:_MOST_LABELS]
+    # Without the one that keeps least a budget that can be met may seem too low.
+    least = min(
+        ((made, label) for made, labels in by_decision.items() for label in labels),
+        key=lambda item: item[1].saved,
+    )
+    found: dict[Open, list[_Label]] = {least[0]: [least[1]]}
+    for _, _, made, label in ranked:
+        if label is not least[1]:
+            found.setdefault(made, []).append(label)
+    for labels in found.values():
+        labels.sort(key=lambda label: label.saved)
+    return found
+
+
+def _path(label: _Label) -> tuple[Arc, ...]:
+    path: list[Arc] = []
+    current: _Label | None = label
+    while current is not None and current.arc is not None:
+        path.append(current.arc)
+        current = current.before
+    return tuple(reversed(path))
