@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .discover import find_root
 from .settings import Settings, load_settings
-from .source.words import WORDS
+from .source.words import SCAN_WORDS, WORDS
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
@@ -40,6 +40,8 @@ def _has_nothing(path: Path) -> bool:
         return False
     # An alias of a checkpoint may have any name, but then the option gives it away.
     if b"\0" in data or b"concrete" in data or any(word in data for word in WORDS):
+        return False
+    if all(word in data for word in SCAN_WORDS):
         return False
     if data.isascii():
         return True

@@ -9,6 +9,7 @@ from .concrete_option import ConcreteOption
 from .new_checkpoint_flag import NewCheckpointFlag
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
+from .scan_body_bare import ScanBodyBare
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 from .whole_function import WholeFunction
@@ -19,6 +20,7 @@ RULES: list[type[Rule]] = [
     NewCheckpointFlag,
     PositionalOption,
     PreventCseInScan,
+    ScanBodyBare,
     UnreadableFile,
     UnusedSuppression,
     WholeFunction,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..source import SourceFile, read_source
-from ..source.words import WORDS
+from ..source.words import SCAN_WORDS, WORDS
 
 
 class Words:
@@ -49,6 +49,11 @@ class Words:
             if not any(name in data for name in self._names):
                 return False
         return bool(self._used.search(data) and self._library.search(data))
+
+
+def may_differentiate_scan(data: bytes) -> bool:
+    """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
+    return all(word in data for word in SCAN_WORDS)
 
 
 def default_search_path(root: Path) -> tuple[Path, ...]:

@@ -15,7 +15,7 @@ from .apis import ApiTable
 from .application import api_of
 from .classes import class_chain
 from .evaluate import Evaluator
-from .files import Files, Words, default_search_path
+from .files import Files, Words, default_search_path, may_differentiate_scan
 from .kinds import Kinds
 from .module import Module
 from .need import Learned
@@ -102,7 +102,7 @@ class Project:
                 data = self.files.data(path)
                 if _HANDING_ON.search(data):
                     handing_on.append(path)
-                if words.match(data):
+                if words.match(data) or may_differentiate_scan(data):
                     self.files.read(path, data)
                     self._take(path)
                 else:

@@ -104,7 +104,8 @@ LEFT_ALONE = [
     "  return jax.grad(total)(w)",
     # A derivative rule keeps what `vjp` gives.
     "@jax.custom_vjp\ndef f(x):\n  return x\n\ndef fwd(x):\n"
-    "  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back\n\nf.defvjp(fwd, lambda back, t: back(t))",
+    "  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back\n\n"
+    "f.defvjp(fwd, lambda back, t: back(t))",
     "@jax.custom_vjp\ndef f(x):\n  return x\n\ndef bwd(x, t):\n  g = jax.grad(jax.checkpoint(loss))"
     "\n  return (g(x, t),)\n\nf.defvjp(lambda x: (x, x), bwd)",
     "def keep(x):\n  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back",
