@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,9 @@ from .run import Run, look, mend
 
 if TYPE_CHECKING:
     from .apply import Outcome
-    from .verify.consequence import Proved
+    from .measure.trial import Weighed
+    from .model.need import Learned
+    from .verify.consequence import FindingKey, Proved
     from .verify.options import VerifyOptions
     from .verify.prove import Progress
 
@@ -33,12 +35,14 @@ class Result:
         fixed: how many findings were mended, by code; None where it was not asked for.
         failed: whether a fix was wrong.
         proved: what running the code before and after the fixes showed; None if it was not run.
+        weighed: what unsafe fixes do to the configured targets; None if none was measured.
     """
 
     analysis: Analysis
     fixed: Mapping[str, int] | None = None
     failed: bool = False
     proved: Proved | None = None
+    weighed: Weighed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
     from .journal import WriteError, write_changes
     from .report.fixing import fixed_by_code, unwritten_files
 
-    outcome, proved = _tried(run, unsafe, trial)
+    outcome, proved, weighed = _tried(run, unsafe, trial)
     unwritten: Mapping[Path, str] = {}
     if run.overlay:
         _give_back(run, outcome)
@@ -76,18 +80,18 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
         say(f"warning: {line}")
     # What was not written is as it was, with its findings.
     analysis = look(run) if unwritten else outcome.analysis
-    return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved)
+    return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
 
 
 def show_difference(run: Run, *, unsafe: bool, trial: Trial | None = None) -> int:
     """Print what the fixes would change; the exit code says whether they would."""
     from .report.summary import would_fix
 
-    outcome, proved = _tried(run, unsafe, trial)
+    outcome, proved, weighed = _tried(run, unsafe, trial)
     for change in outcome.changes:
         write_diff(change.before, change.after, sys.stdout)
     failed = _complain(run, outcome)
-    result = Result(outcome.analysis, failed=failed, proved=proved)
+    result = Result(outcome.analysis, failed=failed, proved=proved, weighed=weighed)
     content, screen = content_of(run, result), screen_of(sys.stderr)
     for line in (
         *verdict_lines(content, screen),
@@ -104,25 +108,66 @@ def report_trial(run: Run, trial: Trial) -> Result:
     Raises:
         VerificationError: the code cannot be run.
     """
-    outcome, proved = _tried(run, False, trial)
+    outcome, proved, _ = _tried(run, False, trial)
     return Result(look(run), failed=_complain(run, outcome), proved=proved)
 
 
-def _tried(run: Run, unsafe: bool, trial: Trial | None) -> tuple[Outcome[Analysis], Proved | None]:
-    """The fixes, after those that the code's results speak against are taken back."""
+def _tried(
+    run: Run, unsafe: bool, trial: Trial | None
+) -> tuple[Outcome[Analysis], Proved | None, Weighed | None]:
+    """The fixes, without those that measurements or the code's results speak against."""
+    weighed = _weighed(run) if unsafe else None
+    refused = weighed.refused if weighed else {}
+
+    def made(withheld: Callable[[Finding], bool], learned: frozenset[Learned]) -> Outcome[Analysis]:
+        def left_out(finding: Finding) -> bool:
+            return withheld(finding) or (bool(refused) and _key(finding) in refused)
+
+        return mend(run, unsafe=unsafe, withheld=left_out, learned=learned)
+
     if trial is None:
-        return mend(run, unsafe=unsafe), None
+        return made(lambda finding: False, frozenset()), None, weighed
     from .verify.consequence import prove_fixes
 
     request = run.request
     proved = prove_fixes(
-        lambda withheld, learned: mend(run, unsafe=unsafe, withheld=withheld, learned=learned),
-        request.settings.root,
-        request.targets.python,
-        trial.options,
-        trial.progress,
+        made, request.settings.root, request.targets.python, trial.options, trial.progress
     )
-    return proved.outcome, proved
+    return proved.outcome, proved, weighed
+
+
+def _weighed(run: Run) -> Weighed | None:
+    """What unsafe fixes do to the targets that the settings name; None where they name none.
+
+    Raises:
+        VerificationError: a target cannot be measured.
+    """
+    settings = run.request.settings
+    if "target" not in settings.measure or run.overlay:
+        return None
+    from .measure.options import configured_targets, measure_options
+    from .measure.trial import weigh_fixes
+    from .report.weights import effect_text
+
+    weighed = weigh_fixes(
+        lambda withheld: mend(run, unsafe=True, withheld=withheld),
+        settings.root,
+        configured_targets(settings),
+        measure_options(settings),
+        settings.base,
+        lambda what, done, total: None,
+    )
+    screen = screen_of(sys.stderr)
+    for finding, effect in weighed.kept:
+        line, _ = finding.source.position(finding.span.start)
+        say(f"{screen.path(finding.path)}:{line}: {finding.code} pays: {effect_text(effect)}")
+    return weighed
+
+
+def _key(finding: Finding) -> FindingKey:
+    from .verify.consequence import finding_key
+
+    return finding_key(finding)
 
 
 def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
@@ -152,18 +197,29 @@ def exit_code(result: Result, *, exit_zero: bool) -> int:
 
 
 def _with_reasons(result: Result) -> tuple[Finding, ...]:
-    """The findings; one whose fix was taken back has none any more, but the reason."""
-    if result.proved is None:
+    """The findings; one whose fix was not made has none any more, but the reason."""
+    reasons = dict(_reasons(result))
+    if not reasons:
         return result.analysis.findings
-    from .verify.consequence import finding_key
-
-    reasons = result.proved.reasons
     return tuple(
-        replace(finding, fix=None, reason=f"the fix was taken back: {reasons[key]}")
-        if (key := finding_key(finding)) in reasons
+        replace(finding, fix=None, reason=reasons[key])
+        if (key := _key(finding)) in reasons
         else finding
         for finding in result.analysis.findings
     )
+
+
+def _reasons(result: Result) -> Iterator[tuple[FindingKey, str]]:
+    """Why fixes were not made, by what names the finding."""
+    if result.weighed is not None:
+        from .report.weights import effect_text
+
+        for key, why in result.weighed.refused.items():
+            told = why if isinstance(why, str) else effect_text(why)
+            yield key, f"the fix was measured and does not pay: {told}"
+    if result.proved is not None:
+        for key, told in result.proved.reasons.items():
+            yield key, f"the fix was taken back: {told}"
 
 
 def _complain(run: Run, outcome: Outcome[Analysis]) -> bool:

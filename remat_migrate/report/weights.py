@@ -10,6 +10,7 @@ from .display import Screen, counted, neutral
 
 if TYPE_CHECKING:
     from ..measure.measurement import Alternative, Measurement, Residual, SiteWeight
+    from ..measure.trial import Effect
 
 _STYLES = {
     "saves": "green",
@@ -137,6 +138,18 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
         yield f"  {each + size(row.bytes):>18}  {row.shape}  {neutral(row.what)}{place}"
+
+
+def effect_text(effect: Effect) -> str:
+    """What a fix does to a target, in one line; what speaks against it first."""
+    figures = [
+        f"peak {size(effect.peak[0])} without it and {size(effect.peak[1])} with it",
+        f"operations {operations(effect.operations[0])} and {operations(effect.operations[1])}",
+    ]
+    if effect.compiled is not None:
+        figures.append(f"compiled {size(effect.compiled[0])} and {size(effect.compiled[1])}")
+    objection = f"{effect.objection}: " if effect.objection else ""
+    return f"{objection}{effect.target}, {', '.join(figures)}"
 
 
 def size(count: float) -> str:
