@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from ..model import Module, Project
 from ..model.callable import Target, layers, targets_of
-from ..model.classes import class_chain
+from ..model.classes import class_annotations, class_chain
 from ..model.scopes import FunctionNode
 from ..model.values import Applied, Bound, Class, External, Function, Instance, Value
 from .flax_names import is_flax_class
@@ -16,6 +16,31 @@ from .refusal import Refused
 _EQUINOX = ("equinox.Module", "equinox._module.Module")
 _NNX = ("flax.nnx.",)
 _SEEN = ("jax.", "optax.")
+_SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
+
+
+def called_values(project: Project, module: Module, func: ast.expr) -> frozenset[Value]:
+    """What a call calls; of an element of an annotated field (`blocks: list[Block]`), too."""
+    found = project.values(module, func)
+    if found or not isinstance(func, ast.Name):
+        return found
+    made: set[Value] = set()
+    for binding in module.reaching(func):
+        if binding.kind != "element" or not isinstance(binding.value, ast.Attribute):
+            return found
+        for holder in project.values(module, binding.value.value):
+            if not isinstance(holder, Instance) or not isinstance(holder.cls, Class):
+                continue
+            for owner in class_chain(project.evaluator, holder.cls):
+                if not isinstance(owner, Class):
+                    continue
+                match class_annotations(owner.node).get(binding.value.attr):
+                    case ast.Subscript(
+                        value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
+                    ) if name in _SEQUENCES:
+                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+                        made |= project.evaluator.annotated(owner.module, part)
+    return frozenset(made)
 
 
 def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -> str:
@@ -24,7 +49,7 @@ def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -
     Raises:
         Refused: it must not be wrapped, or cannot be seen.
     """
-    values = project.values(module, call.func)
+    values = called_values(project, module, call.func)
     seen = bool(values)
     apis = set()
     for value in values:

@@ -99,18 +99,13 @@ def is_real_loop(call: ast.Call) -> bool:
     """Whether a scan is a loop of the compiled program: not unrolled, nor of one turn."""
     named = {k.arg: k.value for k in call.keywords}
     by_position = dict(enumerate(call.args))
-    unroll, length = (
-        named.get("unroll", by_position.get(5)),
-        named.get("length", by_position.get(3)),
-    )
     if None in named:
         return False
-    if unroll is not None and not (isinstance(unroll, ast.Constant) and unroll.value in (1, False)):
-        return (
-            unroll.value is not True
-            if isinstance(unroll, ast.Constant) and unroll.value == 1
-            else False
-        )
+    unroll = named.get("unroll", by_position.get(5))
+    length = named.get("length", by_position.get(3))
+    # `unroll=True` is one turn, and equal to 1.
+    if unroll is not None and ast.unparse(unroll) not in ("1", "False"):
+        return False
     return not (isinstance(length, ast.Constant) and length.value == 1)
 
 

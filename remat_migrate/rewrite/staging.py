@@ -15,6 +15,7 @@ from ..model import Module, Project
 from ..model.callable import layers, targets_of, underlying
 from ..model.scopes import FunctionNode
 from ..model.values import Applied, Bound, Class, External, Function, Instance, Value
+from .callees import called_values
 from .flax_names import is_flax_class
 from .loop_bodies import body_positions
 from .traced_arguments import LAYERS
@@ -99,7 +100,7 @@ class _Search:
     def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
         module, project = function.module, self.project
         # Calling a class makes an instance, and runs nothing.
-        made = project.values(module, call.func)
+        made = called_values(project, module, call.func)
         values = frozenset(v for v in made if not isinstance(underlying(v), Class))
         if any(isinstance(v, External) and v.name in _LOOPS for v in values):
             place = body_positions(project, module, call)[0]
@@ -141,8 +142,8 @@ class _Search:
             return isinstance(node.op, ast.MatMult)
         if not isinstance(node, ast.Call):
             return False
-        for value in self.project.values(function.module, node.func):
-            match value:
+        for value in called_values(self.project, function.module, node.func):
+            match underlying(value):
                 case External(name) if name.startswith("jax."):
                     if name.rpartition(".")[2] in _PRODUCTS:
                         return True

@@ -19,7 +19,7 @@ from ..model.callable import Target, targets_of
 from ..model.scopes import FunctionNode, parameters
 from ..source import Edit
 from ..source.layout import Layout
-from .callees import api_for, check_compile_time, may_lack_hash
+from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 from .imports import written
 from .refusal import Refused
@@ -64,7 +64,7 @@ def wrap_call(
     """
     if not module.editable:
         raise Refused("the call stands in a file that is not to be changed", module, call)
-    values = project.values(module, call.func)
+    values = called_values(project, module, call.func)
     api = api_for(project, module, call, known_arrays is not None)
     targets = [t for v in values for t in targets_of(project.evaluator, v)]
     for target in targets:
@@ -174,15 +174,9 @@ def _around_call(
     """`jax.checkpoint(lambda x: f(x, train))(x)`."""
     path = module.source.path
     start, end = module.span(call)
-    taken = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
-    free = taken - {a.value.id for a in traced if isinstance(a.value, ast.Name)}
-    if isinstance(call.func, ast.Name):
-        free.add(call.func.id)
     swapped = [a.value for a in traced]
-    # Names that are read by what stays in the lambda must not be its parameters.
-    for node in _staying(call, swapped):
-        if isinstance(node, ast.Name):
-            free.add(node.id)
+    # What stays in the lambda must not read its parameters instead.
+    free = {n.id for n in _staying(call, swapped) if isinstance(n, ast.Name)}
     names: list[str] = []
     edits: list[Edit] = []
     for argument in traced:
@@ -190,6 +184,8 @@ def _around_call(
         if isinstance(value, ast.Starred):
             raise Refused("arguments are spread with `*` beside some of Python", module, value)
         name = value.id if isinstance(value, ast.Name) else argument.parameter or "x"
+        if name in names:
+            name = argument.parameter or name
         while name in free or name in names:
             name += "_"
         names.append(name)

@@ -1,0 +1,135 @@
+"""What the fixes of misplaced checkpoints do to small programs: measured before and after.
+
+    python benchmarks/placement_fixes.py [NAME ...] [--json] [--values FOLDER]
+
+The programs are in `fixtures/placement/before`, and what the fixes make of them in `after`. Peak
+memory and operations are those of the gradient computation as it is traced; temporary memory is
+what XLA needs on this machine. Values and gradients are computed, too. It needs jax here, and the
+libraries that the programs use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ROOT / "fixtures" / "placement"
+SIDES = ("before", "after")
+
+
+def main() -> None:
+    """Print a row for each program that is asked for."""
+    parser = argparse.ArgumentParser(description="Misplaced checkpoints, before and after.")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--values", type=Path, help="write values and gradients there as .npz")
+    given = parser.parse_args()
+    install()
+    names = given.names or sorted(path.stem for path in (PROGRAMS / "before").glob("*.py"))
+    rows = {}
+    if not given.json:
+        print(f"{'':16}{'peak':>9}{'':>9}{'temporary':>13}{'':>9}{'operations':>14}")
+    for name in names:
+        if missing := missing_library(name):
+            print(f"{name:16}left out: there is no {missing} here", file=sys.stderr)
+            continue
+        rows[name] = {side: measured(name, side, given.values) for side in SIDES}
+        if not given.json:
+            print(shown(name, *(rows[name][side] for side in SIDES)), flush=True)
+    if given.json:
+        import jax
+
+        print(json.dumps({"jax": jax.__version__, "rows": rows}))
+
+
+def install() -> None:
+    """Intercept checkpoints, which must come before the programs are imported."""
+    sys.path.insert(0, str(ROOT))
+    import jax
+
+    from remat_migrate.measure.worker import interception, libraries
+    from remat_migrate.measure.worker.compiled import choose_scheduler
+
+    choose_scheduler(jax.__version__)
+    interception.install()
+    libraries.install()
+
+
+def missing_library(name: str) -> str:
+    """A library that a program needs and that is not here."""
+    wanted = {"equinox": "equinox", "flax": "flax", "haiku": "haiku"}.get(name.partition("_")[0])
+    return wanted if wanted and importlib.util.find_spec(wanted) is None else ""
+
+
+def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
+    """Peak and temporary bytes and the operations of one program."""
+    from remat_migrate.measure.worker import sites
+    from remat_migrate.measure.worker.compiled import compile_program
+    from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
+    from remat_migrate.measure.worker.interception import plan
+
+    program = load(name, side)
+    arguments = program.arguments()
+    # A program that takes gradients itself says `taken = "none"`.
+    how = Differentiation(by=NONE) if getattr(program, "taken", "") == "none" else Differentiation()
+    loss = program.loss
+    if name.startswith("equinox"):
+        loss, arguments = of_arrays(loss, arguments)
+    if values is not None:
+        write_values(values / f"{name}.{side}.npz", loss, arguments, how.by == NONE)
+    entry = Entry(loss, arguments, {}, how)
+    cost = sites.cost_of(entry, {})
+    with plan({}):
+        temporary = compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+    return {"peak": cost.peak_bytes, "flops": cost.flops, "temporary": temporary}
+
+
+def load(name: str, side: str) -> Any:
+    """A program as a module."""
+    path = PROGRAMS / side / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{side}_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def of_arrays(loss: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A function of a model of Equinox as one of its arrays."""
+    import equinox as eqx
+
+    arrays, rest = eqx.partition(arguments[0], eqx.is_array)
+    return lambda arrays, *others: loss(eqx.combine(arrays, rest), *others), (
+        arrays,
+        *arguments[1:],
+    )
+
+
+def write_values(path: Path, loss: Any, arguments: tuple[Any, ...], own: bool) -> None:
+    """The value and the gradient of a program, as arrays by number."""
+    import jax
+    import numpy as np
+
+    function = loss if own else jax.value_and_grad(loss)
+    leaves, tree = jax.tree_util.tree_flatten(function(*arguments))
+    arrays = {f"{index}": np.asarray(leaf) for index, leaf in enumerate(leaves)}
+    np.savez(path, tree=np.array(str(tree)), **arrays)
+
+
+def shown(name: str, before: dict[str, int], after: dict[str, int]) -> str:
+    """A row as a line."""
+    cells = [f"{name:16}"]
+    for what in ("peak", "temporary"):
+        cells.append(f"{before[what] / 1e6:8.2f} -> {after[what] / 1e6:6.2f} MB")
+    return "  ".join(cells) + f"  x{after['flops'] / before['flops']:.2f}"
+
+
+if __name__ == "__main__":
+    main()
