@@ -29,7 +29,7 @@ class Decision:
     but_last: bool = False
 
 
-_COVERED = Decision("covered")
+COVERED = Decision("covered")
 
 # The decisions about lines that come again, each line once, in their order.
 Open = tuple[tuple[int, Decision], ...]
@@ -53,7 +53,7 @@ class Ties:
         if not self._links[arc.start].heavy or len(self._places[line]) == 1:
             chosen: list[Decision | None] = [None]
         elif line in known:
-            if not self._agrees(known[line], arc):
+            if not self.agrees(known[line], arc):
                 return []
             chosen = [known[line]]
         else:
@@ -67,9 +67,9 @@ class Ties:
             for link in self._links[arc.start + 1 : arc.stop]
             if link.heavy and link.line != line and len(self._places[link.line]) > 1
         }
-        if any(known.get(other, _COVERED) != _COVERED for other in covered):
+        if any(known.get(other, COVERED) != COVERED for other in covered):
             return []
-        known.update(dict.fromkeys(covered, _COVERED))
+        known.update(dict.fromkeys(covered, COVERED))
         found = []
         for decision in chosen:
             now = known if decision is None else {**known, line: decision}
@@ -77,7 +77,7 @@ class Ties:
             found.append(tuple(sorted(left, key=lambda item: item[0])))
         return found
 
-    def _agrees(self, decision: Decision, arc: Arc) -> bool:
+    def agrees(self, decision: Decision, arc: Arc) -> bool:
         """Whether an arc is what was decided for its line."""
         line = self._links[arc.start].line
         if decision.kind == "covered":
