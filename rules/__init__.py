@@ -6,6 +6,9 @@ from remat_migrate.rule import Rule
 
 from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
+from .cse_outside_loop import CseOutsideLoop
+from .last_stage import LastStage
+from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
@@ -17,6 +20,9 @@ from .whole_function import WholeFunction
 RULES: list[type[Rule]] = [
     AdCheckpointAlias,
     ConcreteOption,
+    CseOutsideLoop,
+    LastStage,
+    NestedTwice,
     NewCheckpointFlag,
     PositionalOption,
     PreventCseInScan,

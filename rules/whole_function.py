@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.model import Module, Project
+from remat_migrate.model.nesting import calls_within
 from remat_migrate.model.parts import DifferentiatedPart, Sureness, wraps_policy
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
@@ -88,7 +89,10 @@ class WholeFunction(Rule):
         if not project.sites_in(module):
             return
         for part in project.placement.parts(module):
-            if part.found.part == "whole" and not wraps_policy(part.site):
+            if part.found.part != "whole" or wraps_policy(part.site):
+                continue
+            # Around checkpointed stages it is RMT305: it only has to come off.
+            if not calls_within(project, part.found.applied):
                 yield self._finding(part)
 
     def _finding(self, part: DifferentiatedPart) -> Finding:

@@ -37,6 +37,8 @@ _SAME_WORK = frozenset(
     }
 )  # fmt: skip
 
+_PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
+
 Part = Literal["whole", "last"]
 
 
@@ -79,7 +81,7 @@ def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpoin
 
 
 def _within(evaluator: Evaluator, function: Function) -> Iterator[Checkpointed]:
-    """Of a function that calls one checkpoint, once, and gives what that gives."""
+    """Of a function that gives what a checkpoint gives, which it calls once."""
     module, node = function.module, function.node
     found: list[tuple[ast.Call, Applied]] = []
     others: list[ast.AST] = []
@@ -90,23 +92,26 @@ def _within(evaluator: Evaluator, function: Function) -> Iterator[Checkpointed]:
             others.append(inner)
         if not isinstance(inner, ast.Call):
             continue
-        applied = _applied_by(evaluator, module, inner)
+        applied = applied_by(evaluator, module, inner)
         if applied is not None:
             found.append((inner, applied))
-        elif not _is_small(inner) and not _makes_function(evaluator, module, inner):
+        elif does_work(evaluator, module, inner):
             others.append(inner)
-    if len(found) != 1:
+    last = [(call, applied) for call, applied in found if _is_way_out(module, node, call)]
+    if len(last) != 1:
         return
-    [(call, applied)] = found
-    if not _is_way_out(module, node, call):
-        return
+    [(call, applied)] = last
+    earlier = [(other, by) for other, by in found if other is not call]
+    if any(by.node is applied.node for _, by in earlier):
+        return  # one checkpoint for all stages
+    others += (other for other, _ in earlier)
     if not others:
         yield Checkpointed(applied, "whole", call, module)
     elif all(_precedes(module, call, other) for other in others):
         yield Checkpointed(applied, "last", call, module)
 
 
-def _applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
+def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
     """The checkpoint that a call runs whatever way the code took; one that is a choice is none."""
     values = evaluator.values(module, call.func)
     found: set[Applied | None] = set()
@@ -130,6 +135,11 @@ def _applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied
 
 def _is_apply(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
+
+
+def does_work(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
+    """Whether a call may compute more than a sum: no small function, none that makes functions."""
+    return not _is_small(call) and not _makes_function(evaluator, module, call)
 
 
 def _is_small(node: ast.AST) -> bool:
@@ -218,3 +228,21 @@ def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
                 seen.add(node)
                 given += [b.value for b in module.reaching(node) if b.value is not None]
     return False
+
+
+def only_call(function: Function) -> ast.Call | None:
+    """The call that is all that a function does: `lambda x: f(x)`, `return f(x)`."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        body: ast.expr | None = node.body
+    else:
+        *before, last = node.body
+        documented = all(
+            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in before
+        )
+        body = last.value if documented and isinstance(last, ast.Return) else None
+    if not isinstance(body, ast.Call):
+        return None
+    given = [*body.args, *(keyword.value for keyword in body.keywords)]
+    plain = all(isinstance(arg, _PLAIN) for arg in given)
+    return body if plain else None

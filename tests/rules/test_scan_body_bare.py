@@ -59,7 +59,8 @@ LEFT_ALONE = [
     "step = jax.grad(lambda ws, x: stage(ws, x).sum())",
     # The gradient is taken in the round, not through the loop.
     "def train(ws, xs):\n  def body(w, x):\n"
-    "    return w - jax.grad(lambda w: (x @ w).sum())(w), None\n  return jax.lax.scan(body, ws, xs)",
+    "    return w - jax.grad(lambda w: (x @ w).sum())(w), None\n"
+    "  return jax.lax.scan(body, ws, xs)",
     "step = jax.grad(lambda x: jax.lax.map(lambda a: a @ a, x).sum())",
     # What a caller hands in says so by its name.
     "def run(remat_layer, ws, x):\n"

@@ -1,0 +1,97 @@
+"""RMT306: `prevent_cse=False` on a checkpoint that is not in a loop.
+
+https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+
+class CseOutsideLoop(Rule):
+    """## What it does
+
+    Finds `prevent_cse=False` on a checkpoint that is called inside a differentiated function, and
+    not in a loop of JAX between the two.
+
+    ## Why it matters
+
+    Under `jax.jit` the compiler sees the recomputation beside what it repeats, and merges the two:
+    the memory is not saved. Only the two passes of a loop are kept apart without the barriers that
+    `prevent_cse=True`, the default, puts in.
+
+    ## Fix
+
+    None yet: leave `prevent_cse` out.
+    """
+
+    code, name = "RMT306", "cse-outside-loop"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    wrong = [
+        Example(
+            "import jax\n\n\n"
+            "def step(layers, x):\n"
+            "    def loss(x):\n"
+            "        for layer in layers:\n"
+            "            x = jax.checkpoint(layer, prevent_cse=False)(x)\n"
+            "        return x.sum()\n\n"
+            "    return jax.grad(loss)(x)\n"
+        ),
+    ]
+    right = [
+        "import jax\n\n\n"
+        "def step(layer, weights, x):\n"
+        "    body = jax.checkpoint(layer, prevent_cse=False)\n"
+        "    return jax.grad(lambda x: jax.lax.scan(body, x, weights)[0].sum())(x)\n",
+        "import jax\n\n\n"
+        "def step(layer, weights, x):\n"
+        "    layer = jax.checkpoint(layer, prevent_cse=False)\n"
+        "    def loss(x):\n"
+        "        return jax.lax.fori_loop(0, 8, lambda i, x: layer(weights[i], x), x).sum()\n\n"
+        "    return jax.grad(loss)(x)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each checkpoint that is never in a loop, and differentiated."""
+        for site in project.sites_in(module):
+            option = site.arguments.get("prevent_cse")
+            if site.application is None or option is None or not site.definition.same_function:
+                continue
+            if not isinstance(option.value, ast.Constant) or option.value.value is not False:
+                continue
+            found = never_in_loops(site, project)
+            if found is None:
+                continue
+            calls, confidence = found
+            yield self.finding(
+                module.source,
+                site.span,
+                "`prevent_cse=False` outside of a loop: under `jax.jit` the compiler merges the"
+                " recomputation back, and no memory is saved",
+                severity="warning",
+                confidence=confidence,
+                related=(Related(module.source, module.span(calls[0]), "called here, in no loop"),),
+                reason="leave `prevent_cse` out",
+            )
+
+
+def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confidence] | None:
+    """The calls of a site's function, if each is differentiated and none is in a loop of JAX."""
+    placement = project.placement
+    calls: list[ast.expr] = []
+    confidence: Confidence = "medium"
+    for occurrence in placement.of_site(site):
+        if occurrence.how == "exported":
+            confidence = "low"
+            continue
+        if occurrence.how != "called" or placement.loops_of(site.module, occurrence):
+            return None
+        if not placement.reach.only_plainly(site.module, occurrence.node):
+            return None
+        assert isinstance(occurrence.node, ast.expr)
+        calls.append(occurrence.node)
+    return (calls, confidence) if calls and site.certain else None

@@ -1,0 +1,100 @@
+"""RMT305: a checkpoint around nothing but another checkpoint, or around a whole of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.nesting import calls_within, checkpoint_within
+from remat_migrate.model.parts import wraps_policy
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+from .whole_function import CONFIDENCE
+
+
+class NestedTwice(Rule):
+    """## What it does
+
+    Finds a checkpoint of a function that is a checkpoint already, or does nothing but call one,
+    with the same policy; and a checkpoint around all of what is differentiated, whose stages are
+    checkpoints already.
+
+    ## Why it matters
+
+    What is inside is computed three times instead of twice, and no memory is saved by it.
+
+    ## Fix
+
+    None yet: take the outer checkpoint off.
+    """
+
+    code, name = "RMT305", "nested-twice"
+    wrong = [
+        Example("import jax\n\n\ndef run(f):\n    return jax.checkpoint(jax.checkpoint(f))\n"),
+        Example(
+            "import jax\n\n\n"
+            "def run(block, x):\n"
+            "    block = jax.checkpoint(block)\n"
+            "    return jax.checkpoint(lambda x: block(x))(x)\n"
+        ),
+        Example(
+            "import jax\n\n\n"
+            "def step(first, second, x):\n"
+            "    @jax.grad\n"
+            "    @jax.checkpoint\n"
+            "    def loss(x):\n"
+            "        return jax.checkpoint(second)(jax.checkpoint(first)(x)).sum()\n\n"
+            "    return loss(x)\n"
+        ),
+    ]
+    right = [
+        # A policy on the inner one, full recomputation on the outer one.
+        "import jax\n\n\n"
+        "def run(block):\n"
+        "    saving = jax.checkpoint(block, policy=jax.checkpoint_policies.dots_saveable)\n"
+        "    return jax.checkpoint(saving)\n",
+        # Two levels: the outer one holds several of the inner ones.
+        "import jax\n\n\n"
+        "def group(block, x):\n"
+        "    block = jax.checkpoint(block)\n"
+        "    return jax.checkpoint(lambda x: block(block(x)))(x)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each outer checkpoint that adds nothing."""
+        sites = [
+            site
+            for site in project.sites_in(module)
+            if site.application is not None and site.definition.same_function and site.certain
+        ]
+        parts = project.placement.parts(module) if sites else []
+        wholes = {
+            part.site: part
+            for part in parts
+            if part.found.part == "whole" and not wraps_policy(part.site)
+        }
+        for site in sites:
+            inner = checkpoint_within(project, site)
+            if inner is not None:
+                yield self._finding(site, inner, "high")
+            elif site in wholes:
+                calls = calls_within(project, wholes[site].found.applied)
+                if calls:
+                    confidence = CONFIDENCE[wholes[site].sureness]
+                    yield self._finding(site, calls[0], confidence)
+
+    def _finding(
+        self, site: Site, inner: tuple[Module, ast.expr], confidence: Confidence
+    ) -> Finding:
+        owner, node = inner
+        return self.finding(
+            site.module.source,
+            site.span,
+            f"`{site.api}` around what is checkpointed already: it is computed once more,"
+            " and no memory is saved",
+            severity="warning",
+            confidence=confidence,
+            related=(Related(owner.source, owner.span(node), "the checkpoint inside"),),
+            reason="take the outer checkpoint off",
+        )

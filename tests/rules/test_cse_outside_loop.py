@@ -1,0 +1,67 @@
+"""RMT306: `prevent_cse=False` where no loop keeps the two passes apart."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings
+
+CODE = "RMT306"
+HEAD = """\
+from functools import partial
+import jax
+
+def f(x):
+    return x * x
+
+def g(x):
+    return x + 1
+
+"""
+
+FOUND = [
+    ("def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
+     "  return jax.grad(lambda x: g(h(x)))(x)", "medium"),
+    ("def step(x, n):\n  def loss(x):\n    for _ in range(n):\n"
+     "      x = jax.checkpoint(f, prevent_cse=False)(x)\n    return x\n"
+     "  return jax.value_and_grad(loss)(x)", "medium"),
+    # The gradient itself is in a loop: both passes are in one round.
+    ("def steps(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
+     "  back = jax.grad(lambda x: g(h(x)))\n"
+     "  return jax.lax.scan(lambda x, _: (x - back(x), None), x, xs)", "medium"),
+    # Others may import it, for a loop.
+    ("@partial(jax.checkpoint, prevent_cse=False)\ndef h(x):\n  return x * x\n\n"
+     "step = jax.grad(lambda x: g(h(x)))", "low"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "confidence"), FOUND)
+def test_found(code: str, confidence: str) -> None:
+    [finding] = findings(HEAD + code + "\n", select=CODE)
+    assert (finding.confidence, finding.severity) == (confidence, "warning")
+
+
+LEFT_ALONE = [
+    "def step(x):\n  h = jax.checkpoint(f)\n  return jax.grad(lambda x: g(h(x)))(x)",
+    "def step(x, c):\n  h = jax.checkpoint(f, prevent_cse=not c)\n"
+    "  return jax.grad(lambda x: g(h(x)))(x)",
+    # Nothing differentiates it, as far as is seen.
+    "def run(x):\n  return jax.checkpoint(f, prevent_cse=False)(x)",
+    # In a loop.
+    "def step(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
+    "  return jax.grad(lambda x: jax.lax.scan(lambda c, _: (h(c), None), x, xs)[0])(x)",
+    "def inner(x):\n  return jax.checkpoint(f, prevent_cse=False)(x)\n\n"
+    "def step(x, xs):\n  def body(c, _):\n    return inner(c), None\n"
+    "  return jax.grad(lambda x: jax.lax.scan(body, x, xs)[0])(x)",
+    "def step(x, xs):\n  def body(c, _):\n    return inner(c), None\n"
+    "  def inner(x):\n    return jax.checkpoint(f, prevent_cse=False)(x)\n"
+    "  return jax.grad(lambda x: inner(jax.lax.scan(body, x, xs)[0]))(x)",
+    "def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n  keep(h)\n"
+    "  return jax.grad(lambda x: g(h(x)))(x)",
+    # The whole function: RMT301.
+    "def step(x):\n  return jax.grad(jax.checkpoint(f, prevent_cse=False))(x)",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code + "\n", select=CODE) == []

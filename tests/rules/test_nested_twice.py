@@ -1,0 +1,74 @@
+"""RMT305: a checkpoint around nothing but another, or around a whole of them."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings
+
+CODE = "RMT305"
+HEAD = """\
+from functools import partial
+import flax.linen as nn
+import jax
+
+def f(x):
+    return x * x
+
+def g(x):
+    return x + 1
+
+dots = jax.checkpoint_policies.dots_saveable
+"""
+
+FOUND = [
+    ("y = jax.checkpoint(jax.checkpoint(f))", "high"),
+    ("y = jax.checkpoint(jax.jit(jax.remat(f)))", "high"),
+    ("@jax.checkpoint\n@jax.checkpoint\ndef h(x):\n  return x", "high"),
+    ("h = jax.checkpoint(f)\ny = jax.checkpoint(h)", "high"),
+    ("h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x))", "high"),
+    ("h = jax.checkpoint(f)\n\n@jax.checkpoint\ndef k(x):\n  'Doc.'\n  return h(x)", "high"),
+    ("y = jax.checkpoint(jax.checkpoint(f, policy=dots), policy=dots)", "high"),
+    ("y = jax.checkpoint(jax.checkpoint(f, prevent_cse=False))", "high"),
+    ("B = nn.remat(nn.remat(nn.Dense))", "high"),
+    ("def step(x):\n  h = jax.checkpoint(f)\n  loss = lambda x: h(h(x))\n"
+     "  return jax.grad(jax.checkpoint(loss))(x)", "high"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "confidence"), FOUND)
+def test_found(code: str, confidence: str) -> None:
+    [finding] = findings(HEAD + code + "\n", select=CODE)
+    assert (finding.confidence, finding.severity) == (confidence, "warning")
+    assert [related.message for related in finding.related] == ["the checkpoint inside"]
+
+
+LEFT_ALONE = [
+    "y = jax.checkpoint(f)",
+    # Two policies, or what may be two.
+    "y = jax.checkpoint(jax.checkpoint(f, policy=dots))",
+    "y = jax.checkpoint(jax.checkpoint(f), policy=dots)",
+    "y = jax.checkpoint(jax.checkpoint(f, **options))",
+    # More than the inner one is within.
+    "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x) + 1)",
+    "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(h(x)))",
+    "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(g(x)))",
+    # One or the other.
+    "def k(x, remat):\n  h = jax.checkpoint(f) if remat else f\n  return jax.checkpoint(h)(x)",
+    "h = f\nfor _ in range(3):\n  h = jax.checkpoint(h)",
+    # What lies between the two is another function.
+    "y = jax.checkpoint(jax.grad(jax.checkpoint(f)))",
+    # A whole with more stages than those: RMT301.
+    "def step(x):\n  h = jax.checkpoint(f)\n  loss = lambda x: g(h(h(x)))\n"
+    "  return jax.grad(jax.checkpoint(loss))(x)",
+    "from other import remat\ny = jax.checkpoint(remat(f))",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code + "\n", select=CODE) == []
+
+
+def test_a_whole_of_checkpoints_is_told_once() -> None:
+    code = HEAD + FOUND[-1][0] + "\n"
+    assert [finding.code for finding in findings(code, select="RMT3")] == [CODE]
