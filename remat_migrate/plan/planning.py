@@ -6,7 +6,7 @@ budget, the chain is solved for less; where it needs clearly less than was promi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def plan(
         bare = _need(reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
         planners = [_Planner(chain, bare, asked) for chain in chains]
-        tried = [placement for each in planners for placement in each.within(limit)]
+        tried = list(_tried(planners, limit))
         best, is_met = _best(tried, limit)
         front: tuple[Placement, ...] = ()
         if pareto:
@@ -87,6 +87,14 @@ class _Planner:
         self._chain, self._bare, self._asked = chain, bare, asked
         self._solver = Solver(chain)
         self._traced: dict[tuple[Arc, ...], Placement] = {}
+        self._least: dict[int, float] = {}
+
+    def least(self, limit: int) -> float:
+        """The operations that its cheapest placement promises; without end where there is none."""
+        if limit not in self._least:
+            path = self._solver.solve(limit)
+            self._least[limit] = promised(path, self._bare).flops if path else float("inf")
+        return self._least[limit]
 
     def within(self, limit: int) -> list[Placement]:
         """Placements that were tried for a budget."""
@@ -148,6 +156,19 @@ class _Planner:
 
 def _kind(arc: Arc) -> str:
     return WRAPPED if arc.kind == GROUP else arc.kind
+
+
+def _tried(planners: Sequence[_Planner], limit: int) -> Iterator[Placement]:
+    """Placements of all chains, but for those that promise nothing cheaper than what was found."""
+    found: list[Placement] = []
+    for planner in sorted(planners, key=lambda each: each.least(limit)):
+        if found:
+            best, is_met = _best(found, limit)
+            if is_met and planner.least(limit) >= best.measured.flops:
+                continue
+        more = planner.within(limit)
+        found += more
+        yield from more
 
 
 def _best(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:

@@ -13,7 +13,7 @@ from remat_migrate.plan.ties import Ties
 # others; two loops one after the other.
 SHAPES: dict[str, list[int] | None] = {
     "straight": None,
-    "loop": [1] * 6,
+    "loop": [1] * 5,
     "loop of two lines": [1, 2] * 3,
     "loop of three lines": [1, 2, 3] * 2,
     "loop between": [1, 2, 2, 2, 3],
@@ -30,7 +30,7 @@ def cheapest(found: list[list[Arc]], budget: int) -> int | None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("light", [0.0, 0.3])
 def test_as_cheap_as_the_cheapest_of_all_paths(shape, seed, light):
     lines = SHAPES[shape]

@@ -84,17 +84,23 @@ class Traced(NamedTuple):
 
 
 def chains(flat: Flat) -> List[Chain]:
-    """The chains of a function, those with the same stages once.
+    """The chains of a function, the outermost first; of those with the same stages that one alone.
 
     A function whose only heavy stage is a loop over layers is one as well.
     """
     found: Dict[Any, Chain] = {}
     loops = set(flat.scans())
-    for chain in flat.chains(least=1):
+    for chain in sorted(flat.chains(least=1), key=lambda chain: _depth(flat, chain)):
         runs = tuple((stage.start, stage.stop) for stage in chain.heavy)
         if len(runs) > 1 or any(start <= loop < stop for start, stop in runs for loop in loops):
             found.setdefault(runs, chain)
     return list(found.values())
+
+
+def _depth(flat: Flat, chain: Chain) -> Tuple[int, str, str]:
+    """How many calls lie around a function; a name for those that are equal in that."""
+    functions = [frame[:2] for frame in reversed(flat.frames[chain.heavy[0].start])]
+    return functions.index((chain.path, chain.function)), chain.path, chain.function
 
 
 def links(entry: Entry, flat: Flat, chain: Chain) -> List[Link]:
