@@ -47,7 +47,7 @@ from remat_migrate.plan.chain import (
     promise,
 )
 from remat_migrate.plan.solve import Solver
-from remat_migrate.plan.ties import COVERED, Decision, Ties
+from remat_migrate.plan.ties import COVERED, Decision, Ties, decision_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACEMENTS, PLANNED = "fixtures/measured/placements", "fixtures/measured/planned"
@@ -87,7 +87,7 @@ class Optimum(NamedTuple):
 def optimum(chain: Chain, by_stage: Sequence[Sequence[Arc]], budget: int, limit: float) -> Optimum:
     """The cheapest path as an integer program: a variable for each arc, and for each decision."""
     arcs = [arc for here in by_stage for arc in here if arc.peak <= budget]
-    ties = Ties(chain)
+    ties = Ties(chain, by_stage)
     decided = list(_decisions(chain, by_stage))
     rows = _Rows(len(arcs) + len(decided))
     count = len(chain.links)
@@ -159,10 +159,7 @@ def _decisions(chain: Chain, by_stage: Sequence[Sequence[Arc]]) -> Iterator[tupl
             continue
         yield line, COVERED
         for arc in by_stage[places[0]]:
-            lines = arc.lines if arc.kind == GROUP else ()
-            yield line, Decision(arc.kind, arc.policy, lines)
-            if arc.kind != PLAIN and places[-1] >= arc.start + len(arc.lines):
-                yield line, Decision(arc.kind, arc.policy, lines, True)
+            yield line, decision_of(arc)
 
 
 # -- what is planned
@@ -198,9 +195,9 @@ def report(
     )
     for share in SHARES:
         budget = int(share * peak)
-        before = time.perf_counter()
+        before = time.process_time()
         path = Solver(chain).solve(budget)
-        own = time.perf_counter() - before
+        own = time.process_time() - before
         before = time.perf_counter()
         best = optimum(chain, solver.arcs, budget, limit)
         other = time.perf_counter() - before

@@ -48,15 +48,14 @@ def random_chain(
 
 def paths(chain: Chain, arcs: list[list[Arc]]) -> Iterator[list[Arc]]:
     """Every path in which each line has one decision."""
-    ties = Ties(chain)
+    ties = Ties(chain, arcs)
 
     def onward(place: int, made: Open) -> Iterator[list[Arc]]:
         if place == len(arcs):
             yield []
             return
-        for arc in arcs[place]:
-            for after in ties.after(made, arc):
-                for rest in onward(arc.stop, after):
-                    yield [arc, *rest]
+        for arc, after in ties.onward(made, place):
+            for rest in onward(arc.stop, after):
+                yield [arc, *rest]
 
     yield from onward(0, ())

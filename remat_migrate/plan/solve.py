@@ -10,7 +10,8 @@ found go as well, by a bound from Lagrange multipliers: each byte that is kept h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
 
 from .chain import Arc, Chain, arcs
 from .ties import Open, Ties
@@ -27,8 +28,9 @@ _MOST_LABELS = 12_000
 _CLOSE = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
+class _Label(NamedTuple):
+    """A way to a stage: a tuple, for very many are made."""
+
     cost: int
     saved: int
     before: _Label | None = None
@@ -40,8 +42,7 @@ class Solver:
 
     def __init__(self, chain: Chain) -> None:
         self._arcs = arcs(chain)
-        self._ties = Ties(chain)
-        self._after: dict[tuple[Open, int, int], list[Open]] = {}
+        self._ties = Ties(chain, self._arcs)
 
     @property
     def arcs(self) -> list[list[Arc]]:
@@ -84,25 +85,18 @@ class Solver:
         count = len(self._arcs)
         reached: list[dict[Open, list[_Label]]] = [{} for _ in range(count + 1)]
         reached[0][()] = [_Label(0, 0)]
-        for start, here in enumerate(self._arcs):
+        for start in range(count):
             thinned = {
                 made: _thinned(labels, budget, buckets) for made, labels in reached[start].items()
             }
             for made, labels in _fewest(thinned, start, bounds).items():
-                for number, arc in enumerate(here):
+                for arc, after in self._ties.onward(made, start):
                     if arc.peak <= budget:
-                        for after in self._decisions(made, start, number):
-                            _extend(reached[arc.stop].setdefault(after, []), labels, arc, budget,
-                                    bounds)  # fmt: skip
+                        to = reached[arc.stop].setdefault(after, [])
+                        _extend(to, labels, arc, budget, bounds)
             reached[start] = {}
         labels = [label for found in reached[count].values() for label in found]
         return min(labels, key=lambda label: (label.cost, label.saved), default=None)
-
-    def _decisions(self, made: Open, start: int, number: int) -> list[Open]:
-        key = made, start, number
-        if key not in self._after:
-            self._after[key] = self._ties.after(made, self._arcs[start][number])
-        return self._after[key]
 
 
 class _Bounds:
@@ -173,7 +167,7 @@ def _extend(
 
 def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
     """Those that no other one beats, of each bucket the cheapest, and the one that keeps least."""
-    labels.sort(key=lambda label: (label.saved, label.cost))
+    labels.sort(key=itemgetter(1, 0))
     front: list[_Label] = []
     last = -1
     width = max(budget / buckets, 1)

@@ -7,9 +7,10 @@ group that a line begins covers the same lines each time; at the end of a loop i
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .chain import GROUP, PLAIN, Arc, Chain, occurrences
+from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,93 +18,114 @@ class Decision:
     """What becomes of the stages of a line.
 
     Attributes:
-        kind: as of an arc; `covered` where a group that another line begins covers them.
+        kind: as of an arc; `covered` where a group that another line begins covers them, `left`
+            where the last ones are left without a checkpoint.
         policy: the policy of the checkpoint.
         lines: the lines of a group.
-        but_last: whether the last one is left without a checkpoint.
     """
 
     kind: str
     policy: str | None = None
     lines: tuple[int, ...] = ()
-    but_last: bool = False
 
 
-COVERED = Decision("covered")
+COVERED, LEFT = Decision("covered"), Decision("left")
 
-# The decisions about lines that come again, each line once, in their order.
-Open = tuple[tuple[int, Decision], ...]
+# The decisions about lines that come again, by their numbers, in the order of the lines.
+Open = tuple[tuple[int, int], ...]
 
 
 class Ties:
     """Which arcs may follow decisions that have been made."""
 
-    def __init__(self, chain: Chain) -> None:
-        self._links = chain.links
+    def __init__(self, chain: Chain, arcs: Sequence[Sequence[Arc]]) -> None:
+        self._links, self._arcs = chain.links, arcs
         self._places = occurrences(chain)
-        self.is_tied = any(len(places) > 1 for places in self._places.values())
+        self._is_tied = any(len(places) > 1 for places in self._places.values())
+        self._numbers: dict[Decision, int] = {COVERED: 0, LEFT: 1}
+        self._decisions = [COVERED, LEFT]
+        self._by_decision = [{decision_of(arc): arc for arc in here} for here in arcs]
+        self._known: dict[tuple[Open, int], list[tuple[Arc, Open]]] = {}
 
-    def after(self, made: Open, arc: Arc) -> list[Open]:
-        """The decisions after an arc, more than one where it leaves one open; none if it may not
-        follow those that were made."""
-        if not self.is_tied:
-            return [()]
-        known = dict(made)
-        line = self._links[arc.start].line
-        if not self._links[arc.start].heavy or len(self._places[line]) == 1:
-            chosen: list[Decision | None] = [None]
-        elif line in known:
-            if not self.agrees(known[line], arc):
-                return []
-            chosen = [known[line]]
+    def onward(self, made: Open, start: int) -> list[tuple[Arc, Open]]:
+        """The arcs from a stage that may follow decisions, each with the decisions after it."""
+        if not self._is_tied:
+            return [(arc, ()) for arc in self._arcs[start]]
+        key = made, start
+        if key not in self._known:
+            self._known[key] = list(self._onward(dict(made), start))
+        return self._known[key]
+
+    def _onward(self, made: dict[int, int], start: int) -> Iterator[tuple[Arc, Open]]:
+        link = self._links[start]
+        if not link.heavy or len(self._places[link.line]) == 1:
+            for arc in self._arcs[start]:
+                yield from self._after(made, arc, None)
+        elif link.line not in made:
+            for arc in self._arcs[start]:
+                yield from self._after(made, arc, decision_of(arc))
         else:
-            lines = arc.lines if arc.kind == GROUP else ()
-            first = Decision(arc.kind, arc.policy, lines)
-            chosen = [first]
-            if arc.kind != PLAIN and self._comes_again(line, arc.start + len(arc.lines)):
-                chosen.append(Decision(arc.kind, arc.policy, lines, True))
-        covered = {
-            link.line
-            for link in self._links[arc.start + 1 : arc.stop]
-            if link.heavy and link.line != line and len(self._places[link.line]) > 1
-        }
-        if any(known.get(other, COVERED) != COVERED for other in covered):
-            return []
-        known.update(dict.fromkeys(covered, COVERED))
-        found = []
-        for decision in chosen:
-            now = known if decision is None else {**known, line: decision}
-            left = ((each, d) for each, d in now.items() if self._comes_again(each, arc.stop))
-            found.append(tuple(sorted(left, key=lambda item: item[0])))
-        return found
+            decision = self._decisions[made[link.line]]
+            for arc in self._agreeing(decision, start):
+                is_left = arc.kind == PLAIN and decision.kind not in (PLAIN, COVERED.kind)
+                yield from self._after(made, arc, LEFT if is_left else decision)
+
+    def _after(
+        self, made: dict[int, int], arc: Arc, decision: Decision | None
+    ) -> Iterator[tuple[Arc, Open]]:
+        line = self._links[arc.start].line
+        now = dict(made)
+        for link in self._links[arc.start + 1 : arc.stop]:
+            if link.heavy and link.line != line and len(self._places[link.line]) > 1:
+                if now.setdefault(link.line, 0) != 0:
+                    return  # it was decided to be something else
+        if decision is not None:
+            now[line] = self._number(decision)
+        yield arc, tuple(sorted(item for item in now.items() if self._again(item[0], arc.stop)))
+
+    def _number(self, decision: Decision) -> int:
+        if decision not in self._numbers:
+            self._numbers[decision] = len(self._decisions)
+            self._decisions.append(decision)
+        return self._numbers[decision]
+
+    def _agreeing(self, decision: Decision, start: int) -> list[Arc]:
+        exact = self._by_decision[start].get(decision)
+        if exact is not None and self._again(self._links[start].line, exact.stop):
+            return [exact]  # the most frequent case
+        return [arc for arc in self._arcs[start] if self.agrees(decision, arc)]
 
     def agrees(self, decision: Decision, arc: Arc) -> bool:
-        """Whether an arc is what was decided for its line."""
+        """Whether an arc is what was decided for the line that it begins with."""
         line = self._links[arc.start].line
-        if decision.kind == "covered":
-            # What is left after all groups but the last.
-            return arc.kind == PLAIN and not self._comes_again(line, arc.stop)
-        length = max(len(decision.lines), 1)
-        if decision.but_last and not self._comes_again(line, arc.start + length):
+        if decision == LEFT:
             return arc.kind == PLAIN
-        if decision.kind != GROUP:
-            return (arc.kind, arc.policy) == (decision.kind, decision.policy)
-        if arc.lines == decision.lines:
-            return (arc.kind, arc.policy) == (GROUP, decision.policy)
-        return self._is_rest(decision, arc)
+        if decision == COVERED:
+            # What is left after all groups but the last.
+            return arc.kind == PLAIN and not self._again(line, arc.stop)
+        if decision_of(arc) == decision:
+            return True
+        if arc.kind == PLAIN:
+            return not self._again(line, arc.start + max(len(decision.lines), 1))
+        return decision.kind == GROUP and self._is_rest(decision, arc)
 
     def _is_rest(self, decision: Decision, arc: Arc) -> bool:
         """Whether an arc is a group that ends early, with the loop."""
-        line = self._links[arc.start].line
         length = len(arc.lines)
-        if arc.lines != decision.lines[:length] or self._comes_again(line, arc.stop):
+        if arc.lines != decision.lines[:length] or arc.policy != decision.policy:
             return False
         following = self._links[arc.stop].line if arc.stop < len(self._links) else None
         if length < len(decision.lines) and following == decision.lines[length]:
             return False
-        kinds = ("group",) if length > 1 else ("wrapped",)
-        return arc.kind in kinds and arc.policy == decision.policy
+        is_kind = arc.kind == (GROUP if length > 1 else WRAPPED)
+        return is_kind and not self._again(arc.lines[0], arc.stop)
 
-    def _comes_again(self, line: int, place: int) -> bool:
+    def _again(self, line: int, place: int) -> bool:
+        """Whether a line comes at a stage or after it."""
         places = self._places[line]
         return bisect_left(places, place) < len(places)
+
+
+def decision_of(arc: Arc) -> Decision:
+    """What an arc decides for the line that it begins with."""
+    return Decision(arc.kind, arc.policy, arc.lines if arc.kind == GROUP else ())

@@ -128,7 +128,8 @@ class Flat:
     def _periods(self, start: int, stop: int, line: int) -> Iterator[Stage]:
         """A run of a line, cut where a loop has run it once more."""
         signatures = [self._signature(number) for number in range(start, stop)] if line else []
-        step = _period(signatures) or stop - start
+        # A loop over layers that differ in their sizes does the same things each time.
+        step = _period(signatures) or _period([one[:2] for one in signatures]) or stop - start
         for first in range(start, stop, step):
             last = first + step
             yield Stage(first, last, line, sum(self.flops[first:last]))
