@@ -10,6 +10,8 @@ from .cse_outside_loop import CseOutsideLoop
 from .last_stage import LastStage
 from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
+from .not_differentiated import NotDifferentiated
+from .parallel_branches import ParallelBranches
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .scan_body_bare import ScanBodyBare
@@ -24,6 +26,8 @@ RULES: list[type[Rule]] = [
     LastStage,
     NestedTwice,
     NewCheckpointFlag,
+    NotDifferentiated,
+    ParallelBranches,
     PositionalOption,
     PreventCseInScan,
     ScanBodyBare,

@@ -1,0 +1,78 @@
+"""RMT308: a checkpoint that nothing in the project differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.callable import targets_of
+from remat_migrate.rule import Example, Finding, Rule
+
+
+class NotDifferentiated(Rule):
+    """## What it does
+
+    Finds a checkpoint on a function of the project that no gradient in the project runs, as far as
+    calls can be followed. Off by default: of a library, others differentiate the functions.
+
+    ## Why it matters
+
+    Without a gradient a checkpoint does nothing but slow down tracing.
+
+    ## Fix
+
+    By hand: take it off, if nobody differentiates the function.
+    """
+
+    code, name = "RMT308", "not-differentiated"
+    enabled = False
+    wrong = [
+        Example(
+            "import jax\n\n\n"
+            "def block(x):\n"
+            "    return x * x\n\n\n"
+            "def predict(x):\n"
+            "    return jax.checkpoint(block)(x)\n"
+        ),
+    ]
+    right = [
+        "import jax\n\n\n"
+        "def block(x):\n"
+        "    return x * x\n\n\n"
+        "def loss(x):\n"
+        "    return jax.checkpoint(block)(x).sum()\n\n\n"
+        "step = jax.grad(loss)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each checkpoint that no gradient runs."""
+        for site in project.sites_in(module):
+            if site.application is not None and is_idle(site, project):
+                yield self.finding(
+                    module.source,
+                    site.span,
+                    f"nothing in the project differentiates what `{site.api}` wraps",
+                    severity="note",
+                    confidence="low",
+                    reason="take it off, if nobody else differentiates it",
+                )
+
+
+def is_idle(site: Site, project: Project) -> bool:
+    """Whether a site's function stays in sight, and no gradient runs it."""
+    placement = project.placement
+    occurrences = placement.of_site(site)
+    if any(o.how in ("elsewhere", "differentiated") for o in occurrences):
+        return False
+    assert site.application is not None
+    functions = {
+        target.function.node
+        for value in project.values(site.module, site.application)
+        for target in targets_of(project.evaluator, value)
+    }
+    if site.subject is not None and site.form.startswith("decorator"):
+        functions = {site.subject[1]}  # type: ignore[arg-type]
+    reached = placement.reach.plainly | placement.reach.in_loops
+    if not functions or functions & reached:
+        return False
+    return not any(placement.reach.covers(site.module, o.node) for o in occurrences)

@@ -1,0 +1,107 @@
+"""RMT307: several checkpointed calls of one function, whose results are only added up.
+
+Measured: `f(a) + f(b)` and a sum over microbatches take as much memory with the checkpoint as
+without, in the compiled program; a scan over them takes that of one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.branches import added_calls
+from remat_migrate.rule import Example, Finding, Related, Rule
+
+
+class ParallelBranches(Rule):
+    """## What it does
+
+    Finds one checkpointed function that is called several times inside what is differentiated,
+    each time on its own, so that the results are only added: `f(a) + f(b)`,
+    `sum(f(x) for x in xs)`, `total += f(x)` in a loop of Python.
+
+    ## Why it matters
+
+    Nothing tells the compiler to finish one branch before it starts the next: the gradient of a sum
+    is the same constant for each, so all are computed again at once, and all they keep is kept
+    together.
+
+    ## Fix
+
+    By hand: `jax.lax.map` or `jax.lax.scan` over the stacked inputs, with the checkpoint on the
+    body.
+    """
+
+    code, name = "RMT307", "parallel-branches"
+    wrong = [
+        Example(
+            "import jax\n\n\n"
+            "def step(loss, weights, batches):\n"
+            "    loss = jax.checkpoint(loss)\n\n"
+            "    def total(weights):\n"
+            "        return sum(loss(weights, batch) for batch in batches)\n\n"
+            "    return jax.grad(total)(weights)\n"
+        ),
+        Example(
+            "import jax\n\n\n"
+            "def step(loss, weights, a, b):\n"
+            "    loss = jax.checkpoint(loss)\n"
+            "    return jax.grad(lambda w: (loss(w, a) + loss(w, b)) / 2)(weights)\n"
+        ),
+    ]
+    right = [
+        "import jax\n\n\n"
+        "def step(loss, weights, batches):\n"
+        "    loss = jax.checkpoint(loss)\n"
+        "    total = lambda w: jax.lax.map(lambda batch: loss(w, batch), batches).sum()\n"
+        "    return jax.grad(total)(weights)\n",
+        # One after the other.
+        "import jax\n\n\n"
+        "def step(block, weights, x):\n"
+        "    block = jax.checkpoint(block)\n\n"
+        "    def total(weights):\n"
+        "        y = x\n"
+        "        for w in weights:\n"
+        "            y = y + block(w, y)\n"
+        "        return y.sum()\n\n"
+        "    return jax.grad(total)(weights)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each checkpoint whose results are only added."""
+        for site in project.sites_in(module):
+            if site.application is None or not site.definition.same_function or not site.certain:
+                continue
+            calls = branches_of(site, project)
+            if calls:
+                yield self.finding(
+                    module.source,
+                    site.span,
+                    f"`{site.api}` on calls whose results are only added: compiled, all of them"
+                    " are computed again at once, and no memory is saved",
+                    severity="warning",
+                    confidence="medium",
+                    related=tuple(
+                        Related(module.source, module.span(call), "one branch, added to others")
+                        for call in calls[:2]
+                    ),
+                    reason="stack the inputs and use `jax.lax.map` or `jax.lax.scan`, with the"
+                    " checkpoint on the body",
+                )
+
+
+def branches_of(site: Site, project: Project) -> list[ast.Call]:
+    """The calls of a site's function, if they are branches of a sum that is differentiated."""
+    placement = project.placement
+    calls: list[ast.Call] = []
+    for occurrence in placement.of_site(site):
+        if occurrence.how == "exported":
+            continue
+        if occurrence.how != "called" or not isinstance(occurrence.node, ast.Call):
+            return []
+        calls.append(occurrence.node)
+    if not calls or not added_calls(site.module, calls):
+        return []
+    plain = all(placement.reach.only_plainly(site.module, call) for call in calls)
+    return calls if plain else []

@@ -1,0 +1,33 @@
+"""RMT308: checkpoints that no gradient in the project runs."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings
+
+CODE = "RMT308"
+HEAD = "import jax\n\ndef f(x):\n    return x * x\n\ndef g(x):\n    return jax.checkpoint(f)(x)\n\n"
+
+
+@pytest.mark.parametrize("code", ["", "y = g(1.0)\n", "step = jax.jit(g)\n"])
+def test_found(code: str) -> None:
+    [finding] = findings(HEAD + code, select=CODE)
+    assert (finding.confidence, finding.severity) == ("low", "note")
+    assert findings(HEAD + code) == []  # off unless it is named
+
+
+LEFT_ALONE = [
+    "step = jax.grad(g)\n",
+    "step = jax.grad(lambda x: jax.lax.map(g, x).sum())\n",
+    "y, back = jax.vjp(g, 1.0)\n",
+    "step = jax.jacfwd(g)\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
+
+
+def test_what_goes_out_of_sight_is_left_alone() -> None:
+    assert findings("import jax\n\nrun(jax.checkpoint(abs))\n", select=CODE) == []
