@@ -185,11 +185,17 @@ def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
     lines = tuple(member.line for member in members)
     for policy in (choice.policy for choice in members[0].choices if choice.kind == WRAPPED):
         chosen = [_wrapped(member, policy) for member in members]
-        kept = sum(choice.others for choice in chosen)
+        # What a stage gives is computed again for the next one: where a policy keeps products, also
+        # that of the last product of each stage, which the stage alone does not need.
+        others = [choice.others for choice in chosen]
+        for number, member in enumerate(members[:-1]):
+            if policy is not None and others[number]:
+                others[number] += member.cotangent
+        kept = sum(others)
         peak = held = passed = 0
-        for number, (member, own, choice) in enumerate(zip(members, given, chosen, strict=True)):
+        for number, (member, own, keeping) in enumerate(zip(members, given, others, strict=True)):
             plain = member.choices[0]
-            passed += choice.others
+            passed += keeping
             # What the policy keeps of the stages that come after is live, too.
             after = kept - passed + (cotangent if number < len(members) - 1 else 0)
             peak = max(peak, plain.peak + held + inputs - own + after)

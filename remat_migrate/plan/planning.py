@@ -60,9 +60,9 @@ def plan(
             )
         bare = _need(reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
-        planners = [_Planner(chain, bare, asked) for chain in chains]
-        tried = list(_tried(planners, limit))
-        best, is_met = _best(tried, limit)
+        planners = [Planner(chain, bare, asked) for chain in chains]
+        tried = list(_of_all(planners, limit))
+        best, is_met = best_of(tried, limit)
         front: tuple[Placement, ...] = ()
         if pareto:
             front = _front([*tried, *(one for each in planners for one in each.front())])
@@ -80,7 +80,7 @@ def plan(
         )
 
 
-class _Planner:
+class Planner:
     """One chain, to be solved for budgets and traced."""
 
     def __init__(self, chain: Chain, bare: Need, asked: _Ask) -> None:
@@ -158,12 +158,12 @@ def _kind(arc: Arc) -> str:
     return WRAPPED if arc.kind == GROUP else arc.kind
 
 
-def _tried(planners: Sequence[_Planner], limit: int) -> Iterator[Placement]:
+def _of_all(planners: Sequence[Planner], limit: int) -> Iterator[Placement]:
     """Placements of all chains, but for those that promise nothing cheaper than what was found."""
     found: list[Placement] = []
     for planner in sorted(planners, key=lambda each: each.least(limit)):
         if found:
-            best, is_met = _best(found, limit)
+            best, is_met = best_of(found, limit)
             if is_met and planner.least(limit) >= best.measured.flops:
                 continue
         more = planner.within(limit)
@@ -171,7 +171,7 @@ def _tried(planners: Sequence[_Planner], limit: int) -> Iterator[Placement]:
         yield from more
 
 
-def _best(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
+def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """The cheapest one within the budget; without one the lowest."""
     within = [one for one in tried if one.measured.peak_bytes <= limit]
     if within:
