@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from ..model import Module, Project
 from ..model.callable import targets_of
 from ..model.calling import returned_expressions
-from ..model.scopes import FunctionNode
-from ..model.values import External, Function, Instance, Value
+from ..model.scopes import FunctionNode, parameters
+from ..model.values import Constant, External, Function, Instance, Value
 from .refusal import Refused
 
 # Methods that change their receiver, where nobody takes what they return.
@@ -27,20 +27,33 @@ _DRAWN = ("numpy.random.", "random.", "time.", "secrets.", "uuid.", "datetime.")
 _READING = frozenset({"builtins.input", "builtins.open", "builtins.next"})
 _CALLBACKS = ("io_callback", "id_tap", "id_print", "host_callback.call")
 _DEPTH = 4
+# How far a name is followed to see what it is: not to all callers.
+_KIND_DEPTH = 1
 
 
-def check_hazards(project: Project, function: Function) -> None:
+def check_hazards(project: Project, function: Function, *, own_arguments: bool = False) -> None:
     """Look for what a checkpoint around a function would change, in what it calls, too.
+
+    Args:
+        project: the project.
+        function: what would be wrapped.
+        own_arguments: whether its arguments are its own to change, as those of a loop's body are.
 
     Raises:
         Refused: there is something.
     """
-    _check(project, function, set(), _DEPTH)
+    _check(project, function, set(), _DEPTH, own_arguments)
     for expr in returned_expressions(function.node):
         _check_returned(project, function, expr)
 
 
-def _check(project: Project, function: Function, seen: set[FunctionNode], depth: int) -> None:
+def _check(
+    project: Project,
+    function: Function,
+    seen: set[FunctionNode],
+    depth: int,
+    own_arguments: bool = False,
+) -> None:
     module, node = function.module, function.node
     if node in seen or depth == 0:
         return
@@ -48,7 +61,7 @@ def _check(project: Project, function: Function, seen: set[FunctionNode], depth:
     if isinstance(node, ast.AsyncFunctionDef):
         raise Refused("an asynchronous function cannot be checkpointed", module, node)
     for inner in _inside(node):
-        reason = _hazard(project, function, inner)
+        reason = _hazard(project, function, inner, own_arguments)
         if reason is not None:
             raise Refused(reason, module, inner)
         if isinstance(inner, ast.Call):
@@ -69,7 +82,7 @@ def _inside(node: FunctionNode) -> Iterator[ast.AST]:
         yield from ast.walk(part)
 
 
-def _hazard(project: Project, function: Function, node: ast.AST) -> str | None:
+def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: bool) -> str | None:
     module = function.module
     match node:
         case ast.Yield() | ast.YieldFrom() | ast.Await():
@@ -77,15 +90,17 @@ def _hazard(project: Project, function: Function, node: ast.AST) -> str | None:
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             return f"it assigns `{names[0]}` from around it: under a checkpoint that is a tracer"
         case ast.Attribute(ctx=ast.Store() | ast.Del(), attr=attr) if not _is_fresh(
-            function, node.value
+            function, node.value, own_arguments
         ):
             return f"it assigns to the attribute `{attr}`: under a checkpoint that is a tracer"
-        case ast.Subscript(ctx=ast.Store() | ast.Del()) if not _is_fresh(function, node.value):
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) if not _is_fresh(
+            function, node.value, own_arguments
+        ):
             return "it stores values in a container from outside: under a checkpoint a tracer leaks"
         case ast.Call(func=ast.Attribute(attr=attr, value=receiver)) if (
             attr in _CHANGING
             and isinstance(module.parent(node), ast.Expr)
-            and not _is_fresh(function, receiver)
+            and not _is_fresh(function, receiver, own_arguments)
         ):
             return f"it calls `.{attr}()` on what is not its own: under a checkpoint a tracer leaks"
         case ast.Call():
@@ -111,7 +126,7 @@ def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | N
     return None
 
 
-def _is_fresh(function: Function, node: ast.expr) -> bool:
+def _is_fresh(function: Function, node: ast.expr, own_arguments: bool) -> bool:
     """Whether an object was made by the function itself: all that a name may be bound to."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
@@ -127,6 +142,8 @@ def _is_fresh(function: Function, node: ast.expr) -> bool:
         inside = binding.scope.node is function.node or any(
             around is function.node for around in module.ancestors(binding.scope.node)
         )
+        if own_arguments and _is_argument(function, binding.node):
+            continue
         if not inside or binding.kind not in ("assign", "augment") or binding.path:
             return False
         if not isinstance(
@@ -145,6 +162,13 @@ def _is_fresh(function: Function, node: ast.expr) -> bool:
     return True
 
 
+def _is_argument(function: Function, node: ast.AST) -> bool:
+    own = parameters(function.node)
+    if function.module.enclosing_class(function.node) is not None:
+        own = own[1:]
+    return any(node is parameter for parameter in own)
+
+
 def _check_returned(project: Project, function: Function, expr: ast.expr) -> None:
     module = function.module
     parts = expr.elts if isinstance(expr, ast.Tuple | ast.List) else [expr]
@@ -156,10 +180,21 @@ def _check_returned(project: Project, function: Function, expr: ast.expr) -> Non
             continue
         if isinstance(part, ast.Constant) and part.value is None:
             continue
-        if project.kinds.of(module, part) == "python" or isinstance(part, ast.GeneratorExp):
+        if project.kinds.of(module, part, _KIND_DEPTH) == "python" or isinstance(
+            part, ast.GeneratorExp
+        ):
             raise Refused(
                 f"it returns `{module.segment(part)}`, which is no array: a checkpoint returns"
                 " arrays alone",
                 module,
                 part,
             )
+
+
+def _is_python(project: Project, module: Module, node: ast.expr) -> bool:
+    if isinstance(node, ast.GeneratorExp):
+        return True
+    values = project.values(module, node)
+    if values and all(isinstance(v, Constant) and v.value is not None for v in values):
+        return True
+    return project.kinds.of(module, node, _KIND_DEPTH) == "python"

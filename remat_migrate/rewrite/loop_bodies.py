@@ -74,7 +74,7 @@ def wrap_body(
                 api = "haiku.remat"
             if any(n.startswith("flax.linen.") for n in loops):
                 api = "flax.linen.remat"
-            check_hazards(project, target.function)
+            check_hazards(project, target.function, own_arguments=True)
     if not values and not isinstance(body, ast.Lambda):
         raise Refused("what the body is cannot be seen", module, body)
     given = ", prevent_cse=False" if is_real_loop(call) else ""

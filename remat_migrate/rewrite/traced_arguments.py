@@ -19,6 +19,10 @@ from ..model.scopes import Binding, FunctionNode
 from ..model.values import External, Function, Instance, Value, Wrapped
 
 _DEPTH = 8
+# How far a name is followed where it may be one of Python's: not to all callers.
+_KIND_DEPTH = 1
+# A name in more files than this is not looked for: it takes long, and tells little.
+_FILES = 8
 _PYTHON_NAMES = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal"})
 _ARRAY_ONLY = frozenset({"T", "mT", "at", "real", "imag", *METHODS})
 # Layers of libraries: their calls take an array first, and give arrays.
@@ -80,16 +84,18 @@ class Arrays:
                 return self._name(module, node, depth)
             case ast.Call():
                 return self._call(module, node, depth)
-        return "python" if self.project.kinds.of(module, node) == "python" else "unknown"
+        return self._python(module, node)
 
     def _name(self, module: Module, node: ast.Name, depth: int) -> Kind:
         bindings = module.reaching(node)
         if not bindings:
             return "unknown"
-        found = [self._binding(module, b, depth) for b in bindings]
-        if _all(found) == "unknown" and self.project.kinds.of(module, node) == "python":
-            return "python"
-        return _all(found)
+        kind = _all([self._binding(module, b, depth) for b in bindings])
+        return self._python(module, node) if kind == "unknown" else kind
+
+    def _python(self, module: Module, node: ast.expr) -> Kind:
+        found = self.project.kinds.of(module, node, _KIND_DEPTH)
+        return "python" if found == "python" else "unknown"
 
     def _binding(self, module: Module, binding: Binding, depth: int) -> Kind:
         match binding.kind:
@@ -181,9 +187,7 @@ class Arrays:
             if isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute):
                 if at.value.attr == "at":  # x.at[i].set(y)
                     return self.kind(module, at.value.value, depth - 1)
-        if not kinds and self.project.kinds.of(module, node) == "python":
-            return "python"
-        return _all(kinds) if kinds else "unknown"
+        return _all(kinds) if kinds else self._python(module, node)
 
     def _returned(self, value: Value, depth: int) -> Kind:
         """The kind of what calling a value returns."""
@@ -214,6 +218,8 @@ class Arrays:
             if self.used_as_array(Target(Function(module, function)), node, depth - 1):
                 return "array"
             passed: list[Kind] = []
+            if not self._is_rare(function):
+                return "unknown"
             for owner, call, skip in self.project.kinds.callers(module, function):
                 bound = bind_call(function, call.args, call.keywords, skip)
                 expr = bound.by_name.get(node.arg)
@@ -232,11 +238,15 @@ class Arrays:
         index = positional.index(node)
         name = getattr(function, "name", None)
         modules = {module: None}
-        if isinstance(name, str):
+        if isinstance(name, str) and self._is_rare(function):
             modules.update(dict.fromkeys(self.project.mentioning([name])))
         return any(
             index in self.project.kinds.differentiated(other).get(function, ()) for other in modules
         )
+
+    def _is_rare(self, function: FunctionNode) -> bool:
+        name = getattr(function, "name", None)
+        return name is None or len(self.project.files.mentioning((name,))) <= _FILES
 
     def used_as_array(self, target: Target, node: ast.arg, depth: int = _DEPTH) -> bool:
         """Whether a function computes with a parameter itself as only arrays (or numbers) allow.
