@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.model import Module, Project, Site
+from remat_migrate.rewrite.placement import set_option
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+from .placement_fixes import placement_fix
 
 
 class CseOutsideLoop(Rule):
@@ -26,7 +30,7 @@ class CseOutsideLoop(Rule):
 
     ## Fix
 
-    None yet: leave `prevent_cse` out.
+    `prevent_cse=True`.
     """
 
     code, name = "RMT306", "cse-outside-loop"
@@ -39,7 +43,14 @@ class CseOutsideLoop(Rule):
             "        for layer in layers:\n"
             "            x = jax.checkpoint(layer, prevent_cse=False)(x)\n"
             "        return x.sum()\n\n"
-            "    return jax.grad(loss)(x)\n"
+            "    return jax.grad(loss)(x)\n",
+            "import jax\n\n\n"
+            "def step(layers, x):\n"
+            "    def loss(x):\n"
+            "        for layer in layers:\n"
+            "            x = jax.checkpoint(layer, prevent_cse=True)(x)\n"
+            "        return x.sum()\n\n"
+            "    return jax.grad(loss)(x)\n",
         ),
     ]
     right = [
@@ -67,6 +78,12 @@ class CseOutsideLoop(Rule):
             if found is None:
                 continue
             calls, confidence = found
+            fix, reason = placement_fix(
+                "pass `prevent_cse=True`, the default",
+                confidence,
+                "leave `prevent_cse` out",
+                partial(set_option, project, site, "prevent_cse", True),
+            )
             yield self.finding(
                 module.source,
                 site.span,
@@ -75,7 +92,8 @@ class CseOutsideLoop(Rule):
                 severity="warning",
                 confidence=confidence,
                 related=(Related(module.source, module.span(calls[0]), "called here, in no loop"),),
-                reason="leave `prevent_cse` out",
+                fix=fix,
+                reason=reason,
             )
 
 

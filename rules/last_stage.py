@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
-from remat_migrate.rule import Example, Finding, Related, Rule
+from remat_migrate.rewrite.placement import remove_site
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+from .placement_fixes import placement_fix
 
 # A head whose logits are larger than all else does need its checkpoint.
 _HEAD = re.compile(
@@ -31,7 +35,7 @@ class LastStage(Rule):
 
     ## Fix
 
-    None yet: take it off, where the measured peak agrees.
+    Takes it off. `remat-migrate measure` tells whether the compiled program agrees.
     """
 
     code, name = "RMT302", "last-stage"
@@ -45,7 +49,17 @@ class LastStage(Rule):
             "    def loss(weights):\n"
             "        hidden = layer(x, weights[0])\n"
             "        return jnp.mean(last(hidden, weights[1]))\n\n"
-            "    return jax.grad(loss)(weights)\n"
+            "    return jax.grad(loss)(weights)\n",
+            "import jax\n"
+            "import jax.numpy as jnp\n\n\n"
+            "def layer(x, w):\n"
+            "    return jnp.tanh(x @ w)\n\n\n"
+            "def step(weights, x):\n"
+            "    last = layer\n\n"
+            "    def loss(weights):\n"
+            "        hidden = layer(x, weights[0])\n"
+            "        return jnp.mean(last(hidden, weights[1]))\n\n"
+            "    return jax.grad(loss)(weights)\n",
         ),
     ]
     right = [
@@ -79,17 +93,25 @@ class LastStage(Rule):
             if part.found.part != "last" or wraps_policy(part.site):
                 continue
             if not may_be_head(project, part):
-                yield self._finding(part)
+                yield self._finding(project, part)
 
-    def _finding(self, part: DifferentiatedPart) -> Finding:
+    def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
         site, derivative = part.site, part.derivative
+        confidence: Confidence = "low" if part.sureness == "suspected" else "medium"
+        fix, reason = placement_fix(
+            "take it off the last stage",
+            confidence,
+            "take it off, unless the compiled program needs more memory without it:"
+            " `remat-migrate measure` tells",
+            partial(remove_site, project, site),
+        )
         return self.finding(
             site.module.source,
             site.span,
             f"`{site.api}` on the last stage of what `{derivative.gradient.name}` differentiates:"
             " it is computed twice, and no memory is saved",
             severity="note",
-            confidence="low" if part.sureness == "suspected" else "medium",
+            confidence=confidence,
             related=(
                 Related(
                     derivative.module.source,
@@ -97,8 +119,8 @@ class LastStage(Rule):
                     "differentiated here",
                 ),
             ),
-            reason="take it off, unless the compiled program needs more memory without it:"
-            " `remat-migrate measure` tells",
+            fix=fix,
+            reason=reason,
         )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.nesting import calls_within, checkpoint_within
 from remat_migrate.model.parts import wraps_policy
+from remat_migrate.rewrite.placement import remove_site
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
+from .placement_fixes import placement_fix
 from .whole_function import CONFIDENCE
 
 
@@ -26,17 +29,24 @@ class NestedTwice(Rule):
 
     ## Fix
 
-    None yet: take the outer checkpoint off.
+    Takes the outer checkpoint off.
     """
 
     code, name = "RMT305", "nested-twice"
     wrong = [
-        Example("import jax\n\n\ndef run(f):\n    return jax.checkpoint(jax.checkpoint(f))\n"),
+        Example(
+            "import jax\n\n\ndef run(f):\n    return jax.checkpoint(jax.checkpoint(f))\n",
+            "import jax\n\n\ndef run(f):\n    return jax.checkpoint(f)\n",
+        ),
         Example(
             "import jax\n\n\n"
             "def run(block, x):\n"
             "    block = jax.checkpoint(block)\n"
-            "    return jax.checkpoint(lambda x: block(x))(x)\n"
+            "    return jax.checkpoint(lambda x: block(x))(x)\n",
+            "import jax\n\n\n"
+            "def run(block, x):\n"
+            "    block = jax.checkpoint(block)\n"
+            "    return (lambda x: block(x))(x)\n",
         ),
         Example(
             "import jax\n\n\n"
@@ -45,7 +55,13 @@ class NestedTwice(Rule):
             "    @jax.checkpoint\n"
             "    def loss(x):\n"
             "        return jax.checkpoint(second)(jax.checkpoint(first)(x)).sum()\n\n"
-            "    return loss(x)\n"
+            "    return loss(x)\n",
+            "import jax\n\n\n"
+            "def step(first, second, x):\n"
+            "    @jax.grad\n"
+            "    def loss(x):\n"
+            "        return jax.checkpoint(second)(jax.checkpoint(first)(x)).sum()\n\n"
+            "    return loss(x)\n",
         ),
     ]
     right = [
@@ -77,17 +93,27 @@ class NestedTwice(Rule):
         for site in sites:
             inner = checkpoint_within(project, site)
             if inner is not None:
-                yield self._finding(site, inner, "high")
+                yield self._finding(project, site, inner, "high")
             elif site in wholes:
                 calls = calls_within(project, wholes[site].found.applied)
                 if calls:
                     confidence = CONFIDENCE[wholes[site].sureness]
-                    yield self._finding(site, calls[0], confidence)
+                    yield self._finding(project, site, calls[0], confidence)
 
     def _finding(
-        self, site: Site, inner: tuple[Module, ast.expr], confidence: Confidence
+        self,
+        project: Project,
+        site: Site,
+        inner: tuple[Module, ast.expr],
+        confidence: Confidence,
     ) -> Finding:
         owner, node = inner
+        fix, reason = placement_fix(
+            "take the outer checkpoint off",
+            confidence,
+            "take the outer checkpoint off",
+            partial(remove_site, project, site),
+        )
         return self.finding(
             site.module.source,
             site.span,
@@ -96,5 +122,6 @@ class NestedTwice(Rule):
             severity="warning",
             confidence=confidence,
             related=(Related(owner.source, owner.span(node), "the checkpoint inside"),),
-            reason="take the outer checkpoint off",
+            fix=fix,
+            reason=reason,
         )

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.loops import LoopUse
+from remat_migrate.rewrite.placement import set_option
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+
+from .placement_fixes import placement_fix
 
 
 class PreventCseInScan(Rule):
@@ -30,7 +34,7 @@ class PreventCseInScan(Rule):
 
     ## Fix
 
-    None yet: pass `prevent_cse=False`, as long as the loop is not unrolled.
+    `prevent_cse=False`. Unsafe: it has to go again when the loop is unrolled.
     """
 
     code, name = "RMT304", "prevent-cse-in-scan"
@@ -39,7 +43,10 @@ class PreventCseInScan(Rule):
         Example(
             "import jax\n\n\n"
             "def run(layer, x, weights):\n"
-            "    return jax.lax.scan(jax.checkpoint(layer), x, weights)\n"
+            "    return jax.lax.scan(jax.checkpoint(layer), x, weights)\n",
+            "import jax\n\n\n"
+            "def run(layer, x, weights):\n"
+            "    return jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n",
         ),
         Example(
             "import jax\n\n\n"
@@ -48,7 +55,14 @@ class PreventCseInScan(Rule):
             "        return layer(x, w), None\n\n"
             "    if remat:\n"
             "        body = jax.checkpoint(body)\n"
-            "    return jax.lax.scan(body, x, weights)\n"
+            "    return jax.lax.scan(body, x, weights)\n",
+            "import jax\n\n\n"
+            "def run(layer, x, weights, remat):\n"
+            "    def body(x, w):\n"
+            "        return layer(x, w), None\n\n"
+            "    if remat:\n"
+            "        body = jax.checkpoint(body, prevent_cse=False)\n"
+            "    return jax.lax.scan(body, x, weights)\n",
         ),
         Example(
             "import flax.linen as nn\n\n\n"
@@ -56,8 +70,15 @@ class PreventCseInScan(Rule):
             "    @nn.compact\n"
             "    def __call__(self, x, _):\n"
             "        return nn.Dense(8)(x), None\n\n\n"
-            "def stack(length):\n"
-            "    return nn.scan(nn.remat(Layer), variable_axes={'params': 0}, length=length)\n"
+            "def stack():\n"
+            "    return nn.scan(nn.remat(Layer), variable_axes={'params': 0})\n",
+            "import flax.linen as nn\n\n\n"
+            "class Layer(nn.Module):\n"
+            "    @nn.compact\n"
+            "    def __call__(self, x, _):\n"
+            "        return nn.Dense(8)(x), None\n\n\n"
+            "def stack():\n"
+            "    return nn.scan(nn.remat(Layer, prevent_cse=False), variable_axes={'params': 0})\n",
         ),
     ]
     right = [
@@ -90,6 +111,12 @@ class PreventCseInScan(Rule):
                 Related(loop.module.source, loop.module.span(loop.node), "the loop")
                 for loop in loops[:3]
             )
+            fix, reason = placement_fix(
+                "pass `prevent_cse=False`",
+                confidence,
+                "pass `prevent_cse=False` where the loop is never unrolled",
+                partial(set_option, project, site, "prevent_cse", False),
+            )
             yield self.finding(
                 module.source,
                 site.span,
@@ -98,7 +125,8 @@ class PreventCseInScan(Rule):
                 severity="note",
                 confidence=confidence,
                 related=related,
-                reason="pass `prevent_cse=False` where the loop is never unrolled",
+                fix=fix,
+                reason=reason,
             )
 
 

@@ -5,12 +5,17 @@ https://docs.jax.dev/en/latest/gradient-checkpointing.html: "recursive and scan"
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.bodies import body_work
 from remat_migrate.model.loops import LoopUse
-from remat_migrate.rule import Example, Finding, Rule
+from remat_migrate.rewrite.placement import wrap_body
+from remat_migrate.rule import Confidence, Example, Finding, Rule
+
+from .placement_fixes import placement_fix
 
 # Those that are written for layers and time steps; `jax.lax.map` runs over a batch.
 SCANS = frozenset(
@@ -33,7 +38,7 @@ class ScanBodyBare(Rule):
 
     ## Fix
 
-    None yet: `jax.checkpoint(body, prevent_cse=False)`; `remat-migrate measure` tells what
+    `jax.checkpoint(body, prevent_cse=False)`; `remat-migrate measure` tells what
     it saves.
     """
 
@@ -47,7 +52,15 @@ class ScanBodyBare(Rule):
             "def loss(weights, x):\n"
             "    x, _ = jax.lax.scan(layer, x, weights)\n"
             "    return x.sum()\n\n\n"
-            "step = jax.grad(loss)\n"
+            "step = jax.grad(loss)\n",
+            "import jax\n"
+            "import jax.numpy as jnp\n\n\n"
+            "def layer(x, w):\n"
+            "    return jnp.tanh(x @ w), None\n\n\n"
+            "def loss(weights, x):\n"
+            "    x, _ = jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n"
+            "    return x.sum()\n\n\n"
+            "step = jax.grad(loss)\n",
         ),
     ]
     right = [
@@ -79,15 +92,27 @@ class ScanBodyBare(Rule):
                 continue
             work = body_work(project.placement, loop)
             if work in ("heavy", "unseen"):
-                yield self._finding(loop, work == "heavy" and loop.real == "yes")
+                yield self._finding(project, loop, work == "heavy" and loop.real == "yes")
 
-    def _finding(self, loop: LoopUse, heavy: bool) -> Finding:
+    def _finding(self, project: Project, loop: LoopUse, heavy: bool) -> Finding:
+        confidence: Confidence = "medium" if heavy else "low"
+        advice = "if memory is short: `jax.checkpoint(body, prevent_cse=False)`"
+        call, body = loop.node, loop.use.subject
+        fix, reason = None, advice
+        if isinstance(call, ast.Call) and body is not None:
+            fix, reason = placement_fix(
+                "put a checkpoint on the body",
+                confidence,
+                advice,
+                partial(wrap_body, project, loop.module, call, body),
+            )
         return self.finding(
             loop.module.source,
             loop.module.span(loop.node),
             f"`{loop.loop.name}` is differentiated, and its body is no checkpoint:"
             " every round keeps what it computes",
             severity="note",
-            confidence="medium" if heavy else "low",
-            reason="if memory is short: `jax.checkpoint(body, prevent_cse=False)`",
+            confidence=confidence,
+            fix=fix,
+            reason=reason,
         )

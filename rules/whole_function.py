@@ -12,6 +12,8 @@ from remat_migrate.model.nesting import calls_within
 from remat_migrate.model.parts import DifferentiatedPart, Sureness, wraps_policy
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
+from .placement_fixes import stages_fix
+
 CONFIDENCE: dict[Sureness, Confidence] = {
     "certain": "high",
     "likely": "medium",
@@ -37,12 +39,32 @@ class WholeFunction(Rule):
 
     ## Fix
 
-    None yet: take the checkpoint off, and put it on the stages of the function but the last.
+    Takes the checkpoint off, and puts it on the stages of the function but the last, where stages
+    can be seen.
     """
 
     code, name = "RMT301", "whole-function"
     url = "https://github.com/jax-ml/jax/issues/12792"
     wrong = [
+        Example(
+            "import jax\nimport jax.numpy as jnp\n\n\n"
+            "def layer(weight, x):\n"
+            "    return jnp.tanh(x @ weight)\n\n\n"
+            "def loss(weights, x):\n"
+            "    x = layer(weights[0], x)\n"
+            "    x = layer(weights[1], x)\n"
+            "    return layer(weights[2], x).sum()\n\n\n"
+            "step = jax.value_and_grad(jax.checkpoint(loss))\n",
+            "import jax\n"
+            "import jax.numpy as jnp\n\n\n"
+            "def layer(weight, x):\n"
+            "    return jnp.tanh(x @ weight)\n\n\n"
+            "def loss(weights, x):\n"
+            "    x = jax.checkpoint(layer)(weights[0], x)\n"
+            "    x = jax.checkpoint(layer)(weights[1], x)\n"
+            "    return layer(weights[2], x).sum()\n\n\n"
+            "step = jax.value_and_grad(loss)\n",
+        ),
         Example("import jax\n\n\ndef slope(loss):\n    return jax.grad(jax.checkpoint(loss))\n"),
         Example(
             "from functools import partial\n\nimport jax\n\n\n"
@@ -93,10 +115,18 @@ class WholeFunction(Rule):
                 continue
             # Around checkpointed stages it is RMT305: it only has to come off.
             if not calls_within(project, part.found.applied):
-                yield self._finding(part)
+                yield self._finding(project, part)
 
-    def _finding(self, part: DifferentiatedPart) -> Finding:
+    def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
         site, derivative = part.site, part.derivative
+        confidence = CONFIDENCE[part.sureness]
+        fix, reason = stages_fix(
+            project,
+            part,
+            confidence,
+            "take it off, and put checkpoints on the stages of the function but the last, or give"
+            " it a policy; `remat-migrate measure` tells what each saves",
+        )
         again = "it is computed twice, and" if derivative.gives_value else "at best"
         return self.finding(
             site.module.source,
@@ -104,7 +134,7 @@ class WholeFunction(Rule):
             f"`{site.api}` on all of what `{derivative.gradient.name}` differentiates:"
             f" {again} no memory is saved",
             severity="warning",
-            confidence=CONFIDENCE[part.sureness],
+            confidence=confidence,
             related=(
                 Related(
                     derivative.module.source,
@@ -112,6 +142,6 @@ class WholeFunction(Rule):
                     "differentiated here",
                 ),
             ),
-            reason="take it off, and put checkpoints on the stages of the function but the last;"
-            " `remat-migrate measure` tells what each saves",
+            fix=fix,
+            reason=reason,
         )

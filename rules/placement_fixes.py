@@ -1,0 +1,66 @@
+"""Fixes of misplaced checkpoints: the edits, or why there are none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from remat_migrate.model import Project
+from remat_migrate.model.callable import targets_of
+from remat_migrate.model.declared import gradient_places
+from remat_migrate.model.parts import DifferentiatedPart
+from remat_migrate.model.scopes import parameters
+from remat_migrate.rewrite import Refused
+from remat_migrate.rewrite.placement import move_to_stages
+from remat_migrate.rule import Confidence, Fix, Safety
+from remat_migrate.source import Edit
+
+
+def placement_fix(
+    title: str, confidence: Confidence, advice: str, edits: Callable[[], Sequence[Edit]]
+) -> tuple[Fix | None, str]:
+    """An unsafe fix, or None with the reason: what stands in the way, and `advice`.
+
+    Where the finding is a suspicion nothing is changed: code that is not seen may need the
+    checkpoint where it is.
+    """
+    if confidence == "low":
+        return None, advice
+    try:
+        found = tuple(edits())
+    except Refused as refused:
+        return None, f"{advice}; not done here: {refused.reason}"
+    return Fix(title, Safety.UNSAFE, found), ""
+
+
+def stages_fix(
+    project: Project, part: DifferentiatedPart, confidence: Confidence, advice: str
+) -> tuple[Fix | None, str]:
+    """The fix that moves a checkpoint from a whole function to its stages."""
+    found = part.found
+    functions = {t.function for t in targets_of(project.evaluator, found.applied.target)}
+    if len(functions) != 1:
+        return None, advice
+    [function] = functions
+    differentiated = _differentiated(part) if found.call is None else ()
+    names = [parameter.arg for parameter in parameters(function.node)]
+    return placement_fix(
+        "put it on the stages of the function but the last",
+        confidence,
+        advice,
+        lambda: move_to_stages(
+            project,
+            part.site,
+            function,
+            [names[place] for place in differentiated if 0 <= place < len(names)],
+        ),
+    )
+
+
+def _differentiated(part: DifferentiatedPart) -> list[int]:
+    """The parameters that the gradient is taken of, by position."""
+    use = part.derivative.use
+    argnums = use.argument("argnums", 1)
+    if argnums is None:
+        return [0]
+    return gradient_places(ast.Call(use.node, [], [ast.keyword("argnums", argnums)]))
