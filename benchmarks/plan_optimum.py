@@ -217,8 +217,8 @@ def report(
             tried = planner.within(budget)
             first = tried[0].measured.peak_bytes / budget
             last = best_of(tried, budget)[0].measured.peak_bytes / budget
-        good = extra <= DEARER and last <= OVER and own <= SECONDS
-        kept = kept and (good or not best.is_proven)
+        is_cheap = extra <= DEARER or not best.is_proven
+        kept = kept and is_cheap and last <= OVER and own <= SECONDS
         print(
             f"  {share:4.0%}  plan +{added / flops:.4f}  optimum {'' if best.is_proven else '<'}"
             f"+{lowest / flops:.4f}  added {extra:.4f}, all {ratio:.4f}  {own:6.3f} s and"

@@ -18,7 +18,7 @@ from .ties import Open, Ties
 
 BUCKETS = 500
 # Of a first search, which gives what a better one must cost less than.
-_COARSE = 24
+_COARSE = 60
 # Prices of a byte that are tried, each twice the one before, and how many are used.
 _PRICES, _USED = 24, 4
 # Labels that are followed from a stage; where lines that alternate have very many decisions, those

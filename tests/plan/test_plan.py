@@ -93,7 +93,8 @@ def test_within_the_budget_and_as_promised(model, budget):
     assert code == (0 if plan["met"] else 1)
     assert plan["met"] or (model, budget) == ("decoder", "2GiB")
     assert measured["peak_bytes"] <= plan["budget_bytes"] or not plan["met"]
-    assert measured["peak_bytes"] == pytest.approx(promised["peak_bytes"], rel=0.05)
+    # What a group promises is put together from its stages, on the safe side.
+    assert 0.9 <= measured["peak_bytes"] / promised["peak_bytes"] <= 1.05
     assert measured["flops"] == pytest.approx(promised["flops"], rel=0.01)
     bare = plan["without_checkpoints"]
     assert bare["flops"] <= measured["flops"] < 1.34 * bare["flops"]
