@@ -80,7 +80,7 @@ class CseOutsideLoop(Rule):
             calls, confidence = found
             fix, reason = placement_fix(
                 "pass `prevent_cse=True`, the default",
-                confidence,
+                confidence == "low",
                 "leave `prevent_cse` out",
                 partial(set_option, project, site, "prevent_cse", True),
             )

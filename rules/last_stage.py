@@ -97,10 +97,10 @@ class LastStage(Rule):
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
         site, derivative = part.site, part.derivative
-        confidence: Confidence = "low" if part.sureness == "suspected" else "medium"
+        confidence: Confidence = "medium" if part.sureness in ("certain", "likely") else "low"
         fix, reason = placement_fix(
             "take it off the last stage",
-            confidence,
+            part.sureness == "suspected",
             "take it off, unless the compiled program needs more memory without it:"
             " `remat-migrate measure` tells",
             partial(remove_site, project, site),

@@ -110,7 +110,7 @@ class NestedTwice(Rule):
         owner, node = inner
         fix, reason = placement_fix(
             "take the outer checkpoint off",
-            confidence,
+            confidence == "low",
             "take the outer checkpoint off",
             partial(remove_site, project, site),
         )

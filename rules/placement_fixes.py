@@ -12,19 +12,19 @@ from remat_migrate.model.parts import DifferentiatedPart
 from remat_migrate.model.scopes import parameters
 from remat_migrate.rewrite import Refused
 from remat_migrate.rewrite.placement import move_to_stages
-from remat_migrate.rule import Confidence, Fix, Safety
+from remat_migrate.rule import Fix, Safety
 from remat_migrate.source import Edit
 
 
 def placement_fix(
-    title: str, confidence: Confidence, advice: str, edits: Callable[[], Sequence[Edit]]
+    title: str, suspicion: bool, advice: str, edits: Callable[[], Sequence[Edit]]
 ) -> tuple[Fix | None, str]:
     """An unsafe fix, or None with the reason: what stands in the way, and `advice`.
 
-    Where the finding is a suspicion nothing is changed: code that is not seen may need the
-    checkpoint where it is.
+    Where the finding is a suspicion nothing is changed: code of the project may need the checkpoint
+    where it is.
     """
-    if confidence == "low":
+    if suspicion:
         return None, advice
     try:
         found = tuple(edits())
@@ -33,9 +33,7 @@ def placement_fix(
     return Fix(title, Safety.UNSAFE, found), ""
 
 
-def stages_fix(
-    project: Project, part: DifferentiatedPart, confidence: Confidence, advice: str
-) -> tuple[Fix | None, str]:
+def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple[Fix | None, str]:
     """The fix that moves a checkpoint from a whole function to its stages."""
     found = part.found
     functions = {t.function for t in targets_of(project.evaluator, found.applied.target)}
@@ -46,7 +44,7 @@ def stages_fix(
     names = [parameter.arg for parameter in parameters(function.node)]
     return placement_fix(
         "put it on the stages of the function but the last",
-        confidence,
+        part.sureness == "suspected",
         advice,
         lambda: move_to_stages(
             project,

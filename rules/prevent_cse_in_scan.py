@@ -113,7 +113,7 @@ class PreventCseInScan(Rule):
             )
             fix, reason = placement_fix(
                 "pass `prevent_cse=False`",
-                confidence,
+                confidence == "low",
                 "pass `prevent_cse=False` where the loop is never unrolled",
                 partial(set_option, project, site, "prevent_cse", False),
             )

@@ -102,7 +102,7 @@ class ScanBodyBare(Rule):
         if isinstance(call, ast.Call) and body is not None:
             fix, reason = placement_fix(
                 "put a checkpoint on the body",
-                confidence,
+                confidence == "low",
                 advice,
                 partial(wrap_body, project, loop.module, call, body),
             )

@@ -17,6 +17,7 @@ from .placement_fixes import stages_fix
 CONFIDENCE: dict[Sureness, Confidence] = {
     "certain": "high",
     "likely": "medium",
+    "exported": "low",
     "suspected": "low",
 }
 
@@ -123,7 +124,6 @@ class WholeFunction(Rule):
         fix, reason = stages_fix(
             project,
             part,
-            confidence,
             "take it off, and put checkpoints on the stages of the function but the last, or give"
             " it a policy; `remat-migrate measure` tells what each saves",
         )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .placement import Occurrence, Placement
 
 # How sure it is that the checkpoint is run in no other way: it is not; nothing else is seen, but
-# something may be chosen or wrapped; others may import it.
-Sureness = Literal["certain", "likely", "suspected"]
-_ORDER: tuple[Sureness, ...] = ("certain", "likely", "suspected")
+# something may be chosen or wrapped; others may import it; it is called in another way as well.
+Sureness = Literal["certain", "likely", "exported", "suspected"]
+_ORDER: tuple[Sureness, ...] = ("certain", "likely", "exported", "suspected")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,7 +80,7 @@ def _sureness(
         sure.append("likely")
     for occurrence in placement.of_site(site):
         if occurrence.how == "exported":
-            sure.append("suspected")
+            sure.append("exported")
         elif occurrence.how == "called" and occurrence.node is not found.call:
             if _may_be_a_stage(placement, site.module, occurrence):
                 return None
