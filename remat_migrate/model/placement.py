@@ -12,6 +12,7 @@ from .differentiation import Derivative, derivative_rules, find_derivatives
 from .evaluate import Evaluator
 from .forms import decorates
 from .loops import LoopUse, find_loops
+from .mentions import Mentions, find_mentions
 from .module import Module
 from .parts import DifferentiatedPart, find_parts
 from .reach import Reach, find_reach
@@ -52,7 +53,9 @@ class Placement:
     """What is known of gradients and loops, module by module, found when first asked for."""
 
     project: Project
+    _mentions: dict[Module, Mentions] = field(default_factory=dict)
     _transformed: dict[Module, list[Transformed]] = field(default_factory=dict)
+    _uses: dict[Module, dict[ast.expr, LoopUse | Derivative]] = field(default_factory=dict)
     _loops: dict[Module, tuple[LoopUse, ...]] = field(default_factory=dict)
     _derivatives: dict[Module, tuple[Derivative, ...]] = field(default_factory=dict)
     _rules: dict[Module, frozenset[FunctionNode]] = field(default_factory=dict)
@@ -65,21 +68,35 @@ class Placement:
         """What tells what an expression denotes."""
         return self.project.evaluator
 
-    def _uses(self, module: Module) -> list[Transformed]:
+    def mentions(self, module: Module) -> Mentions:
+        """Where a module reads each name."""
+        if module not in self._mentions:
+            self._mentions[module] = find_mentions(module)
+        return self._mentions[module]
+
+    def _all(self, module: Module) -> list[Transformed]:
         if module not in self._transformed:
-            self._transformed[module] = find_transformed(module, self.evaluator)
+            mentions = self.mentions(module)
+            self._transformed[module] = find_transformed(module, mentions, self.evaluator)
         return self._transformed[module]
+
+    def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
+        """What is done to the function that an expression is, or that a decorator decorates."""
+        if module not in self._uses:
+            every: list[LoopUse | Derivative] = [*self.loops(module), *self.derivatives(module)]
+            self._uses[module] = {found.use.subject or found.node: found for found in every}
+        return self._uses[module].get(node)
 
     def loops(self, module: Module) -> tuple[LoopUse, ...]:
         """The loops of a module."""
         if module not in self._loops:
-            self._loops[module] = tuple(find_loops(self._uses(module), self.evaluator))
+            self._loops[module] = tuple(find_loops(self._all(module), self.evaluator))
         return self._loops[module]
 
     def derivatives(self, module: Module) -> tuple[Derivative, ...]:
         """The places in a module where functions are differentiated."""
         if module not in self._derivatives:
-            self._derivatives[module] = tuple(find_derivatives(self._uses(module), self.evaluator))
+            self._derivatives[module] = tuple(find_derivatives(self._all(module), self.evaluator))
         return self._derivatives[module]
 
     @property
@@ -159,15 +176,10 @@ class _Follow:
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         above = holder.decorator_list[: holder.decorator_list.index(decorator)]
         for outer in reversed(above):
-            for loop in self.placement.loops(self.module):
-                if loop.node is outer:
-                    yield Occurrence("body", outer, loop=loop)
-                    return
-            for derivative in self.placement.derivatives(self.module):
-                if derivative.node is outer:
-                    # The name stands for the derivative from here on.
-                    yield Occurrence("differentiated", outer, derivative=derivative)
-                    return
+            transformed = self._transformed(outer)
+            if transformed is not None:
+                yield transformed  # the name stands for the derivative from here on
+                return
         yield from self._named(holder.name, holder, holder)
 
     def _follow(self, node: ast.expr) -> Iterator[Occurrence]:
@@ -206,11 +218,10 @@ class _Follow:
                 yield Occurrence("elsewhere", node)
 
     def _transformed(self, node: ast.expr) -> Occurrence | None:
-        for loop in self.placement.loops(self.module):
-            if loop.use.subject is node:
+        match self.placement.use_at(self.module, node):
+            case LoopUse() as loop:
                 return Occurrence("body", node, loop=loop)
-        for derivative in self.placement.derivatives(self.module):
-            if derivative.use.subject is node:
+            case Derivative() as derivative:
                 return Occurrence("differentiated", node, derivative=derivative)
         return None
 
@@ -249,10 +260,8 @@ class _Follow:
                 yield Occurrence("elsewhere", target)
 
     def _attributes(self, name: str) -> Iterator[Occurrence]:
-        for node in self.module.nodes:
-            if isinstance(node, ast.Attribute) and node.attr == name:
-                if isinstance(node.ctx, ast.Load):
-                    yield from self._follow(node)
+        for node in self.placement.mentions(self.module).attributes.get(name, ()):
+            yield from self._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
         """What becomes of a function that a statement gives a name."""
@@ -262,10 +271,9 @@ class _Follow:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", at)
-        for node in self.module.nodes:
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-                if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
-                    yield from self._follow(node)
+        for node in self.placement.mentions(self.module).names.get(name, ()):
+            if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
+                yield from self._follow(node)
 
 
 def _makes(binding: Binding, statement: ast.AST, scope: Scope) -> bool:

@@ -79,6 +79,8 @@ class Project:
         self.errors: list[SourceError] = []
         self._parsed: dict[Path, Module | None] = {}
         self._sites: dict[Module, list[Site]] = {}
+        # Modules in which there are no sites.
+        self._bare: set[Module] = set()
         self._uses: dict[Site, Uses] = {}
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
@@ -97,21 +99,28 @@ class Project:
         words = Words(self.apis.last_names, wrappers)
         rest: list[tuple[Path, bytes]] = []
         handing_on: list[Path] = []
+        scanning: list[Path] = []
         for path in self.files.targets:
             try:
                 data = self.files.data(path)
                 if _HANDING_ON.search(data):
                     handing_on.append(path)
-                if words.match(data) or may_differentiate_scan(data):
+                if words.match(data):
                     self.files.read(path, data)
                     self._take(path)
                 else:
                     _check_text(path, data, self.files)
                     rest.append((path, data))
+                    if may_differentiate_scan(data):
+                        scanning.append(path)
             except SourceError as error:
                 self.errors.append(error)
         self._find_wrappers(handing_on)
-        # Files that only use an alias of an Api, or a wrapper, that another file exports.
+        self._take_importers(rest)
+        self._take_scanning(scanning)
+
+    def _take_importers(self, rest: Sequence[tuple[Path, bytes]]) -> None:
+        """Take files that only use an alias of an Api, or a wrapper, that another file exports."""
         aliases = self._exported_aliases()
         if not aliases:
             return
@@ -124,6 +133,13 @@ class Project:
                     self._take(path)
                 except SourceError as error:
                     self.errors.append(error)
+
+    def _take_scanning(self, paths: Sequence[Path]) -> None:
+        """Take files that hold no checkpoint, but a scan and a gradient."""
+        for path in paths:
+            if path not in self.modules and (module := self.module(path)) is not None:
+                self.modules[path] = module
+                self._bare.add(module)
 
     def _find_wrappers(self, handing_on: Sequence[Path]) -> None:
         """Take the project's own wrappers for Apis of the project.
@@ -297,7 +313,8 @@ class Project:
     def sites_in(self, module: Module) -> list[Site]:
         """The sites of one module."""
         if module not in self._sites:
-            self._sites[module] = find_sites(module, self.evaluator)
+            bare = module in self._bare
+            self._sites[module] = [] if bare else find_sites(module, self.evaluator)
         return self._sites[module]
 
     def values(self, module: Module, node: ast.expr) -> Values:

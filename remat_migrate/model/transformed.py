@@ -14,6 +14,7 @@ from .bind import with_partials
 from .callable import layers
 from .evaluate import Evaluator
 from .forms import decorates
+from .mentions import Mentions
 from .module import Module
 from .transforms import LAST_NAMES, Loop, Transform, transform_of
 from .values import NOTHING, Applied, Bound, External, Function, Partial, Value, Values, Wrapped
@@ -63,15 +64,12 @@ class Transformed:
         )
 
 
-def find_transformed(module: Module, evaluator: Evaluator) -> list[Transformed]:
+def find_transformed(module: Module, mentions: Mentions, evaluator: Evaluator) -> list[Transformed]:
     """The applications in a module, in order of place."""
-    names = _names(module)
     found: list[Transformed] = []
-    for node in module.nodes:
-        match node:
-            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name):
-                if name in names:
-                    found += _applications(module, node, evaluator)
+    for name in _names(mentions):
+        for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+            found += _applications(module, node, evaluator)
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
     return found
 
@@ -93,22 +91,19 @@ def subjects(use: Transformed, evaluator: Evaluator) -> Values:
     return frozenset(inner)
 
 
-def _names(module: Module) -> frozenset[str]:
+def _names(mentions: Mentions) -> set[str]:
     """Identifiers that may name a transform in a module: their own names, and aliases of them."""
     names = set(LAST_NAMES)
+    for alias in mentions.renamed:
+        if alias.name.rpartition(".")[2] in LAST_NAMES and alias.asname is not None:
+            names.add(alias.asname)
     for _ in range(2):  # an alias of an alias; more were not seen
-        for node in module.nodes:
-            match node:
-                case ast.alias(name=name, asname=str(other)) if (
-                    name.rpartition(".")[2] in LAST_NAMES
-                ):
-                    names.add(other)
-                case ast.Assign(targets=[target], value=value):
-                    if not names.isdisjoint(_mentioned(value)):
-                        match target:
-                            case ast.Name(id=name) | ast.Attribute(attr=name):
-                                names.add(name)
-    return frozenset(names)
+        for statement in mentions.assigned:
+            match statement.targets[0]:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    if not names.isdisjoint(_mentioned(statement.value)):
+                        names.add(name)
+    return names
 
 
 def _mentioned(value: ast.expr) -> Iterator[str]:
