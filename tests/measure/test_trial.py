@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from remat_migrate.measure.trial import Effect
@@ -34,3 +39,52 @@ NOTHING = "it changes nothing that can be measured"
 )
 def test_objection(peak, operations, compiled, objection):
     assert Effect("train:loss", peak, operations, compiled).objection == objection
+
+
+PLACEMENTS = Path(__file__).parents[2] / "fixtures" / "placement" / "before"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "fixed", "said"),
+    [
+        ("layers", {"layers"}, "RMT301 pays: layers:loss, peak "),
+        # Of it the other fix changes nothing.
+        ("chain", {"chain"}, "RMT301 pays: chain:loss, peak "),
+    ],
+)
+def test_only_what_pays_is_made(tmp_path, target, fixed, said):
+    for name in ("layers", "chain"):
+        shutil.copy(PLACEMENTS / f"{name}.py", tmp_path)
+    named = f'target = "{target}:loss"\nargs = "{target}:arguments"\n'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.remat-migrate.measure]\n{named}")
+    before = {path.stem: path.read_text() for path in tmp_path.glob("*.py")}
+    ran = subprocess.run(
+        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    after = {path.stem: path.read_text() for path in tmp_path.glob("*.py")}
+    assert {name for name in before if before[name] != after[name]} == fixed, ran
+    assert said in ran.stderr
+    assert "the fix was measured and does not pay: it changes nothing" in " ".join(
+        ran.stdout.split()
+    )
+    assert ran.returncode == 1
+
+
+@pytest.mark.slow
+def test_a_target_that_cannot_be_measured(tmp_path):
+    shutil.copy(PLACEMENTS / "layers.py", tmp_path)
+    settings = '[tool.remat-migrate.measure]\ntarget = "layers:loss"\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    ran = subprocess.run(
+        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 2
+    assert "it needs arguments" in ran.stderr
+    assert (tmp_path / "layers.py").read_text() == (PLACEMENTS / "layers.py").read_text()
