@@ -62,4 +62,5 @@ def _is_plain(settings: Settings) -> bool:
         or settings.ignore
         or settings.per_file_ignores
         or settings.wrappers
+        or settings.scans
     )

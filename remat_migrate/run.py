@@ -14,6 +14,7 @@ from .errors import SettingsError, UsageError
 from .globs import matcher
 from .model.apis import APIS, ApiTable
 from .model.need import Learned
+from .model.transforms import LOOPS
 from .rule import Finding, Rule, Safety
 from .settings import Settings, check_codes, did_you_mean, load_settings, with_options
 from .source import SourceFile, read_source
@@ -151,10 +152,16 @@ def _settings(paths: Sequence[Path], options: Options) -> tuple[Settings, tuple[
 
 
 def _check_wrappers(settings: Settings) -> None:
-    """Insist that the settings' wrappers are like Apis that there are."""
+    """Insist that the settings' wrappers and scans are like functions that there are."""
     for wrapper in settings.wrappers:
         if ApiTable().find(wrapper.like) is None:
             raise SettingsError(
                 f"{settings.config}: tool.remat-migrate.wrappers.{wrapper.name}: no checkpoint of"
                 f" a library is called {wrapper.like}{did_you_mean(wrapper.like, APIS)}"
+            )
+    for scan in settings.scans:
+        if scan.like not in LOOPS:
+            raise SettingsError(
+                f"{settings.config}: tool.remat-migrate.scans.{scan.name}: no loop of a library is"
+                f" called {scan.like}{did_you_mean(scan.like, LOOPS)}"
             )

@@ -40,10 +40,10 @@ _MEASURE_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A user's own function that applies a checkpoint, as named in the settings.
+    """A user's own function that is like one of a library, as named in the settings.
 
-    `name` is the qualified name (`mypkg.layers.maybe_remat`), `like` the Api whose options and
-    counting of static arguments it follows.
+    `name` is the qualified name (`mypkg.layers.maybe_remat`), `like` the function whose options
+    and order of arguments it follows: an Api, or a loop.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Settings:
         jobs: processes to use, 0 for as many as there are cores.
         search_path: folders where imported packages are looked up.
         wrappers: the user's own functions that apply a checkpoint.
+        scans: the user's own functions that run a function in a loop.
         verify: `[tool.remat-migrate.verify]` as it stands.
         measure: `[tool.remat-migrate.measure]` as it stands.
 
@@ -83,6 +84,7 @@ class Settings:
     jobs: int = 0
     search_path: tuple[Path, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
+    scans: tuple[Wrapper, ...] = ()
     verify: Mapping[str, object] = field(default_factory=dict)
     measure: Mapping[str, object] = field(default_factory=dict)
 
@@ -210,6 +212,7 @@ def _from_table(table: Mapping[str, object], config: Path, root: Path) -> Settin
         "jobs": _Key.count,
         "search-path": _Key.folders,
         "wrappers": _Key.wrappers,
+        "scans": _Key.wrappers,
         "verify": lambda key, value: key.table(value, _VERIFY_KEYS),
         "measure": lambda key, value: key.table(value, _MEASURE_KEYS),
     }

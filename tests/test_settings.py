@@ -34,6 +34,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         [tool.remat-migrate.wrappers]
         "mypkg.maybe_remat" = "jax.checkpoint"
         "mypkg.module_remat" = {like = "flax.linen.remat"}
+        [tool.remat-migrate.scans]
+        "mypkg.scan" = "jax.lax.scan"
         [tool.remat-migrate.verify]
         cases = "cases.py"
         tolerance = 1e-6
@@ -60,6 +62,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             Wrapper("mypkg.maybe_remat", "jax.checkpoint"),
             Wrapper("mypkg.module_remat", "flax.linen.remat"),
         ),
+        scans=(Wrapper("mypkg.scan", "jax.lax.scan"),),
         verify={"cases": "cases.py", "tolerance": 1e-6},
         measure={"jit": True},
     )

@@ -14,6 +14,7 @@ from .containers import Part, elements, items, keys, literal_index, looked_up
 from .module import Module
 from .parameter_values import annotated_values, parameter_values
 from .scopes import Binding, FunctionNode
+from .transforms import TransformTable
 from .values import (
     NOTHING,
     Applied,
@@ -42,6 +43,8 @@ class Evaluator:
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
         self.apis = apis
+        # What differentiates and what loops; the project sets it.
+        self.transforms = TransformTable()
         self._find_module = find_module
         # Installed modules by dotted name, see `opened`; the project sets it.
         self.find_installed: Callable[[str], Module | None] = lambda name: None

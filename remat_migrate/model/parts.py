@@ -68,19 +68,22 @@ def _sureness(
     placement: Placement, site: Site, derivative: Derivative, found: Checkpointed
 ) -> Sureness | None:
     """How sure it is that the checkpoint does nothing else; None if it does."""
-    module, node = derivative.module, derivative.node
-    if placement.in_derivative_rule(module, node) or placement.reach.covers(module, node):
-        return None  # its gradient is differentiated again, or is a rule of its own
-    if any(o.how == "differentiated" for o in placement.occurrences(module, node)):
-        return None
     sure: list[Sureness] = ["certain"]
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
         sure.append("likely")
-    if found.call is not None:
+    occurrences = list(placement.of_site(site))
+    if found.call is not None and found.module is not None:
         sure.append("likely")
-    for occurrence in placement.of_site(site):
+        around = found.module.enclosing_function(found.call)
+        assert around is not None
+        occurrences += placement.occurrences(found.module, around)
+    if not _is_plain(placement, derivative):
+        return None
+    for occurrence in occurrences:
+        if occurrence.derivative is not None and not _is_plain(placement, occurrence.derivative):
+            return None
         if occurrence.how == "exported":
-            sure.append("exported")
+            sure.append("suspected")
         elif occurrence.how == "called" and occurrence.node is not found.call:
             if _may_be_a_stage(placement, site.module, occurrence):
                 return None
@@ -88,6 +91,16 @@ def _sureness(
         elif occurrence.how in ("body", "elsewhere"):
             return None
     return max(sure, key=_ORDER.index)
+
+
+def _is_plain(placement: Placement, derivative: Derivative) -> bool:
+    """Whether a gradient is taken once: it is not differentiated, and no rule of a function."""
+    module, node = derivative.module, derivative.node
+    if not _goes_back_at_once(derivative) or placement.in_derivative_rule(module, node):
+        return False
+    if placement.reach.covers(module, node):
+        return False
+    return all(o.how != "differentiated" for o in placement.occurrences(module, node))
 
 
 def _may_be_a_stage(placement: Placement, module: Module, occurrence: Occurrence) -> bool:

@@ -123,9 +123,8 @@ class Placement:
     def occurrences(self, module: Module, function: ast.AST) -> tuple[Occurrence, ...]:
         """What becomes of a function within its module.
 
-        `function` is an expression that makes one, a definition with all its decorators, or a
-        decorator: what it makes of what is below it. Names, attributes of `self`, `jax.jit` and
-        partials are followed.
+        `function` is an expression that makes one, a definition, or a decorator: what it makes of
+        what is below it. Names, attributes of `self`, `jax.jit` and partials are followed.
         """
         if function not in self._occurrences:
             self._occurrences[function] = ()  # a function that is passed to itself
@@ -165,16 +164,20 @@ class _Follow:
     def start(self, function: ast.AST) -> Iterator[Occurrence]:
         match function:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield from self._named(function.name, function, function)
+                yield from self._decorated(function, function.decorator_list)
             case ast.expr() if decorates(self.module, function):
-                yield from self._decorated(function)
+                holder = self.module.parent(function)
+                assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                above = holder.decorator_list[: holder.decorator_list.index(function)]
+                yield from self._decorated(holder, above)
             case ast.expr():
                 yield from self._follow(function)
 
-    def _decorated(self, decorator: ast.expr) -> Iterator[Occurrence]:
-        holder = self.module.parent(decorator)
-        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        above = holder.decorator_list[: holder.decorator_list.index(decorator)]
+    def _decorated(
+        self,
+        holder: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+        above: list[ast.expr],
+    ) -> Iterator[Occurrence]:
         for outer in reversed(above):
             transformed = self._transformed(outer)
             if transformed is not None:

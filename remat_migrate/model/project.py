@@ -22,6 +22,7 @@ from .need import Learned
 from .needs import Needs
 from .placement import Placement
 from .sites import Site, find_sites, interesting_names
+from .transforms import TransformTable
 from .use_search import find_uses
 from .uses import Uses
 from .values import Class, External, Function, ModuleValue, Values
@@ -75,6 +76,7 @@ class Project:
         search_path = settings.search_path or default_search_path(settings.root)
         self.files = Files(settings.root, targets, context, overlay, search_path)
         self.evaluator = Evaluator(self.apis, self.find_module)
+        self.evaluator.transforms = TransformTable({s.name: s.like for s in settings.scans})
         self.evaluator.find_installed = self._find_installed
         self.errors: list[SourceError] = []
         self._parsed: dict[Path, Module | None] = {}

@@ -16,7 +16,7 @@ from .evaluate import Evaluator
 from .forms import decorates
 from .mentions import Mentions
 from .module import Module
-from .transforms import LAST_NAMES, Loop, Transform, transform_of
+from .transforms import Loop, Transform
 from .values import NOTHING, Applied, Bound, External, Function, Partial, Value, Values, Wrapped
 from .wrappers import handed_to
 
@@ -67,7 +67,7 @@ class Transformed:
 def find_transformed(module: Module, mentions: Mentions, evaluator: Evaluator) -> list[Transformed]:
     """The applications in a module, in order of place."""
     found: list[Transformed] = []
-    for name in _names(mentions):
+    for name in _names(mentions, evaluator.transforms.last_names):
         for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
             found += _applications(module, node, evaluator)
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
@@ -91,11 +91,11 @@ def subjects(use: Transformed, evaluator: Evaluator) -> Values:
     return frozenset(inner)
 
 
-def _names(mentions: Mentions) -> set[str]:
+def _names(mentions: Mentions, last_names: frozenset[str]) -> set[str]:
     """Identifiers that may name a transform in a module: their own names, and aliases of them."""
-    names = set(LAST_NAMES)
+    names = set(last_names)
     for alias in mentions.renamed:
-        if alias.name.rpartition(".")[2] in LAST_NAMES and alias.asname is not None:
+        if alias.name.rpartition(".")[2] in last_names and alias.asname is not None:
             names.add(alias.asname)
     for _ in range(2):  # an alias of an alias; more were not seen
         for statement in mentions.assigned:
@@ -130,9 +130,10 @@ def _applications(
     if not transforms:
         # `dynamic_scale.value_and_grad(loss)` of an object that cannot be seen is not followed.
         return
-    certain = len(transforms) == 1 and all(
-        isinstance(v, External | Partial | Bound) and any(_transforms(v, evaluator)) for v in values
+    certain = len(transforms) == 1 and not any(
+        isinstance(v, Function) and handed_to(v.node) is not None for v in values
     )
+    certain = certain and all(any(_transforms(v, evaluator)) for v in values)
     for transform, given in transforms.values():
         yield from _at(module, node, transform, list(given), certain, evaluator)
 
@@ -147,10 +148,14 @@ def _transforms(
         value = value.func
     match value:
         case External(name) | Bound(func=External(name)):
-            found = transform_of(name)
+            found = evaluator.transforms.find(name)
             if found is not None:
                 yield found, tuple(given)
-        case Function():
+        case Function(module=module, node=node):
+            named = evaluator.transforms.find(module.qualified_name(node))
+            if named is not None:
+                yield named, tuple(given)
+                return
             for handed in _handed_on(value, evaluator):
                 yield handed, tuple(given)
 
@@ -160,7 +165,7 @@ def _handed_on(function: Function, evaluator: Evaluator) -> Iterator[Transform]:
     func = handed_to(function.node)
     for value in evaluator.values(function.module, func) if func is not None else ():
         if isinstance(value, External):
-            found = transform_of(value.name)
+            found = evaluator.transforms.find(value.name)
             if found is not None:
                 yield found
 

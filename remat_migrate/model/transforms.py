@@ -170,13 +170,30 @@ RULE_METHODS = frozenset({"defvjp", "defjvp", "defjvps", "def_vjp", "def_jvp"})
 CUSTOM_GRADIENT = frozenset({"jax.custom_gradient", "haiku.custom_gradient"})
 
 
-def transform_of(name: str) -> Gradient | Loop | None:
-    """The entry of a qualified name."""
-    own = SPELLINGS.get(name, name)
-    return GRADIENTS.get(own) or LOOPS.get(own)
-
-
-# Without one of these as an identifier, or an alias of one, a module applies none of them.
-LAST_NAMES = frozenset(
+_NAMES = frozenset(
     name.rpartition(".")[2] for name in (*GRADIENTS, *LOOPS, *SPELLINGS, *CUSTOM_GRADIENT)
 )
+
+
+class TransformTable:
+    """The transforms that a run knows: the built-in ones and the scans named in the settings.
+
+    `last_names`: without one of these as an identifier, or an alias of one, a module applies none.
+    """
+
+    def __init__(self, scans: Mapping[str, str] | None = None) -> None:
+        """`scans`: qualified name of a user's loop -> name of the one that it is like.
+
+        Raises:
+            KeyError: the loop that one is like is not known.
+        """
+        self._own = {
+            name: replace(LOOPS[SPELLINGS.get(like, like)], name=name)
+            for name, like in (scans or {}).items()
+        }
+        self.last_names = _NAMES | {name.rpartition(".")[2] for name in self._own}
+
+    def find(self, name: str) -> Gradient | Loop | None:
+        """The entry of a qualified name."""
+        own = SPELLINGS.get(name, name)
+        return self._own.get(name) or GRADIENTS.get(own) or LOOPS.get(own)

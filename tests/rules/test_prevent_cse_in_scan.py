@@ -123,3 +123,17 @@ def test_through_functions_that_hand_everything_on() -> None:
     assert places(files, select=CODE) == ["run.py:5:12 RMT304"]
     [finding] = findings(files, select=CODE)
     assert finding.confidence == "low"
+
+
+def test_a_scan_of_the_settings() -> None:
+    files = {
+        "pyproject.toml": '[tool.remat-migrate.scans]\n"layers.scan_layers" = "jax.lax.scan"\n',
+        "layers.py": "def scan_layers(f, init, xs, length=None, reverse=False, unroll=1):\n"
+        "    return run(f, init, xs)\n",
+        "model.py": "import jax\nfrom layers import scan_layers\n\n"
+        "y = scan_layers(jax.checkpoint(f), x, ws)\n"
+        "z = scan_layers(jax.checkpoint(f), x, ws, unroll=2)\n",
+    }
+    assert places(files, select=CODE) == ["model.py:4:17 RMT304"]
+    del files["pyproject.toml"]
+    assert places(files, select=CODE) == []

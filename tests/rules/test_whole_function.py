@@ -92,7 +92,14 @@ LEFT_ALONE = [
     "def slope(x):\n  return jax.grad(jax.checkpoint(loss))(x, 1.0)\n\n"
     "def energy(x):\n  return slope(x) ** 2\n\nforce = jax.grad(energy)",
     "@jax.grad\ndef outer(x):\n  return jax.grad(jax.checkpoint(loss))(x, 1.0).sum()",
+    "def step(w):\n  f = jax.checkpoint(loss)\n"
+    "  return jax.grad(f)(w, 1.0), jax.hessian(f)(w, 1.0)",
     # One stage of several, or of a loop.
+    "def step(w, a, b):\n  f = jax.checkpoint(loss)\n  def err(w, x):\n    return f(w, x)\n"
+    "  total = lambda w: err(w, a) * err(w, b)\n  return jax.grad(err)(w, a), jax.grad(total)(w)",
+    "def step(w, xs):\n  f = jax.checkpoint(loss)\n  def err(w, x):\n    return f(w, x)\n"
+    "  total = lambda w: jax.lax.scan(lambda s, x: (s + err(w, x), None), 0.0, xs)[0]\n"
+    "  return jax.grad(err)(w, xs[0]), jax.grad(total)(w)",
     "f = jax.checkpoint(loss)\ng = jax.grad(lambda w: loss(f(w, 1.0), 2.0))",
     "def g(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0) + f(w, 2.0))(w)",
     "def g(w, xs):\n  f = jax.checkpoint(loss)\n"
