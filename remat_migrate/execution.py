@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from .options import entry_options, measure_options, running_options, verify_opt
 
 if TYPE_CHECKING:
     from .measure.options import MeasureOptions
+    from .measure.target import Target
+    from .plan.plan import Plan
     from .report.content import Weighed
     from .settings import Settings
     from .verify.options import VerifyOptions
@@ -143,6 +145,12 @@ def measure_command(
     help="The most memory: 40% of the peak without checkpoints, or 8GiB.",
 )
 @click.option("--pareto", is_flag=True, help="Show placements for other budgets, too.")
+@click.option(
+    "--apply",
+    "is_applied",
+    is_flag=True,
+    help="Write the plan into the source; undo takes it back.",
+)
 @entry_options
 @running_options
 @click.option(
@@ -163,6 +171,7 @@ def plan_command(
     target: str | None,
     budget: str,
     pareto: bool,
+    is_applied: bool,
     output_format: str,
     output_file: Path | None,
     cases: Path | None,
@@ -174,7 +183,7 @@ def plan_command(
 
     TARGET is module:function or path/to/file.py:function, the loss that is differentiated, and by
     default what the settings name. The plan is traced, and what that shows is printed beside what
-    was promised. Exits with 1 if the budget cannot be met.
+    was promised. Exits with 1 if the budget cannot be met, or the plan cannot be written.
     """
     from .discover import find_root
     from .measure.options import chosen_options, configured_targets
@@ -200,9 +209,49 @@ def plan_command(
     options = chosen_options(
         settings, {"cases": cases, "python": python, "platform": platform}, how
     )
-    found = plan(parse_target(target, base), options, base, limit, pareto=pareto)
+    function = parse_target(target, base)
+    found = plan(function, options, base, limit, pareto=pareto)
     write_plan(found, output_format, output_file or sys.stdout)
-    return _RIGHT if found.is_met else _UNMET
+    if not is_applied:
+        return _RIGHT if found.is_met else _UNMET
+    return _write_into_source(found, function, options, base)
+
+
+def _write_into_source(found: Plan, target: Target, options: MeasureOptions, base: Path) -> int:
+    """Rewrite the source as a plan says, measure it, and say what that shows."""
+    from .journal import write_changes
+    from .measure.weigh import measuring
+    from .model import Project
+    from .plan.applying import Differentiated, rewriting
+    from .report.output import say, screen_of
+    from .report.plans import rewritten_lines, unwritable_lines, written_lines
+    from .run import Options, prepare
+    from .source import SourceFile
+
+    if not found.is_met:
+        say("nothing was written: the budget cannot be met")
+        return _UNMET
+    request = prepare([target.root], Options()).request
+
+    def opened(texts: Mapping[Path, SourceFile]) -> Project:
+        return Project(request.settings, request.targets.python, (), request.context, overlay=texts)
+
+    known = Differentiated(target.path, target.qualname, options.argnums)
+    new = rewriting(found, opened, known)
+    if new.obstacles:
+        for line in unwritable_lines(new.obstacles, screen_of(sys.stderr)):
+            say(line)
+        return _UNMET
+    if not new.changes:
+        say("nothing was written: the source is as planned")
+        return _RIGHT
+    write_changes(new.changes, request.settings.root)
+    for line in written_lines(new.changes, screen_of(sys.stderr)):
+        say(line)
+    with measuring(target, options, base) as (measured, _):
+        for line in rewritten_lines(found, measured.cost):
+            say(line)
+    return _RIGHT if measured.cost.peak_bytes <= found.budget_bytes else _UNMET
 
 
 def configured_measurements(settings: Settings) -> Weighed | None:

@@ -82,6 +82,7 @@ class Plan:
         best: the placement; where none is within the budget, the one with the lowest peak.
         is_met: whether it is within the budget.
         pareto: placements that no other one beats in both, the lowest peak first, if asked for.
+        sites: the files and lines that apply the checkpoints that there are.
     """
 
     target: str
@@ -94,6 +95,7 @@ class Plan:
     best: Placement
     is_met: bool
     pareto: tuple[Placement, ...] = ()
+    sites: tuple[tuple[Path, int], ...] = ()
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:

@@ -77,6 +77,7 @@ def plan(
             best,
             is_met,
             front,
+            tuple((site.path, site.line) for site in found.sites),
         )
 
 

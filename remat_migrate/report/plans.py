@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..plan.plan import Need
 from .display import Screen, counted, neutral
 from .weights import operations, size
 
 if TYPE_CHECKING:
-    from ..plan.plan import Need, Placement, Plan, StageDecision
+    from ..apply import Change
+    from ..measure.measurement import Cost
+    from ..plan.applying import Obstacle
+    from ..plan.plan import Placement, Plan, StageDecision
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -39,6 +43,30 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield "Placements that no other one found beats in both memory and operations:"
         for one in plan.pareto:
             yield f"  {_need(one.measured, plan)}  {_summary(one)}"
+
+
+def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
+    """Why a plan was not written."""
+    for one in obstacles:
+        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {neutral(one.reason)}"
+    yield "nothing was written"
+
+
+def written_lines(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+    """Where a plan was written."""
+    for change in changes:
+        yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` takes it back"
+
+
+def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
+    """What measuring the rewritten source shows beside what was planned."""
+    planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
+    yield f"  planned    {_need(planned, plan)}"
+    by_peak = (now.peak_bytes - planned.peak_bytes) / max(planned.peak_bytes, 1)
+    by_flops = (now.flops - planned.flops) / max(planned.flops, 1)
+    yield f"  rewritten  {_need(now, plan)}: {by_peak:+.1%} memory, {by_flops:+.1%} operations"
+    if now.peak_bytes > plan.budget_bytes:
+        yield f"the rewritten source needs more than the budget, {size(plan.budget_bytes)}"
 
 
 def _peak(plan: Plan) -> str:

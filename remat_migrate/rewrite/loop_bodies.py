@@ -6,7 +6,7 @@ jax.lax.scan(body, x, xs)  ->  jax.lax.scan(jax.checkpoint(body, prevent_cse=Fal
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ..model import Module, Project
 from ..model.apis import TRACED_BODIES
@@ -28,6 +28,7 @@ def wrap_body(
     module: Module,
     call: ast.Call,
     body: ast.expr,
+    options: Sequence[str] = (),
     *,
     checkpoint: str = "jax.checkpoint",
 ) -> list[Edit]:
@@ -40,6 +41,7 @@ def wrap_body(
         module: where the loop stands.
         call: the call of the loop.
         body: the argument that is its body.
+        options: options of the checkpoint besides that, as `name=value`.
         checkpoint: the Api of JAX to use, by qualified name.
 
     Raises:
@@ -77,7 +79,8 @@ def wrap_body(
             check_hazards(project, target.function, own_arguments=True)
     if not values and not isinstance(body, ast.Lambda):
         raise Refused("what the body is cannot be seen", module, body)
-    given = ", prevent_cse=False" if is_real_loop(call) else ""
+    own = ["prevent_cse=False"] if is_real_loop(call) else []
+    given = "".join(f", {option}" for option in (*options, *own))
     decorated = _only_here(project, module, body)
     place: ast.expr | ast.stmt = decorated or body
     reference = written(project, module, checkpoint if api == _JAX else api, place)

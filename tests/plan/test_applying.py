@@ -1,0 +1,170 @@
+"""`plan --apply`: the rewritten source needs what was planned and gives the same; or none of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import cli, read_files, write_files
+
+jax = pytest.importorskip("jax")
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(w, x):
+    return x + jnp.tanh(jnp.sin(x @ w) * jnp.cos(x)) @ w
+
+
+def chain(w, x):
+    x = block(w[0], x)
+    x = block(w[1], x)  # the second one
+    x = block(
+        w[2], x
+    )
+    x = x + block(w[3], x)
+    return jnp.mean(x**2)
+
+
+def looped(w, x):
+    for each in w:
+        x = block(each, x)
+    x = block(w[0], x)
+    return jnp.mean(x**2)
+
+
+def scanned(w, x):
+    x, _ = jax.lax.scan(lambda x, each: (block(each, x), None), x, jnp.stack(w))
+    return jnp.mean(x**2)
+
+
+remembering = jax.checkpoint(block)
+
+
+def remembered(w, x):
+    x = jax.checkpoint(block)(w[0], x)
+    x = remembering(w[1], x)
+    x = block(w[2], x)
+    x = block(w[3], x)
+    return jnp.mean(x**2)
+
+
+def two(w, x):
+    x = block(w[1], block(w[0], x))
+    x = block(w[3], block(w[2], x))
+    x = block(w[1], block(w[0], x))
+    return jnp.mean(x**2)
+
+
+def nested(w, x):
+    x = block(w[0], jnp.sin(jnp.dot(x, w[0])))
+    x = block(w[1], jnp.sin(jnp.dot(x, w[1])))
+    x = block(w[2], jnp.sin(jnp.dot(x, w[2])))
+    return jnp.mean(x**2)
+
+
+def lines(w, x):
+    x = jnp.tanh(jnp.sin(x @ w[0]) * jnp.cos(x)) @ w[0]
+    x = jnp.tanh(jnp.sin(x @ w[1]) * jnp.cos(x)) @ w[1]
+    x = jnp.tanh(jnp.sin(x @ w[2]) * jnp.cos(x)) @ w[2]
+    return jnp.mean(x**2)
+
+
+def only_loop(w, x):
+    for each in w:
+        x = block(each, x)
+    return jnp.mean(x**2)
+
+
+def arguments():
+    w = [jax.ShapeDtypeStruct((64, 64), jnp.float32)] * 4
+    return w, jax.ShapeDtypeStruct((2048, 64), jnp.float32)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, {"pyproject.toml": "", "model.py": MODEL})
+    return tmp_path
+
+
+def words(function: str, budget: str) -> tuple[str, ...]:
+    return ("plan", f"model:{function}", "--args", "model:arguments", "--budget", budget)
+
+
+def peak(project: Path, function: str) -> int:
+    given = ("--args", "model:arguments", "--output-format", "json")
+    found: dict[str, Any] = json.loads(cli(project, "measure", f"model:{function}", *given).out)
+    return int(found["peak_bytes"])
+
+
+def results(project: Path, function: str) -> list[Any]:
+    """The value and the gradients."""
+    spec = importlib.util.spec_from_file_location("model_to_run", project / "model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = np.random.default_rng(0)
+    w = [made.normal(size=(64, 64)).astype(np.float32) / 8 for _ in range(4)]
+    x = made.normal(size=(32, 64)).astype(np.float32)
+    found = jax.value_and_grad(getattr(module, function), argnums=(0, 1))(w, x)
+    return list(jax.tree_util.tree_leaves(found))
+
+
+@pytest.mark.parametrize(
+    ("function", "budget"),
+    [("chain", "50%"), ("chain", "70%"), ("looped", "50%"), ("scanned", "50%"),
+     ("remembered", "50%")],
+)  # fmt: skip
+def test_rewritten_as_planned(function, budget, project):
+    values = results(project, function)
+    plan = json.loads(cli(project, *words(function, budget), "--output-format", "json").out)
+    assert plan["met"]
+    assert any(stage["decision"] != "plain" for stage in plan["stages"])
+    ran = cli(project, *words(function, budget), "--apply")
+    assert ran.code == 0, ran.err
+    assert "model.py: written as planned" in ran.err
+    assert (project / "model.py").read_text().count("# the second one") == 1
+    measured = peak(project, function)
+    assert measured == pytest.approx(plan["measured"]["peak_bytes"], rel=0.05)
+    assert measured <= plan["budget_bytes"]
+    [told] = re.findall(r"rewritten .*: ([+-][\d.]+)% memory", ran.err)
+    assert abs(float(told)) <= 5
+    for before, after in zip(values, results(project, function), strict=True):
+        np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert cli(project, "undo").code == 0
+    assert (project / "model.py").read_text() == MODEL
+
+
+@pytest.mark.parametrize(
+    ("function", "budget", "reason"),
+    [
+        ("two", "85%", "stages in a group: make a function of them"),
+        ("nested", "60%", "what the call is given is computed on the same line"),
+        ("lines", "60%", "the line computes more than one call"),
+        ("only_loop", "60%", "of 4 times under a checkpoint: one line is written for all times"),
+        ("chain", "1kB", "the budget cannot be met"),
+    ],
+)
+def test_what_cannot_be_written_leaves_all_as_it_is(function, budget, reason, project):
+    files = read_files(project)
+    ran = cli(project, *words(function, budget), "--apply")
+    assert ran.code == 1
+    assert reason in ran.err
+    assert "nothing was written" in ran.err
+    assert read_files(project) == files
+    assert cli(project, "undo").code == 2
+
+
+def test_nothing_to_write(project):
+    ran = cli(project, *words("chain", "100%"), "--apply")
+    assert (ran.code, ran.err) == (0, "nothing was written: the source is as planned\n")
+    assert (project / "model.py").read_text() == MODEL
