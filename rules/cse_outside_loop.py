@@ -108,7 +108,7 @@ def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confid
             continue
         if occurrence.how != "called" or placement.loops_of(site.module, occurrence):
             return None
-        if not placement.reach.only_plainly(site.module, occurrence.node):
+        if not placement.reach_back.only_plainly(site.module, occurrence.node):
             return None
         assert isinstance(occurrence.node, ast.expr)
         calls.append(occurrence.node)

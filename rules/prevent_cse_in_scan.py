@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.loops import LoopUse
+from remat_migrate.model.loops import LoopUse, checkpoints_around
 from remat_migrate.rewrite.placement import set_option
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
@@ -140,13 +140,25 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
             exported = True
             continue
         around = placement.loops_of(site.module, occurrence)
-        if not around:
+        if not around or any(_is_checkpointed_besides(site, loop) for loop in around):
             return None
         loops += around
     if not loops or not all(loop.real == "yes" and loop.loop.differentiable for loop in loops):
         return None
     certain = site.certain and all(loop.use.certain for loop in loops)
     return list(dict.fromkeys(loops)), "low" if exported or not certain else "high"
+
+
+def _is_checkpointed_besides(site: Site, loop: LoopUse) -> bool:
+    """Whether the body is another checkpoint, around this one.
+
+    Its recomputation, and then that of this one, are in one round: there the barriers are needed.
+    """
+    return any(
+        applied.node is not site.application
+        for body in loop.bodies
+        for applied in checkpoints_around(body)
+    )
 
 
 def _prevents_cse(site: Site) -> bool:

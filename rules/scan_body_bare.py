@@ -88,7 +88,7 @@ class ScanBodyBare(Rule):
         for loop in project.placement.loops(module):
             if loop.loop.name not in SCANS or loop.real == "no" or not loop.use.certain:
                 continue
-            if not project.placement.reach.covers(module, loop.node):
+            if not project.placement.reach_back.covers(module, loop.node):
                 continue
             work = body_work(project.placement, loop)
             if work in ("heavy", "unseen"):

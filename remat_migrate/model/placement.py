@@ -61,6 +61,7 @@ class Placement:
     _rules: dict[Module, frozenset[FunctionNode]] = field(default_factory=dict)
     _occurrences: dict[ast.AST, tuple[Occurrence, ...]] = field(default_factory=dict)
     _reach: Reach | None = None
+    _reach_back: Reach | None = None
     _parts: dict[Module, list[DifferentiatedPart]] | None = None
 
     @property
@@ -105,6 +106,13 @@ class Placement:
         if self._reach is None:
             self._reach = find_reach(self)
         return self._reach
+
+    @property
+    def reach_back(self) -> Reach:
+        """Which functions run inside something whose gradient goes backward."""
+        if self._reach_back is None:
+            self._reach_back = find_reach(self, backward=True)
+        return self._reach_back
 
     def parts(self, module: Module) -> list[DifferentiatedPart]:
         """The checkpoints of a module that are the whole, or the last stage, of what is

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .apis import SAME_CALL
 from .callable import layers, targets_of
 from .module import Module
 from .scopes import FunctionNode
-from .values import Applied, Class, Function, Instance, Partial, Value, Wrapped
+from .transforms import Gradient
+from .values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
 
 if TYPE_CHECKING:
     from .placement import Placement
@@ -29,7 +31,8 @@ class Reach:
 
     Attributes:
         plainly: those that are reached without a loop of JAX in between.
-        in_loops: those that are reached through one.
+        in_loops: those that are reached through one, or through what may be one: a function that
+            is passed on to what is not known.
     """
 
     plainly: set[FunctionNode] = field(default_factory=set)
@@ -50,13 +53,15 @@ class Reach:
         )
 
 
-def find_reach(placement: Placement) -> Reach:
-    """What the derivatives of the project's modules run."""
+def find_reach(placement: Placement, *, backward: bool = False) -> Reach:
+    """What the derivatives of the project's modules run; of those that go `backward` alone."""
     modules = set(placement.project.modules.values())
     reach = Reach()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
         for derivative in placement.derivatives(module):
+            if backward and derivative.gradient.mode == "forward":
+                continue
             for value in derivative.functions:
                 queue += ((function, False) for function in _run_by(placement, value))
     while queue and len(reach.plainly) + len(reach.in_loops) < _MOST:
@@ -96,17 +101,32 @@ def _calls(placement: Placement, function: Function) -> Iterator[tuple[Function,
     for node in own_nodes(function.node):
         if not isinstance(node, ast.Call):
             continue
-        for value in evaluator.values(module, node.func):
+        callees = evaluator.values(module, node.func)
+        for value in callees:
             for inner in _run_by(placement, value):
                 yield inner, _is_looped(value)
+        known = bool(callees) and all(_runs_once(placement, value) for value in callees)
         for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
             if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
-            looped = id(arg) in bodies
+            looped = id(arg) in bodies or not known
             for value in evaluator.values(module, arg):
                 if isinstance(value, Function | Applied | Wrapped | Partial):
                     for inner in _run_by(placement, value):
                         yield inner, looped or _is_looped(value)
+
+
+def _runs_once(placement: Placement, value: Value) -> bool:
+    """Whether a function that is passed to a value is run in no loop: `jax.jit`, a gradient."""
+    while isinstance(value, Partial):
+        value = value.func
+    if not isinstance(value, External):
+        return False
+    if value.name == "functools.partial" or placement.project.apis.find(value.name) is not None:
+        return True
+    if isinstance(placement.evaluator.transforms.find(value.name), Gradient):
+        return True
+    return value.name in SAME_CALL and not value.name.endswith(".scan")
 
 
 def _is_looped(value: Value) -> bool:

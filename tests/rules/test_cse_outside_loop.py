@@ -57,6 +57,14 @@ LEFT_ALONE = [
     "  return jax.grad(lambda x: inner(jax.lax.scan(body, x, xs)[0]))(x)",
     "def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n  keep(h)\n"
     "  return jax.grad(lambda x: g(h(x)))(x)",
+    # Passed to what may run it in a loop.
+    "def step(x, xs):\n  def block(x):\n    return jax.checkpoint(f, prevent_cse=False)(x)\n"
+    "  def loss(x):\n    apply = transform(block)\n"
+    "    return jax.lax.scan(lambda c, w: (apply(c, w), None), x, xs)[0]\n"
+    "  return jax.grad(loss)(x)",
+    # Forward mode keeps nothing.
+    "def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
+    "  return jax.jacfwd(lambda x: g(h(x)))(x)",
     # The whole function: RMT301.
     "def step(x):\n  return jax.grad(jax.checkpoint(f, prevent_cse=False))(x)",
 ]

@@ -96,6 +96,9 @@ LEFT_ALONE = [
     # A gradient inside a round: its two passes are in one body.
     "def f(x, xs):\n  loss = jax.checkpoint(step)\n"
     "  return lax.scan(lambda c, x: (jax.grad(loss)(c, x), None), x, xs)",
+    # Within another checkpoint: the round computes it again, and the checkpoint in it once more.
+    "def f(x, xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    return block(c, x)\n"
+    "  return lax.scan(jax.checkpoint(body, prevent_cse=False), x, xs)",
     # Of other libraries.
     "from other import scan\ny = scan(jax.checkpoint(step), 0.0, xs)",
     "from torch.utils.checkpoint import checkpoint\ny = lax.scan(checkpoint(step), 0.0, xs)",

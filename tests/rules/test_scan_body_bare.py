@@ -54,6 +54,8 @@ LEFT_ALONE = [
     "step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, length=1)[0].sum())",
     # Next to nothing is kept.
     "step = jax.grad(lambda x, y: jax.lax.scan(lambda c, a: (c + a, c), x, y)[0].sum())",
+    # Forward mode keeps nothing.
+    "step = jax.jacfwd(lambda ws, x: jax.lax.scan(layer, x, ws)[0].sum())",
     # Within a checkpoint already.
     "@jax.checkpoint\ndef stage(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
     "step = jax.grad(lambda ws, x: stage(ws, x).sum())",
