@@ -33,6 +33,8 @@ UNTOUCHED = sorted(path.stem for path in (PROGRAMS / "untouched").glob("*.py"))
 # may differ from that of the same operations one by one.
 RTOL = 1e-6
 
+# Where a checkpoint stands is another matter: small programs often have it on all.
+CODES = ("--select", "RMT0,RMT1")
 EXPECT = re.compile(r"# expect (RMT\d{3}): (.*)")
 
 
@@ -121,8 +123,7 @@ def test_checkpoints_stay(program, fixed):
 
 def test_nothing_is_left_in_migrated(fixed, remat_migrate):
     folder, _ = fixed
-    # Where a checkpoint stands is another matter: small programs often have it on all.
-    checking = remat_migrate(folder, "--select", "RMT1", "--output-format", "json", "migrated")
+    checking = remat_migrate(folder, *CODES, "--output-format", "json", "migrated")
     left = findings(folder, checking)
     assert {path: [f["message"] for f in found] for path, found in left.items()} == {}
     assert checking.returncode == 0
@@ -132,8 +133,19 @@ def test_second_fix_changes_nothing(fixed, remat_migrate):
     folder, fixing = fixed
     assert fixing.returncode == 1, fixing.stderr  # what is left in `untouched`
     before = {path: path.read_bytes() for path in folder.rglob("*.py")}
-    remat_migrate(folder, "--fix", "--unsafe-fixes", ".")
+    remat_migrate(folder, "--fix", "--unsafe-fixes", "--select", "RMT1", ".")
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == before
+
+
+def test_second_unsafe_fix_changes_nothing(fixed, remat_migrate, tmp_path):
+    folder = tmp_path / "programs"
+    shutil.copytree(fixed[0], folder)
+    safe = {path: path.read_bytes() for path in folder.rglob("*.py")}
+    remat_migrate(folder, "--fix", "--unsafe-fixes", ".")
+    moved = {path: path.read_bytes() for path in folder.rglob("*.py")}
+    assert moved != safe
+    remat_migrate(folder, "--fix", "--unsafe-fixes", ".")
+    assert {path: path.read_bytes() for path in folder.rglob("*.py")} == moved
 
 
 @pytest.mark.parametrize("program", UNTOUCHED)
@@ -146,13 +158,13 @@ def test_untouched_with_a_reason(program, fixed, remat_migrate):
         for number, line in enumerate((folder / path).read_text().splitlines(), 1)
         if (found := EXPECT.search(line))
     }
-    output = remat_migrate(folder, "--output-format", "json", path)
+    output = remat_migrate(folder, *CODES, "--output-format", "json", path)
     found = findings(folder, output)[path]
     assert {f["line"]: f["code"] for f in found} == {n: code for n, (code, _) in expect.items()}
     assert all(f["fix"] is None or f["fix"]["safety"] == "manual" for f in found)
     assert output.returncode == (1 if expect else 0)
     for _, words in expect.values():
-        said = remat_migrate(folder, "--output-format", "full", path).stdout
+        said = remat_migrate(folder, *CODES, "--output-format", "full", path).stdout
         assert any(word in without_source(said) for word in words.split(" | ")), said
 
 
