@@ -210,7 +210,7 @@ def plan_command(
         settings, {"cases": cases, "python": python, "platform": platform}, how
     )
     function = parse_target(target, base)
-    found = plan(function, options, base, limit, pareto=pareto)
+    found = plan(function, options, base, limit, pareto=pareto, as_calls=is_applied)
     write_plan(found, output_format, output_file or sys.stdout)
     if not is_applied:
         return _RIGHT if found.is_met else _UNMET

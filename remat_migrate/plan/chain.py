@@ -128,13 +128,12 @@ def promise(path: Sequence[Arc]) -> Promise:
     return Promise(peak, sum(arc.flops for arc in path))
 
 
-def arcs(chain: Chain) -> list[list[Arc]]:
-    """For each stage the arcs that start there."""
-    return [[*_single(chain.links, start), *_groups(chain.links, start)] for start in _all(chain)]
-
-
-def _all(chain: Chain) -> range:
-    return range(len(chain.links))
+def arcs(chain: Chain, *, grouped: bool = True) -> list[list[Arc]]:
+    """For each stage the arcs that start there, those of groups among them if they are wanted."""
+    return [
+        [*_single(chain.links, start), *(_groups(chain.links, start) if grouped else ())]
+        for start in range(len(chain.links))
+    ]
 
 
 def _single(links: Sequence[Link], start: int) -> Iterator[Arc]:

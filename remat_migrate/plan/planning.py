@@ -32,7 +32,13 @@ _Ask = Callable[[str, Mapping[str, object]], Mapping[str, Any]]
 
 
 def plan(
-    target: Target, options: MeasureOptions, folder: Path, budget: Budget, *, pareto: bool = False
+    target: Target,
+    options: MeasureOptions,
+    folder: Path,
+    budget: Budget,
+    *,
+    pareto: bool = False,
+    as_calls: bool = False,
 ) -> Plan:
     """The cheapest placement of checkpoints within a budget.
 
@@ -42,6 +48,7 @@ def plan(
         folder: the one that names in the options are seen from.
         budget: how much memory it may need.
         pareto: whether to look for placements within other budgets, too.
+        as_calls: whether only what can be written as checkpoints on calls as they stand.
 
     Raises:
         VerificationError: it cannot be measured, or is no chain; the message says why.
@@ -60,7 +67,7 @@ def plan(
             )
         bare = _need(reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
-        planners = [Planner(chain, bare, asked) for chain in chains]
+        planners = [Planner(chain, bare, asked, as_calls=as_calls) for chain in chains]
         tried = list(_of_all(planners, limit))
         best, is_met = best_of(tried, limit)
         front: tuple[Placement, ...] = ()
@@ -84,9 +91,9 @@ def plan(
 class Planner:
     """One chain, to be solved for budgets and traced."""
 
-    def __init__(self, chain: Chain, bare: Need, asked: _Ask) -> None:
+    def __init__(self, chain: Chain, bare: Need, asked: _Ask, *, as_calls: bool = False) -> None:
         self._chain, self._bare, self._asked = chain, bare, asked
-        self._solver = Solver(chain)
+        self._solver = Solver(chain, as_calls=as_calls)
         self._traced: dict[tuple[Arc, ...], Placement] = {}
         self._least: dict[int, float] = {}
 

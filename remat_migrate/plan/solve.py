@@ -40,9 +40,13 @@ class _Label(NamedTuple):
 class Solver:
     """A chain with all its arcs, to be solved for several budgets."""
 
-    def __init__(self, chain: Chain) -> None:
-        self._arcs = arcs(chain)
-        self._ties = Ties(chain, self._arcs)
+    def __init__(self, chain: Chain, *, as_calls: bool = False) -> None:
+        """A solver; `as_calls` for what can be written as checkpoints on calls as they stand.
+
+        That is no group of stages, and one decision for all times that a loop runs a line.
+        """
+        self._arcs = arcs(chain, grouped=not as_calls)
+        self._ties = Ties(chain, self._arcs, all_times=as_calls)
 
     @property
     def arcs(self) -> list[list[Arc]]:

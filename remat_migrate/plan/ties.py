@@ -38,7 +38,11 @@ Open = tuple[tuple[int, int], ...]
 class Ties:
     """Which arcs may follow decisions that have been made."""
 
-    def __init__(self, chain: Chain, arcs: Sequence[Sequence[Arc]]) -> None:
+    def __init__(
+        self, chain: Chain, arcs: Sequence[Sequence[Arc]], *, all_times: bool = False
+    ) -> None:
+        """The ties of a chain; with `all_times` a loop's last time is as the others are."""
+        self._all_times = all_times
         self._links, self._arcs = chain.links, arcs
         self._places = occurrences(chain)
         self._is_tied = any(len(places) > 1 for places in self._places.values())
@@ -106,6 +110,8 @@ class Ties:
         if decision_of(arc) == decision:
             return True
         if arc.kind == PLAIN:
+            if self._all_times:
+                return False
             return not self._again(line, arc.start + max(len(decision.lines), 1))
         return decision.kind == GROUP and self._is_rest(decision, arc)
 

@@ -88,6 +88,24 @@ def test_one_line_has_one_decision(shape, share):
         assert not ({WRAPPED, GROUP} <= set(kinds[:2]))
 
 
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_calls_can_say(seed, share):
+    """No group, and one decision for all times that a line runs."""
+    lines = [1, 2] * 4
+    solver = Solver(random_chain(seed, 8, lines), as_calls=True)
+    path = solver.solve(int(share * promise([here[0] for here in solver.arcs]).peak_bytes))
+    for line in set(lines):
+        assert len({(arc.kind, arc.policy) for arc in path or () if line in arc.lines}) <= 1
+    assert all(arc.kind != GROUP for arc in path or ())
+    free = Solver(random_chain(seed, 8, lines))
+    most = int(share * promise([here[0] for here in free.arcs]).peak_bytes)
+    if path is not None:
+        cheapest = free.solve(most)
+        assert cheapest is not None
+        assert promise(cheapest).flops <= promise(path).flops
+
+
 def test_a_line_is_not_decided_twice():
     chain = random_chain(0, 6, [1, 2] * 3)
     ties = Ties(chain, Solver(chain).arcs)
