@@ -83,7 +83,7 @@ def _sureness(
         if occurrence.derivative is not None and not _is_plain(placement, occurrence.derivative):
             return None
         if occurrence.how == "exported":
-            sure.append("suspected")
+            sure.append("exported")
         elif occurrence.how == "called" and occurrence.node is not found.call:
             if _may_be_a_stage(placement, site.module, occurrence):
                 return None

@@ -1,0 +1,43 @@
+"""What the rules about placement make of whole programs, as a user gets it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parents[2] / "fixtures" / "placement"
+# Mended by the functions of remat_migrate.rewrite when they are asked, and by no rule: a policy on
+# the whole is a documented idiom, Haiku's network stands behind `hk.transform`, and a public block
+# without barriers may be for loops elsewhere.
+NOT_TOLD = {"policy", "haiku_blocks", "merged_back"}
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("placement") / "programs"
+    shutil.copytree(PROGRAMS / "before", folder)
+    subprocess.run(
+        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
+        cwd=folder,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (PROGRAMS / "before").glob("*.py")))
+def test_programs_are_mended(name: str, fixed: Path) -> None:
+    side = "before" if name in NOT_TOLD else "after"
+    assert (fixed / f"{name}.py").read_text() == (PROGRAMS / side / f"{name}.py").read_text()
+
+
+def test_without_being_asked_nothing_is_moved(tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    shutil.copytree(PROGRAMS / "before", folder)
+    before = {path: path.read_bytes() for path in folder.glob("*.py")}
+    command = [sys.executable, "-m", "remat_migrate", "--fix", "."]
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 1
+    assert {path: path.read_bytes() for path in folder.glob("*.py")} == before
