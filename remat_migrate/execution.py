@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import UsageError
-from .options import entry_options, measure_options, running_options, verify_options
+from .options import entry_options, measure_options, output_options, running_options, verify_options
 
 if TYPE_CHECKING:
     from .measure.options import MeasureOptions
@@ -35,20 +35,7 @@ _RIGHT, _UNMET, _FAULT = 0, 1, 2
     help="What to compare with: a git revision, or a folder with an older state.",
 )
 @verify_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "json"]),
-    default="full",
-    show_default=True,
-    help="Verdicts as text or as JSON.",
-)
-@click.option(
-    "--output-file",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the verdicts there instead of to standard output.",
-)
+@output_options(["full", "json"], "Verdicts as text or as JSON.", "verdicts")
 def verify_command(
     paths: tuple[Path, ...],
     base: str,
@@ -81,19 +68,10 @@ def verify_command(
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @measure_options
 @running_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "json", "html"]),
-    default="full",
-    show_default=True,
-    help="As text, as JSON, or as a page with a picture of the alternatives.",
-)
-@click.option(
-    "--output-file",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the measurement there instead of to standard output.",
+@output_options(
+    ["full", "json", "html"],
+    "As text, as JSON, or as a page with a picture of the alternatives.",
+    "measurement",
 )
 def measure_command(
     targets: tuple[str, ...],
@@ -153,20 +131,7 @@ def measure_command(
 )
 @entry_options
 @running_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "json"]),
-    default="full",
-    show_default=True,
-    help="As text or as JSON.",
-)
-@click.option(
-    "--output-file",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the plan there instead of to standard output.",
-)
+@output_options(["full", "json"], "As text or as JSON.", "plan")
 def plan_command(
     target: str | None,
     budget: str,

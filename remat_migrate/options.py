@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,7 @@ def analysis_options(command: _Command) -> _Command:
     """The paths, and the options that say what is analysed and where the report goes."""
     for decorate in (
         click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
-        click.option(
-            "--output-file",
-            "-o",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Write the report there instead of to standard output.",
-        ),
+        _output_file("report"),
         click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached so far."),
         click.option(
             "--jobs",
@@ -86,6 +80,50 @@ def analysis_options(command: _Command) -> _Command:
     return command
 
 
+def output_options(formats: Sequence[str], shown: str, what: str) -> Callable[[_Command], _Command]:
+    """The options that say in which format something is written, and where it goes."""
+
+    def decorate(command: _Command) -> _Command:
+        chosen = click.option(
+            "--output-format",
+            type=click.Choice(formats),
+            default="full",
+            show_default=True,
+            help=shown,
+        )
+        return chosen(_output_file(what)(command))
+
+    return decorate
+
+
+def _output_file(what: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--output-file",
+        "-o",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Write the {what} there instead of to standard output.",
+    )
+
+
+def _python() -> Callable[[_Command], _Command]:
+    return click.option(
+        "--python",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="The interpreter that has JAX and the project's packages.",
+    )
+
+
+def _cases(what: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--cases",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"A Python file of functions that return {what}.",
+    )
+
+
 def verify_options(command: _Command) -> _Command:
     """The options that say how code is run."""
     for decorate in (
@@ -101,18 +139,8 @@ def verify_options(command: _Command) -> _Command:
             metavar="PATH",
             help="The interpreter of an old environment, in which the old code runs as it is.",
         ),
-        click.option(
-            "--python",
-            type=click.Path(path_type=Path),
-            metavar="PATH",
-            help="The interpreter that has JAX and the project's packages.",
-        ),
-        click.option(
-            "--cases",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="A Python file of functions that return arguments for the units to compare.",
-        ),
+        _python(),
+        _cases("arguments for the units to compare"),
         click.option(
             "--command",
             metavar="CMD",
@@ -205,18 +233,8 @@ def running_options(command: _Command) -> _Command:
     """The options that say where code runs, without a comparison."""
     for decorate in (
         click.option("--platform", metavar="NAME", help="What JAX runs on; cpu by default."),
-        click.option(
-            "--python",
-            type=click.Path(path_type=Path),
-            metavar="PATH",
-            help="The interpreter that has JAX and the project's packages.",
-        ),
-        click.option(
-            "--cases",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="A Python file of functions that return arguments.",
-        ),
+        _python(),
+        _cases("arguments"),
     ):
         command = decorate(command)
     return command

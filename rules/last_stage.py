@@ -10,9 +10,9 @@ from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
 from remat_migrate.rewrite.placement import remove_site
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+from remat_migrate.rule import Confidence, Example, Finding, Rule
 
-from .placement_fixes import placement_fix
+from .placement_fixes import differentiated_here, placement_fix
 
 # A head whose logits are larger than all else does need its checkpoint.
 _HEAD = re.compile(
@@ -112,13 +112,7 @@ class LastStage(Rule):
             " it is computed twice, and no memory is saved",
             severity="note",
             confidence=confidence,
-            related=(
-                Related(
-                    derivative.module.source,
-                    derivative.module.span(derivative.node),
-                    "differentiated here",
-                ),
-            ),
+            related=(differentiated_here(part),),
             fix=fix,
             reason=reason,
         )

@@ -12,7 +12,7 @@ from remat_migrate.model.parts import DifferentiatedPart
 from remat_migrate.model.scopes import parameters
 from remat_migrate.rewrite import Refused
 from remat_migrate.rewrite.placement import move_to_stages
-from remat_migrate.rule import Fix, Safety
+from remat_migrate.rule import Fix, Related, Safety
 from remat_migrate.source import Edit
 
 
@@ -31,6 +31,13 @@ def placement_fix(
     except Refused as refused:
         return None, f"{advice}; not done here: {refused.reason}"
     return Fix(title, Safety.UNSAFE, found), ""
+
+
+def differentiated_here(part: DifferentiatedPart) -> Related:
+    """The place that differentiates what a checkpoint is a part of."""
+    derivative = part.derivative
+    span = derivative.module.span(derivative.node)
+    return Related(derivative.module.source, span, "differentiated here")
 
 
 def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple[Fix | None, str]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from remat_migrate.model import Module, Project
 from remat_migrate.model.nesting import calls_within
 from remat_migrate.model.parts import DifferentiatedPart, Sureness, wraps_policy
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+from remat_migrate.rule import Confidence, Example, Finding, Rule
 
-from .placement_fixes import stages_fix
+from .placement_fixes import differentiated_here, stages_fix
 
 CONFIDENCE: dict[Sureness, Confidence] = {
     "certain": "high",
@@ -135,13 +135,7 @@ class WholeFunction(Rule):
             f" {again} no memory is saved",
             severity="warning",
             confidence=confidence,
-            related=(
-                Related(
-                    derivative.module.source,
-                    derivative.module.span(derivative.node),
-                    "differentiated here",
-                ),
-            ),
+            related=(differentiated_here(part),),
             fix=fix,
             reason=reason,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import pkgutil
@@ -81,13 +80,7 @@ def from_cases(file: str, function: str) -> Arguments:
     Raises:
         NotFound: there is none.
     """
-    spec = importlib.util.spec_from_file_location("remat_migrate_cases", file)
-    if spec is None or spec.loader is None:
-        raise NotFound("%s is not a Python file" % file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    for name, made in declared.functions(module):
+    for name, made in declared.functions(file):
         if function == name or function.endswith("." + name):
             return from_function(made, name)
     raise NotFound("%s declares no case for %s" % (file, function))

@@ -98,7 +98,6 @@ class _State:
 
     def __init__(self) -> None:
         self.numbers: Dict[Site, int] = {}
-        self.policies: Dict[Site, Any] = {}
         # How many applications have left marks.
         self.applied = 0
         self.calls: Dict[Site, Dict[Place, int]] = {}
@@ -144,11 +143,6 @@ def numbered(number: int) -> Site:
 def calls_of(site: Site) -> Dict[Place, int]:
     """The lines of user code from which a site was called in the last trace, with how often."""
     return dict(_state.calls.get(site, {}))
-
-
-def policy_of(site: Site) -> Any:
-    """The policy that the source gives a site, None without one."""
-    return _state.policies.get(site)
 
 
 @contextlib.contextmanager
@@ -217,7 +211,6 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
             return wrapped  # a factory, as some versions allow: what it makes is not seen
         asked = _asked() or Asked("jax." + name, caller(), *described(function))
         site = Site(asked.place, asked.api, asked.function, asked.defined)
-        _state.policies[site] = options.get("policy")
         apply = functools.partial(_apply, site, original, args, options, wrapped, function)
 
         @functools.wraps(wrapped)

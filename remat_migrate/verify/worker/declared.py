@@ -35,21 +35,26 @@ def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[
         NotFound: a function is for no unit, or for several.
         Exception: whatever the file or one of its functions raises.
     """
+    return {
+        unit: list(_cases(function))
+        for name, function in functions(file)
+        for unit in _units_of(name, units, known)
+    }
+
+
+def functions(file: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
+    """The functions of a file of cases that return arguments, with the names they are for.
+
+    Raises:
+        NotFound: it is no Python file, or its `CASES` is no dictionary.
+        Exception: whatever the file raises.
+    """
     spec = importlib.util.spec_from_file_location("remat_migrate_cases", file)
     if spec is None or spec.loader is None:
         raise NotFound("%s is not a Python file" % file)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    return {
-        unit: list(_cases(function))
-        for name, function in functions(module)
-        for unit in _units_of(name, units, known)
-    }
-
-
-def functions(module: Any) -> Iterator[Tuple[str, Callable[[], Any]]]:
-    """The functions of a file of cases that return arguments, with the names they are for."""
     declared = getattr(module, "CASES", {})
     if not isinstance(declared, dict):
         raise NotFound("CASES must be a dictionary from names of units to functions")
