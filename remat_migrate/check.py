@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .engine import Analysis
+from .engine import Analysis, enabled_rules
 from .report import Report
 from .report.output import say, screen_of, write_diff
 from .report.verdicts import verdict_lines
@@ -177,7 +177,9 @@ def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
     return Report(
         findings,
         run.files,
-        result.analysis.suppressed,
+        run.request.settings.root,
+        result.analysis.hidden,
+        enabled_rules(run.request.rules, run.request.settings),
         result.fixed,
         unsafe,
         sources={path: result.analysis.source(path) for path in edited},

@@ -23,9 +23,11 @@ from .execution import (
     verify_command,
 )
 from .options import DefaultGroup, analysis_options, verify_options
+from .outputs import destinations, needs_rules
 
 if TYPE_CHECKING:
     from .check import Trial
+    from .outputs import Output
     from .report import Report
     from .run import Options, Run
 
@@ -68,13 +70,6 @@ def cli() -> None:
 )
 @click.option("--verify-strict", is_flag=True, hidden=True)
 @verify_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "concise", "json"]),
-    default="full",
-    show_default=True,
-    help="How findings are shown.",
-)
 @click.option("--statistics", is_flag=True, help="Show the number of findings by rule.")
 @click.option(
     "--stdin-filename",
@@ -90,12 +85,12 @@ def check(
     jax_version: str | None,
     jobs: int | None,
     no_cache: bool,
+    outputs: tuple[Output, ...],
     output_file: Path | None,
     exit_zero: bool,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
-    output_format: str,
     statistics: bool,
     stdin_filename: Path | None,
     verify: bool,
@@ -109,18 +104,19 @@ def check(
     from .glance import cannot_matter
     from .report.output import write_report
 
-    check_output(output_file)
+    written = destinations(outputs, output_file)
+    check_output(*(output.file for output in written))
     if (verify or verify_strict) and not (fix or diff):
         raise UsageError("--verify proves fixes: give --fix or --diff, too")
     if (verify or verify_strict) and Path("-") in paths:
         raise UsageError("--verify runs the project's files, not a text on standard input")
     chosen = select or ignore or extend_select or jax_version or stdin_filename
-    if not chosen and cannot_matter(paths):
+    if not chosen and not needs_rules(written) and cannot_matter(paths):
         nothing = _nothing_found(paths, fixing=fix)
         if diff:
             print("Nothing to fix.", file=sys.stderr)
-        else:
-            write_report(nothing, output_format, output_file or sys.stdout, count_only=statistics)
+        for output in () if diff else written:
+            write_report(nothing, output.format, output.file or sys.stdout, count_only=statistics)
         return CLEAN
 
     from .check import Result, apply_fixes, content_of, exit_code, show_difference
@@ -134,19 +130,13 @@ def check(
     # With --fix what is on standard output is the text that came by standard input, mended.
     to = sys.stderr if fix and run.overlay else sys.stdout
     content = content_of(run, result, unsafe=unsafe_fixes)
-    write_report(content, output_format, output_file or to, count_only=statistics)
+    for output in written:
+        write_report(content, output.format, output.file or to, count_only=statistics)
     return exit_code(result, exit_zero=exit_zero)
 
 
 @cli.command()
 @analysis_options
-@click.option(
-    "--output-format",
-    type=click.Choice(["full", "json"]),
-    default="full",
-    show_default=True,
-    help="A table, or findings and sites as JSON.",
-)
 @click.option(
     "--verify",
     is_flag=True,
@@ -166,9 +156,9 @@ def report(
     jax_version: str | None,
     jobs: int | None,
     no_cache: bool,
+    outputs: tuple[Output, ...],
     output_file: Path | None,
     exit_zero: bool,
-    output_format: str,
     verify: bool,
     no_measure: bool,
     **how: Any,
@@ -184,15 +174,17 @@ def report(
     from .report.output import write_report
     from .run import Options, look
 
+    written = destinations(outputs, output_file)
+    check_output(*(output.file for output in written))
     run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
-    check_output(output_file)
     with _trial(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
     weighed = None if no_measure else configured_measurements(run.request.settings)
     weights = weighed.sites if weighed else ()
     rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
     content = replace(content_of(run, result), sites=rows, weighed=weighed)
-    write_report(content, output_format, output_file or sys.stdout)
+    for output in written:
+        write_report(content, output.format, output.file or sys.stdout)
     return exit_code(result, exit_zero=exit_zero)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Literal
 
 from .discover import Targets
 from .errors import PluginError
@@ -60,19 +61,27 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """A finding that is not reported, and what took it away."""
+
+    finding: Finding
+    by: Literal["comment", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """What an analysis found.
 
     Attributes:
         project: the code as the rules saw it.
         findings: sorted by path, position and code.
-        suppressed: how many more findings a comment or the settings took away.
+        hidden: more findings, which a comment or the settings took away; sorted.
         faults: rules that failed; their other findings are there.
     """
 
     project: Project
     findings: tuple[Finding, ...]
-    suppressed: int = 0
+    hidden: tuple[Hidden, ...] = ()
     faults: tuple[Fault, ...] = ()
 
     def source(self, path: Path) -> SourceFile:
@@ -138,13 +147,15 @@ def analyse(
     enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []
     found = list(dict.fromkeys(_run_rules(enabled, project, faults)))
-    kept, suppressed = _heed_comments(found, project, request.rules, enabled, faults)
+    kept, commented = _heed_comments(found, project, request.rules, enabled, faults)
     ignored = _per_file_ignores(settings)
     shown = [finding for finding in kept if not ignored(finding)]
+    hidden = [Hidden(finding, "comment") for finding in commented]
+    hidden += [Hidden(finding, "settings") for finding in kept if ignored(finding)]
     return Analysis(
         project,
         tuple(sorted(shown, key=_order)),
-        suppressed + len(kept) - len(shown),
+        tuple(sorted(hidden, key=lambda one: _order(one.finding))),
         tuple(faults),
     )
 
@@ -228,8 +239,8 @@ def _heed_comments(
     rules: Sequence[Rule],
     enabled: Sequence[Rule],
     faults: list[Fault],
-) -> tuple[list[Finding], int]:
-    """What suppressions leave of `findings`, with findings about idle ones; how many they took."""
+) -> tuple[list[Finding], list[Finding]]:
+    """What suppressions leave of `findings`, with findings about idle ones; what they took."""
     by_path: dict[Path, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
@@ -241,7 +252,7 @@ def _heed_comments(
     known = frozenset(rule.code for rule in rules)
     complete = all(rule.code in codes for rule in rules if rule.enabled)
     kept: list[Finding] = []
-    taken = 0
+    taken: list[Finding] = []
     for path in dict.fromkeys((*sources, *by_path)):
         here = by_path[path]
         if path not in sources:  # a file that could not be read has no comments to heed
@@ -252,8 +263,11 @@ def _heed_comments(
             continue
         directives = read_directives(source, python=python)
         shown, hidden = _split(here, directives)
+        places = [
+            (finding.source.position(finding.span.start)[0], finding.code) for finding in hidden
+        ]
         unused = list(
-            unused_directives(directives, hidden, ran=ran, known=known, complete=complete)
+            unused_directives(directives, places, ran=ran, known=known, complete=complete)
         )
         for rule in watchers if unused else ():
             about = _guarded(rule, path, rule.check_suppressions(source, unused), faults)
@@ -263,20 +277,20 @@ def _heed_comments(
             shown += shown_about
             hidden += hidden_about
         kept += shown
-        taken += len(hidden)
+        taken += hidden
     return kept, taken
 
 
 def _split(
     findings: Sequence[Finding], directives: Sequence[Directive]
-) -> tuple[list[Finding], list[tuple[int, str]]]:
-    """The findings that no directive covers, and line and code of those that one does."""
+) -> tuple[list[Finding], list[Finding]]:
+    """The findings that no directive covers, and those that one does."""
     kept: list[Finding] = []
-    hidden: list[tuple[int, str]] = []
+    hidden: list[Finding] = []
     for finding in findings:
         line, _ = finding.source.position(finding.span.start)
         if any(directive.covers(line, finding.code) for directive in directives):
-            hidden.append((line, finding.code))
+            hidden.append(finding)
         else:
             kept.append(finding)
     return kept, hidden

@@ -325,7 +325,10 @@ def _item(what: str | None) -> str:
     return what or ""
 
 
-def check_output(file: Path | None) -> None:
+def check_output(*files: Path | None) -> None:
     """Complain about a report's file before anything is done, not after files were changed."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise UsageError(f"--output-file: there is no folder {file.parent}")
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise UsageError(f"--output-file: there is no folder {file.parent}")
+        if file is not None and file.is_dir():
+            raise UsageError(f"--output-file: {file} is a folder")

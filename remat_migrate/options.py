@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .outputs import FORMATS, Output
+
 
 class DefaultGroup(click.Group):
     """A group whose first word may be left out where it is `check`."""
@@ -44,6 +46,15 @@ def analysis_options(command: _Command) -> _Command:
     for decorate in (
         click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
         _output_file("report"),
+        click.option(
+            "--output-format",
+            "outputs",
+            multiple=True,
+            callback=_outputs,
+            metavar="FORMAT[=FILE]",
+            help=f"How the report is written: {', '.join(FORMATS)}; by default full. Several may be"
+            " given, each but one with a file of its own.",
+        ),
         click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached so far."),
         click.option(
             "--jobs",
@@ -78,6 +89,21 @@ def analysis_options(command: _Command) -> _Command:
     ):
         command = decorate(command)
     return command
+
+
+def _outputs(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Output, ...]:
+    """`FORMAT` or `FORMAT=FILE`, each."""
+    outputs = []
+    for value in values:
+        name, _, file = value.partition("=")
+        if name not in FORMATS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(FORMATS)}.")
+        if not file and "=" in value:
+            raise click.BadParameter(f"{value!r} names no file.")
+        outputs.append(Output(name, Path(file) if file else None))
+    return tuple(outputs)
 
 
 def output_options(formats: Sequence[str], shown: str, what: str) -> Callable[[_Command], _Command]:

@@ -21,6 +21,7 @@ PACKAGE = ROOT / "remat_migrate"
 ROOMS = (
     "errors",
     "atomic",
+    "outputs",
     "source",
     "plaintext",
     "globs",

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..rule import Finding, Safety
+from ..engine import Hidden
+from ..rule import Finding, Rule, Safety
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
@@ -31,14 +32,19 @@ class SiteRow:
     Attributes:
         site: the site.
         risk: that of its worst finding.
-        codes: codes of the findings that touch its statement.
+        findings: those that touch its statement.
         weights: what it saves and costs: one for each function that it is applied to in a target.
     """
 
     site: Site
     risk: Risk
-    codes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     weights: tuple[SiteWeight, ...] = ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its findings, sorted."""
+        return tuple(sorted({finding.code for finding in self.findings}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,9 @@ class Report:
     Attributes:
         findings: what is left, sorted.
         files: how many files were looked at.
-        suppressed: how many findings a comment or the settings took away.
+        root: the project's folder.
+        hidden: findings that a comment or the settings took away.
+        rules: the rules that ran.
         fixed: how many findings were mended, by code; None where no fix was asked for.
         unsafe: whether unsafe fixes are allowed.
         sites: the table of sites; None where it was not asked for.
@@ -77,7 +85,9 @@ class Report:
 
     findings: tuple[Finding, ...]
     files: int
-    suppressed: int = 0
+    root: Path = Path("/")
+    hidden: tuple[Hidden, ...] = ()
+    rules: tuple[Rule, ...] = ()
     fixed: Mapping[str, int] | None = None
     unsafe: bool = False
     sites: tuple[SiteRow, ...] | None = None
@@ -125,7 +135,7 @@ def site_rows(
             SiteRow(
                 site,
                 max(risks, key=_RANK.index, default="none"),
-                tuple(sorted({finding.code for finding in touching})),
+                tuple(touching),
                 tuple(shares.get(site, ())),
             )
         )

@@ -36,7 +36,7 @@ def render(report: Report, screen: Screen) -> str:
     if report.sites is not None:
         document["sites"] = [_site(row, report, screen.folder) for row in report.sites]
     # ASCII alone: no terminal is steered, and halves of surrogate pairs in file names survive.
-    return json.dumps(document, indent=2)
+    return json.dumps(document, indent=2) + "\n"
 
 
 def render_proof(proof: Proof, screen: Screen) -> str:
@@ -211,7 +211,7 @@ def _summary(report: Report) -> dict[str, object]:
         "safe_fixes": fixable,
         "unsafe_fixes": unsafe,
         "manual": total - fixable - unsafe,
-        "suppressed": report.suppressed,
+        "suppressed": len(report.hidden),
         "fixed": sum((report.fixed or {}).values()),
         **taken_back,
         **verdicts,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ..errors import UsageError
 from ..source import SourceFile
-from . import concise, full, json, table
+from . import json, table
 from .content import Report
 from .display import Screen, neutral, shown_path, wants_colour
 from .summary import statistics, summary
@@ -33,10 +34,10 @@ def write_report(
     *,
     count_only: bool = False,
 ) -> None:
-    """Write a report in the format `full`, `concise` or `json`.
+    """Write a report in one of the formats.
 
     Args:
-        report: what to write; with sites, the text formats show their table instead of findings.
+        report: what to write; with sites, the format `full` shows their table, not the findings.
         output_format: the format's name.
         to: a stream or a file.
         count_only: in the text formats, show the number of findings by rule instead of each.
@@ -45,15 +46,13 @@ def write_report(
         UsageError: the file cannot be written.
     """
     screen = _screen(to)
-    if output_format == "json":
-        lines: Iterable[str] = [json.render(report, screen)]
-    elif report.sites is not None:
-        lines = table.render(report, screen)
-    elif count_only:
-        lines = [*statistics(report), *summary(report, screen)]
+    text = output_format in ("full", "concise")
+    if text and report.sites is not None:
+        _write(table.render(report, screen), to)
+    elif text and count_only:
+        _write([*statistics(report), *summary(report, screen)], to)
     else:
-        lines = {"full": full.render, "concise": concise.render}[output_format](report, screen)
-    _write(lines, to)
+        _write(_format(output_format).render(report, screen), to)
 
 
 def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
@@ -135,6 +134,17 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
     stream.buffer.flush()
 
 
+class _Format(Protocol):
+    """What a format's module offers."""
+
+    def render(self, report: Report, screen: Screen) -> Iterable[str] | str:
+        """The lines of a report, or its whole text with the last line ended."""
+
+
+def _format(name: str) -> _Format:
+    return cast(_Format, import_module(f".{name}", __package__))
+
+
 def _diff_style(line: str) -> tuple[str, ...]:
     for start, style in (("+++", "bold"), ("---", "bold"), ("@@", "cyan")):
         if line.startswith(start):
@@ -146,13 +156,15 @@ def _screen(to: TextIO | Path) -> Screen:
     return Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 
-def _write(lines: Iterable[str], to: TextIO | Path) -> None:
+def _write(lines: Iterable[str] | str, to: TextIO | Path) -> None:
+    pieces = [lines] if isinstance(lines, str) else (line + "\n" for line in lines)
     if not isinstance(to, Path):
-        to.writelines(line + "\n" for line in lines)
+        to.writelines(pieces)
         to.flush()
         return
     try:
-        to.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        # Line feeds everywhere: what reads it may run on another system.
+        to.write_text("".join(pieces), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"--output-file: {to}: {error.strerror or error}") from error
 

@@ -16,7 +16,7 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     yield from verdict_lines(report, screen)
     if report.fixed is not None:
         yield _fixed(report, screen)
-    suppressed = f"  ({report.suppressed} suppressed)" if report.suppressed else ""
+    suppressed = f"  ({len(report.hidden)} suppressed)" if report.hidden else ""
     if not report.findings:
         clean = (
             "Nothing left" if report.fixed else f"Nothing found in {counted(report.files, 'file')}"

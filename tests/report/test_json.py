@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support import analysed
 
+from remat_migrate.engine import Hidden
 from remat_migrate.model import Module
 from remat_migrate.report import Report
 from remat_migrate.report.content import site_rows, statement_heads
@@ -46,7 +47,8 @@ def test_a_finding() -> None:
         url="https://docs.jax.dev",
     )
     sources = {file.path: file, other.path: other}
-    written = document(Report((finding,), 5, 2, {"RMT103": 4}, sources=sources))
+    hidden = (Hidden(finding, "comment"), Hidden(finding, "settings"))
+    written = document(Report((finding,), 5, hidden=hidden, fixed={"RMT103": 4}, sources=sources))
     assert list(written) == ["schema_version", "tool", "summary", "findings"]
     assert written["schema_version"] == 1
     assert written["tool"]["name"] == "remat-migrate"

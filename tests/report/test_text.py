@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from remat_migrate.engine import Hidden
 from remat_migrate.report import Report, concise, full
 from remat_migrate.report.display import Screen, neutral, wants_colour, width_of
 from remat_migrate.report.summary import statistics
@@ -253,7 +254,7 @@ def test_concise() -> None:
     report = Report(
         (finding(MODEL, "concrete=True", fix=fix(MODEL)), finding(TRAIN, "block", message="a\nb")),
         files=3,
-        suppressed=1,
+        hidden=(Hidden(finding(MODEL, "block"), "comment"),),
     )
     assert list(concise.render(report, Screen(80, False, FOLDER))) == [
         "src/model.py:14:26: RMT101 found [safe fix]",
@@ -271,7 +272,8 @@ def test_summary() -> None:
     unsafe = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
     none = finding(TRAIN, "block")
     assert last_line(Report((), files=1)) == ["Nothing found in 1 file."]
-    assert last_line(Report((), 7, suppressed=2)) == ["Nothing found in 7 files.  (2 suppressed)"]
+    hidden = (Hidden(safe, "comment"), Hidden(none, "settings"))
+    assert last_line(Report((), 7, hidden=hidden)) == ["Nothing found in 7 files.  (2 suppressed)"]
     assert last_line(Report((safe,), 1)) == ["Found 1 in 1 file: 1 fixable."]
     assert last_line(Report((unsafe, none, none), 1)) == [
         "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 need you."

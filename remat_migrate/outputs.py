@@ -1,0 +1,49 @@
+"""The formats that a report can be written in, and what goes where.
+
+Each format is the module of its name in `report/`, imported only where it is asked for; nothing is
+imported here, because every command line is read by this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import UsageError
+
+FORMATS = ("full", "concise", "json")
+# In these nothing is said about the rules that ran.
+_WITHOUT_RULES = frozenset({"full", "concise", "json"})
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A format, and the file that it is written to; None: standard output."""
+
+    format: str
+    file: Path | None = None
+
+
+def destinations(outputs: Sequence[Output], file: Path | None) -> tuple[Output, ...]:
+    """What is written where; `file` is for the one format that names none.
+
+    Raises:
+        UsageError: two go to the same place.
+    """
+    outputs = outputs or (Output("full"),)
+    placed = tuple(Output(output.format, output.file or file) for output in outputs)
+    for number, output in enumerate(placed):
+        for other in placed[:number]:
+            if other.file == output.file:
+                where = output.file or "standard output"
+                raise UsageError(
+                    f"--output-format: {other.format} and {output.format} cannot both go to"
+                    f" {where}: write --output-format {output.format}=FILE"
+                )
+    return placed
+
+
+def needs_rules(outputs: Sequence[Output]) -> bool:
+    """Whether one of the formats says which rules ran, besides what they found."""
+    return any(output.format not in _WITHOUT_RULES for output in outputs)
