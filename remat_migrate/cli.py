@@ -72,6 +72,11 @@ def cli() -> None:
 @verify_options
 @click.option("--statistics", is_flag=True, help="Show the number of findings by rule.")
 @click.option(
+    "--force-exclude",
+    is_flag=True,
+    help="Pass by what the settings exclude even where it is named, as commit hooks do.",
+)
+@click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -92,6 +97,7 @@ def check(
     unsafe_fixes: bool,
     diff: bool,
     statistics: bool,
+    force_exclude: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -122,7 +128,8 @@ def check(
     from .check import Result, apply_fixes, content_of, exit_code, show_difference
     from .run import Options, look
 
-    run = _prepare(paths, stdin_filename, Options(select, extend_select, ignore, jax_version, jobs))
+    options = Options(select, extend_select, ignore, jax_version, jobs, force_exclude)
+    run = _prepare(paths, stdin_filename, options)
     with _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial:
         if diff:
             return show_difference(run, unsafe=unsafe_fixes, trial=trial)

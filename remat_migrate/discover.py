@@ -91,8 +91,14 @@ def check_paths(paths: Sequence[Path]) -> None:
         raise UsageError("\n".join(missing))
 
 
-def discover(paths: Sequence[Path], settings: Settings) -> Targets:
+def discover(paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False) -> Targets:
     """The files below `paths` that a run looks at; a file that is named is always taken.
+
+    Args:
+        paths: files and folders.
+        settings: what they exclude is relative to their own folder.
+        force_exclude: pass by what is excluded or foreign even where it is named, as a commit hook
+            must: it names every file that changed.
 
     Raises:
         UsageError: as `check_paths` does.
@@ -104,7 +110,8 @@ def discover(paths: Sequence[Path], settings: Settings) -> Targets:
     barren: list[Path] = []
     for path in map(_absolute, paths):
         if not path.is_dir():
-            (python if is_python(path) else texts).add(path)
+            if not (force_exclude and (excluded(path) or _is_foreign(path, settings.root))):
+                (python if is_python(path) else texts).add(path)
             continue
         found = [file for file in list_files(path, _can_matter) if not excluded(file)]
         below = {file for file in found if is_python(file)}
@@ -124,10 +131,7 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     if _is_too_wide(root):
         return targets.python
     # In a repository of several packages a caller may stand in another one.
-    for folder in (root, *root.parents):
-        if not _is_too_wide(folder) and (folder / ".git").exists():
-            root = folder
-            break
+    root = _repository(root)
     return tuple(sorted({*targets.python, *list_files(root, lambda name: name.endswith(".py"))}))
 
 
@@ -206,6 +210,21 @@ def _unusable(path: Path) -> str:
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return ""
     return f"{path}: is neither a file nor a folder"
+
+
+def _repository(root: Path) -> Path:
+    """The repository that a project belongs to; the project's own folder if to none."""
+    for folder in (root, *root.parents):
+        if not _is_too_wide(folder) and (folder / ".git").exists():
+            return folder
+    return root
+
+
+def _is_foreign(path: Path, root: Path) -> bool:
+    """Whether a file lies in a folder that a run over all of the project passes by."""
+    root = _repository(root)
+    folders = path.relative_to(root).parent.parts if path.is_relative_to(root) else ()
+    return not _FOREIGN.isdisjoint(folders)
 
 
 def _can_matter(name: str) -> bool:

@@ -27,13 +27,17 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says about the analysis; empty and None leave it to the settings."""
+    """What the command line says about the analysis; empty and None leave it to the settings.
+
+    With `force_exclude` what the settings exclude is passed by even where it is named.
+    """
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     jax_version: str | None = None
     jobs: int | None = None
+    force_exclude: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Run:
     paths = paths or [Path.cwd()]
     check_paths(paths)
     settings, rules = _settings(paths, options)
-    targets = discover(paths, settings)
+    targets = discover(paths, settings, force_exclude=options.force_exclude)
     context = context_files(settings.root, targets) if targets.python else ()
     return Run(Request(settings, targets, context, rules))
 
