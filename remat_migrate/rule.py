@@ -1,4 +1,4 @@
-"""What a rule is written against: Rule, Finding, Fix, Safety, Example.
+"""What a rule is written against: Rule, Finding, Fix, Safety, Example, Fails.
 
 A rule is a class with a code and a name that looks at one module of a project and yields findings;
 a finding names a place and has at most one fix; a fix is a list of edits, possibly in several
@@ -94,17 +94,47 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Fails:
+    """How code fails under JAX.
+
+    Attributes:
+        error: a regular expression that is found in `TypeName: message`.
+        since: the first jax release in which it fails; "": all that there are.
+        until: the first jax release in which it no longer does; "": none yet.
+    """
+
+    error: str
+    since: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """Wrong code, and what the rule's fix makes of it (None: found, but not fixed).
 
-    `filename` matters to rules that read other files than Python. `others` are further files of
-    the example, before and after.
+    The tests run what has a `use` under JAX: the old text fails as `fails` says, or else what
+    `shows` asserts of it is true; the new text runs and does what `holds` asserts.
+
+    Attributes:
+        before: the code.
+        after: with the rule's fix; None where there is none. Of right code: left empty.
+        filename: matters to rules that read other files than Python.
+        others: further files of the example: name, before, after.
+        use: code that exercises the example; it is run after it, in the same names.
+        fails: how `before` with `use` fails.
+        shows: code that asserts what silently goes wrong with `before`, where it does not fail;
+            run after `use`.
+        holds: code that asserts what is right of `after` or of right code; run after `use`.
     """
 
     before: str
     after: str | None = None
     filename: str = "example.py"
     others: tuple[tuple[str, str, str], ...] = ()
+    use: str = ""
+    fails: Fails | None = None
+    shows: str = ""
+    holds: str = ""
 
 
 class Rule:
