@@ -1,0 +1,66 @@
+"""Run the programs of a JSON file under JAX, each by itself; say for each whether it failed.
+
+    python run_examples.py programs.json outcomes.json
+
+A program is `{"name", "files": {path: text}, "main": path, "then": [code, ...]}`: the file `main`
+is executed among its other files, and then each code in the same names. Its outcome is "" or
+`TypeName: message`. Kept to the syntax of Python 3.8: old releases of JAX need old interpreters.
+"""
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+import warnings
+
+
+def outcome(program):
+    """How a program ends: "" or `TypeName: message`."""
+    before = set(sys.modules)
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in program["files"].items():
+            full = os.path.join(folder, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+        sys.path.insert(0, folder)
+        importlib.invalidate_caches()
+        names = {"__name__": os.path.splitext(program["main"])[0], "__builtins__": __builtins__}
+        try:
+            main = os.path.join(folder, program["main"])
+            codes = [(program["files"][program["main"]], main)]
+            codes += [(code, "<then>") for code in program["then"]]
+            for code, filename in codes:
+                exec(compile(code, filename, "exec"), names)  # noqa: S102
+        except Exception as error:
+            return "{}: {}".format(type(error).__name__, error)
+        finally:
+            sys.path.remove(folder)
+            for name in set(sys.modules) - before:
+                file = getattr(sys.modules[name], "__file__", None) or ""
+                if file.startswith(folder):
+                    del sys.modules[name]
+    return ""
+
+
+def main(programs, outcomes):
+    """Run all programs of the file `programs`; write what became of them to `outcomes`."""
+    import jax
+
+    with open(programs, encoding="utf-8") as file:
+        listed = json.load(file)
+    found = {"jax": jax.__version__, "outcomes": {}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for program in listed:
+            found["outcomes"][program["name"]] = outcome(program)
+            # A flag that one of them sets must not be there for the next.
+            if getattr(jax.config, "jax_remat3", False):
+                jax.config.update("jax_remat3", False)
+    with open(outcomes, "w", encoding="utf-8") as file:
+        json.dump(found, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,34 @@
+"""The rules' examples under JAX: what is wrong fails or does nothing, as it says; the rest works."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from example_programs import Program, is_run, programs, run
+
+from remat_migrate.engine import load_rules
+
+PROGRAMS = list(programs())
+# Their claims are about what JAX does with values and options, not only with names.
+EXECUTED = ("RMT2", "RMT4", "RMT5", "RMT6")
+
+
+@pytest.fixture(scope="module")
+def outcomes(jax_environment: dict[str, str]) -> tuple[str, dict[str, str]]:
+    return run(sys.executable, PROGRAMS, jax_environment)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_an_example_does_what_it_says(
+    program: Program, outcomes: tuple[str, dict[str, str]]
+) -> None:
+    jax, ended = outcomes
+    assert program.is_right(jax, ended[program.name]), (jax, ended[program.name], program)
+
+
+@pytest.mark.parametrize(
+    "rule", [r for r in load_rules() if r.code.startswith(EXECUTED)], ids=lambda rule: rule.code
+)
+def test_wrong_examples_are_executed(rule) -> None:
+    assert all(is_run(e) for e in rule.wrong), "say how each example is used, and what that shows"

@@ -1,0 +1,108 @@
+"""The rules' examples as programs to run under JAX, and what each release of it should do."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from remat_migrate.engine import load_rules
+from remat_migrate.rule import Example, Fails, Rule
+
+RUNNER = Path(__file__).parent / "behaviour" / "run_examples.py"
+MATTERS = ("use", "fails", "shows", "holds")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of an example.
+
+    Attributes:
+        name: the rule's code, which example it is, and which text of it.
+        files: its files by path.
+        main: the one that is executed.
+        use: what is executed after it.
+        fails: how it should fail, in the releases that this speaks of.
+        asserted: what should be true after `use` where it does not fail.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    main: str
+    use: str
+    fails: Fails | None
+    asserted: str
+
+    def should_fail(self, jax: str) -> bool:
+        """Whether it should fail in a release of jax."""
+        if self.fails is None:
+            return False
+        version, since, until = map(_version, (jax, self.fails.since, self.fails.until))
+        return since <= version and (not until or version < until)
+
+    def is_right(self, jax: str, outcome: str) -> bool:
+        """Whether its outcome is what its example says."""
+        if self.should_fail(jax):
+            assert self.fails is not None
+            return bool(re.search(self.fails.error, outcome, re.DOTALL))
+        return not outcome
+
+
+def programs() -> Iterator[Program]:
+    """The programs of all rules' examples that say how they are used."""
+    for rule in load_rules():
+        for number, example in enumerate(rule.wrong, 1):
+            if is_run(example):
+                yield from _wrong(rule, number, example)
+        for number, right in enumerate(rule.right, 1):
+            if isinstance(right, Example) and is_run(right):
+                files = {right.filename: right.before}
+                files |= {path: text for path, text, _ in right.others}
+                name = f"{rule.code} right {number}"
+                yield Program(name, files, right.filename, right.use, None, right.holds)
+
+
+def is_run(example: Example) -> bool:
+    """Whether an example says how it is used."""
+    return any(getattr(example, name) for name in MATTERS)
+
+
+def run(interpreter: str, chosen: Sequence[Program], env: Mapping[str, str]) -> tuple[str, dict]:
+    """The version of JAX of an interpreter, and how each program ends under it."""
+    with tempfile.TemporaryDirectory() as folder:
+        listed, outcomes = Path(folder, "programs.json"), Path(folder, "outcomes.json")
+        rows: list[dict[str, object]] = []
+        for program in chosen:
+            row = {"files": program.files, "main": program.main}
+            rows.append({**row, "name": program.name, "then": [program.use]})
+            if program.asserted:
+                then = [program.use, program.asserted]
+                rows.append({**row, "name": f"{program.name} asserted", "then": then})
+        listed.write_text(json.dumps(rows), encoding="utf-8")
+        command = [interpreter, str(RUNNER), str(listed), str(outcomes)]
+        subprocess.run(command, check=True, env=dict(env))
+        found = json.loads(outcomes.read_text(encoding="utf-8"))
+    ended = found["outcomes"]
+    return found["jax"], {
+        program.name: ended[program.name]
+        if program.should_fail(found["jax"])
+        else ended.get(f"{program.name} asserted", ended[program.name])
+        for program in chosen
+    }
+
+
+def _wrong(rule: Rule, number: int, example: Example) -> Iterator[Program]:
+    before = {example.filename: example.before} | {path: old for path, old, _ in example.others}
+    name, main, use = f"{rule.code} wrong {number}", example.filename, example.use
+    yield Program(f"{name} before", before, main, use, example.fails, example.shows)
+    if example.after is not None:
+        after = {main: example.after} | {path: new for path, _, new in example.others}
+        yield Program(f"{name} after", after, main, use, None, example.holds)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
