@@ -42,7 +42,7 @@ _FOREIGN = frozenset(
 # What a build writes. A file in such a folder that is committed is source: JAX keeps its build
 # scripts in `build/`.
 _BUILT = frozenset({"build", "dist"})
-_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _TEXT_SUFFIXES = (".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".env")
 _TEXT_NAMES = frozenset({"Makefile", "makefile", "GNUmakefile", ".envrc"})
 _TEXT_PREFIXES = ("Dockerfile", "Containerfile", ".env.")
@@ -73,9 +73,9 @@ def find_root(paths: Sequence[Path]) -> Path:
     folders = [path if path.is_dir() else path.parent for path in map(_absolute, paths)]
     common = Path(os.path.commonpath(folders)) if folders else Path.cwd()
     for folder in (common, *common.parents):
-        if _is_too_wide(folder):
+        if is_too_wide(folder):
             break
-        if any((folder / marker).exists() for marker in _ROOT_MARKERS):
+        if any((folder / marker).exists() for marker in ROOT_MARKERS):
             return folder
     return common
 
@@ -128,7 +128,7 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     Excluded files are among them: they are read, never changed. For files that belong to no project
     it is the targets alone.
     """
-    if _is_too_wide(root):
+    if is_too_wide(root):
         return targets.python
     # In a repository of several packages a caller may stand in another one.
     root = _repository(root)
@@ -147,6 +147,11 @@ def is_python(path: Path) -> bool:
     except OSError:
         return False
     return first.startswith(b"#!") and b"python" in first
+
+
+def can_matter(path: Path) -> bool:
+    """Whether a file is of a kind that a run over its folder looks at, and nobody else's."""
+    return _FOREIGN.isdisjoint(path.parts) and (is_python(path) or _can_matter(path.name))
 
 
 def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
@@ -188,7 +193,8 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _is_too_wide(folder: Path) -> bool:
+def is_too_wide(folder: Path) -> bool:
+    """Whether a folder is no project, whatever lies in it: the home folder, or the top."""
     return folder.parent == folder or folder == _home()
 
 
@@ -215,7 +221,7 @@ def _unusable(path: Path) -> str:
 def _repository(root: Path) -> Path:
     """The repository that a project belongs to; the project's own folder if to none."""
     for folder in (root, *root.parents):
-        if not _is_too_wide(folder) and (folder / ".git").exists():
+        if not is_too_wide(folder) and (folder / ".git").exists():
             return folder
     return root
 

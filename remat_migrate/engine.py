@@ -38,6 +38,7 @@ class Request:
         context: further Python files that are only read.
         rules: every rule that is loaded; the settings say which of them run.
         learned: what running the code has shown that Python needs.
+        shown: those of the targets whose findings are asked for; None: all of them.
     """
 
     settings: Settings
@@ -45,6 +46,11 @@ class Request:
     context: tuple[Path, ...]
     rules: tuple[Rule, ...]
     learned: frozenset[Learned] = frozenset()
+    shown: frozenset[Path] | None = None
+
+    def shows(self, path: Path) -> bool:
+        """Whether the findings in a file are asked for."""
+        return self.shown is None or path in self.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +152,8 @@ def analyse(
     )
     enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []
-    found = list(dict.fromkeys(_run_rules(enabled, project, faults)))
-    kept, commented = _heed_comments(found, project, request.rules, enabled, faults)
+    found = list(dict.fromkeys(_run_rules(request, enabled, project, faults)))
+    kept, commented = _heed_comments(found, request, project, enabled, faults)
     ignored = _per_file_ignores(settings)
     shown = [finding for finding in kept if not ignored(finding)]
     hidden = [Hidden(finding, "comment") for finding in commented]
@@ -205,12 +211,18 @@ def _longest(code: str, prefixes: Sequence[str]) -> int:
     return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
 
 
-def _run_rules(rules: Sequence[Rule], project: Project, faults: list[Fault]) -> Iterator[Finding]:
+def _run_rules(
+    request: Request, rules: Sequence[Rule], project: Project, faults: list[Fault]
+) -> Iterator[Finding]:
+    modules = [(path, it) for path, it in project.modules.items() if request.shows(path)]
+    texts = [(path, it) for path, it in project.texts.items() if request.shows(path)]
     for rule in rules:
-        yield from _guarded(rule, project.settings.root, rule.check_project(project), faults)
-        for path, module in project.modules.items():
+        for finding in _guarded(rule, request.settings.root, rule.check_project(project), faults):
+            if request.shows(finding.path):
+                yield finding
+        for path, module in modules:
             yield from _guarded(rule, path, rule.check(module, project), faults)
-        for path, source in project.texts.items():
+        for path, source in texts:
             yield from _guarded(rule, path, rule.check_text(source, project), faults)
 
 
@@ -235,8 +247,8 @@ def _guarded(
 
 def _heed_comments(
     findings: Sequence[Finding],
+    request: Request,
     project: Project,
-    rules: Sequence[Rule],
     enabled: Sequence[Rule],
     faults: list[Fault],
 ) -> tuple[list[Finding], list[Finding]]:
@@ -249,11 +261,11 @@ def _heed_comments(
     watchers = [rule for rule in enabled if isinstance(rule, SuppressionRule)]
     codes = {rule.code for rule in enabled}
     ran = frozenset(codes - {rule.code for rule in watchers})
-    known = frozenset(rule.code for rule in rules)
-    complete = all(rule.code in codes for rule in rules if rule.enabled)
+    known = frozenset(rule.code for rule in request.rules)
+    complete = all(rule.code in codes for rule in request.rules if rule.enabled)
     kept: list[Finding] = []
     taken: list[Finding] = []
-    for path in dict.fromkeys((*sources, *by_path)):
+    for path in filter(request.shows, dict.fromkeys((*sources, *by_path))):
         here = by_path[path]
         if path not in sources:  # a file that could not be read has no comments to heed
             kept += here

@@ -99,6 +99,32 @@ def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
     return Run(Request(settings, targets, context, rules), {path: source})
 
 
+def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Options) -> Run:
+    """The run over a project, for the findings of its files that are open in an editor.
+
+    Args:
+        root: the project's folder; None for files that belong to no project.
+        opened: the open files, which need not exist, and whether each is Python.
+        options: as on the command line.
+
+    Raises:
+        SettingsError: the settings or the options are wrong.
+        PluginError: the rules cannot be loaded.
+    """
+    settings, rules = _settings([root] if root else list(opened), options)
+    found = discover([root], settings) if root else Targets((), ())
+    excluded = matcher(settings.exclude, settings.base)
+    wanted = {path: python for path, python in opened.items() if not excluded(path)}
+    python = {path for path, is_it in wanted.items() if is_it}
+    texts = wanted.keys() - python
+    targets = Targets(
+        tuple(sorted({*found.python, *python} - texts)),
+        tuple(sorted({*found.texts, *texts} - python)),
+    )
+    context = context_files(settings.root, targets) if root else targets.python
+    return Run(Request(settings, targets, context, rules, shown=frozenset(wanted)))
+
+
 def look(run: Run) -> Analysis:
     """What the rules find."""
     return analyse(run.request, run.overlay)
@@ -110,6 +136,7 @@ def mend(
     unsafe: bool,
     withheld: Callable[[Finding], bool] = lambda finding: False,
     learned: frozenset[Learned] = frozenset(),
+    previous: Analysis | None = None,
 ) -> Outcome[Analysis]:
     """What the fixes make of the targets, in memory.
 
@@ -118,12 +145,13 @@ def mend(
         unsafe: whether fixes that are not safe are made, too.
         withheld: whether the fix of a finding must not be made.
         learned: what running the code has shown that Python needs.
+        previous: an earlier analysis, for what it has read.
     """
     # Only fixes need what follows.
     from .apply import fix_to_fixed_point
     from .atomic import write_obstacle
 
-    last: Analysis | None = None
+    last = previous
     request = replace(run.request, learned=learned)
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
