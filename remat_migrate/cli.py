@@ -222,11 +222,22 @@ def explain(code: str) -> int:
 
 
 @cli.command()
-def rules() -> int:
+@click.option(
+    "--write",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write a page in Markdown for each rule, and their table, into a folder.",
+)
+def rules(folder: Path | None) -> int:
     """List the rules: code, name, whether there is a fix."""
     from .engine import load_rules
     from .report.explain import table
+    from .report.rule_page import write_pages
 
+    if folder is not None:
+        write_pages(load_rules(), folder)
+        return CLEAN
     sys.stdout.writelines(line + "\n" for line in table(load_rules()))
     return CLEAN
 

@@ -32,9 +32,9 @@ def outcome(program):
             codes = [(program["files"][program["main"]], main)]
             codes += [(code, "<then>") for code in program["then"]]
             for code, filename in codes:
-                exec(compile(code, filename, "exec"), names)  # noqa: S102
+                exec(compile(code, filename, "exec"), names)
         except Exception as error:
-            return "{}: {}".format(type(error).__name__, error)
+            return f"{type(error).__name__}: {error}"
         finally:
             sys.path.remove(folder)
             for name in set(sys.modules) - before:

@@ -1,4 +1,4 @@
-"""The rules' examples under JAX: what is wrong fails or does nothing, as it says; the rest works."""
+"""The rules' examples under JAX: wrong ones fail or are ignored, as they say; the rest works."""
 
 from __future__ import annotations
 
