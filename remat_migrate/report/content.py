@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..engine import Hidden
 from ..rule import Finding, Rule, Safety
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
+    from ..engine import Hidden
     from ..measure.measurement import Measurement, SiteWeight
     from ..model import Module, Site
     from ..verify.consequence import Proved
