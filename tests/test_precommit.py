@@ -1,0 +1,327 @@
+"""The hooks, run by pre-commit itself on repositories that are made for the test.
+
+The manifest is the real one. Most tests replace its `language: python` alone, so that no
+environment is built and the installed remat-migrate runs; one, which is slow, replaces nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import write_files
+
+ROOT = Path(__file__).parents[1]
+MANIFEST = ROOT / ".pre-commit-hooks.yaml"
+SCRIPTS = Path(sys.executable).parent
+
+WRONG = "import jax\n\nf = jax.checkpoint(lambda x: 2 * x, concrete=True)\n"
+RIGHT = "import jax\n\nf = jax.checkpoint(lambda x: 2 * x)\n"
+BLOCK = "def block(x, flag):\n    if flag:\n        return x\n    return -x\n"
+FAULT = "- exit code: 2"
+
+
+class Repository:
+    """A git repository with a pre-commit configuration that takes its hooks from `hooks`."""
+
+    def __init__(self, folder: Path, hooks: Path, *, language: str = "language: system") -> None:
+        self.folder = folder
+        self.hooks = hooks
+        self.language = language
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, "init", "--quiet")
+        self.use("remat-migrate-fix")
+
+    def use(self, hook: str, *more: str) -> None:
+        """Make one hook the configured one, with further lines."""
+        revision = git(self.hooks, "rev-parse", "HEAD").strip()
+        lines = [f"id: {hook}", *([self.language] if self.language else []), *more]
+        body = "\n".join(f"        {line}" for line in lines).replace("        ", "      - ", 1)
+        text = f"repos:\n  - repo: {self.hooks}\n    rev: {revision}\n    hooks:\n{body}\n"
+        (self.folder / ".pre-commit-config.yaml").write_text(text)
+        git(self.folder, "add", ".pre-commit-config.yaml")
+
+    def write(self, **files: str) -> None:
+        """Write Python files, by their names without suffix."""
+        write_files(self.folder, {f"{name}.py": text for name, text in files.items()})
+
+    def commit(self) -> None:
+        """Commit everything, past all hooks."""
+        git(self.folder, "add", "--all")
+        git(self.folder, "commit", "--quiet", "--no-verify", "--message", "-")
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+    def run(self, *arguments: str, program: str = "pre-commit") -> tuple[int, str]:
+        """What `pre-commit run` exits with and prints."""
+        environment = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" and k != "SKIP"}
+        environment["PATH"] = f"{SCRIPTS}{os.pathsep}{environment['PATH']}"
+        for variable, home in (("PRE_COMMIT_HOME", "pre-commit"), ("PREK_HOME", "prek")):
+            environment[variable] = str(self.hooks.parent / home)
+        ran = subprocess.run(
+            [program, *(arguments or ["run"])],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    allowed = ["-c", "protocol.file.allow=always"]
+    environment = {k: v for k, v in os.environ.items() if k[:4] != "GIT_"}
+    return subprocess.run(
+        ["git", *identity, *allowed, *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+    ).stdout
+
+
+@pytest.fixture(scope="session")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that has the manifest and nothing else."""
+    if not (SCRIPTS / "pre-commit").exists():
+        pytest.fail("pre-commit is not installed: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("precommit") / "hooks"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    shutil.copy(MANIFEST, folder)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "hooks")
+    return folder
+
+
+@pytest.fixture
+def repository(hooks: Path, tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository", hooks)
+
+
+def test_the_ids_are_those_that_others_have_in_their_configurations(hooks: Path) -> None:
+    from pre_commit.clientlib import load_manifest
+
+    manifest = {hook["id"]: hook for hook in load_manifest(str(MANIFEST))}
+    assert list(manifest) == ["remat-migrate", "remat-migrate-fix"]
+    check, fix = manifest.values()
+    assert fix["entry"].split() == [*check["entry"].split(), "--fix"]
+    for hook in manifest.values():
+        assert hook["language"] == "python"
+        assert hook["require_serial"]
+
+
+def test_check_reports_what_changed_and_leaves_the_rest(repository: Repository) -> None:
+    repository.use("remat-migrate")
+    repository.write(unchanged=WRONG, changed=RIGHT)
+    repository.commit()
+    repository.write(changed=WRONG)
+    git(repository.folder, "add", "changed.py")
+    code, printed = repository.run()
+    assert code == 1
+    assert "- exit code: 1" in printed
+    assert "changed.py:3:37: RMT101" in printed
+    assert "Found 1 in 1 file: 1 fixable." in printed
+    assert repository.text("changed.py") == WRONG
+    code, printed = repository.run("run", "--all-files")
+    assert code == 1
+    assert "unchanged.py:3:37: RMT101" in printed
+
+
+def test_fix_fails_once_where_it_changed_something(repository: Repository) -> None:
+    repository.write(unchanged=WRONG, changed=WRONG)
+    repository.commit()
+    repository.write(changed=WRONG + "\n")
+    git(repository.folder, "add", "changed.py")
+    code, printed = repository.run()
+    assert code == 1
+    # `--fix` itself says 0, for nothing is left: pre-commit sees by git that files changed.
+    assert "- files were modified by this hook" in printed
+    assert "exit code" not in printed
+    assert "Fixed 1: 1 RMT101." in printed
+    assert repository.text("changed.py") == RIGHT + "\n"
+    assert repository.text("unchanged.py") == WRONG
+    assert git(repository.folder, "status", "--short") == "MM changed.py\n"
+    git(repository.folder, "add", "changed.py")
+    assert repository.run()[0] == 0
+
+
+def test_a_fix_keeps_to_the_files_that_changed(repository: Repository) -> None:
+    """With a call in an unchanged file the fix is one that needs no edit there."""
+    caller = "from model import f\n\n\ndef main(x):\n    return f(x, flag=True)\n"
+    model = f"import jax\n\n\n{BLOCK}\n\nf = jax.checkpoint(block, concrete=True)\n"
+    repository.write(caller=caller, model=BLOCK)
+    repository.commit()
+    repository.write(model=model)
+    git(repository.folder, "add", "model.py")
+    code, printed = repository.run()
+    assert (code, "Nothing left." in printed) == (1, True), printed
+    assert repository.text("caller.py") == caller
+    assert "def f(x, flag):\n" in repository.text("model.py")
+    # With both of them changed the calls are edited.
+    repository.write(model=model, caller=caller + "\n")
+    git(repository.folder, "add", "--all")
+    repository.run()
+    assert "f(x, True)" in repository.text("caller.py")
+    assert "static_argnums=(1,)" in repository.text("model.py")
+
+
+def test_excluded_files_stay_so_and_a_fault_is_seen(repository: Repository) -> None:
+    settings = '[tool.remat-migrate]\nexclude = ["old/", "*_pb2.py"]\n'
+    names = ["old/a.py", "b_pb2.py", "pkg/node_modules/c.py"]
+    write_files(
+        repository.folder, {"pyproject.toml": settings, "d.py": RIGHT} | dict.fromkeys(names, WRONG)
+    )
+    git(repository.folder, "add", "--all")
+    assert repository.run()[0] == 0
+    assert [repository.text(name) for name in names] == [WRONG] * 3
+    (repository.folder / "pyproject.toml").write_text(settings.replace("exclude", "exlude"))
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run()
+    assert code == 1
+    assert FAULT in printed
+    assert "did you mean exclude?" in printed
+
+
+def test_names_and_kinds_of_files(repository: Repository) -> None:
+    flagged = "JAX_NEW_CHECKPOINT=0"
+    files = {
+        "with blank/naïve file.py": WRONG,
+        "日本/モデル.py": WRONG,
+        "run.sh": f"export {flagged}\npython train.py\n",
+        "script": f"#!/bin/sh\nexport {flagged}\npython train.py\n",
+        "Dockerfile": f'FROM python\nENV {flagged}\nCMD ["python"]\n',
+        ".github/ci.yml": "env:\n  JAX_NEW_CHECKPOINT: 0\n  A: 1\n",
+        "notes.txt": flagged,
+    }
+    write_files(repository.folder, files)
+    (repository.folder / "script").chmod(0o755)
+    (repository.folder / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run()
+    assert (code, "Fixed 6: 2 RMT101, 4 RMT102." in printed) == (1, True), printed
+    for name in files:
+        assert (flagged in repository.text(name)) == (name == "notes.txt"), name
+        assert "concrete" not in repository.text(name), name
+    git(repository.folder, "add", "--all")
+    assert repository.run()[0] == 0
+
+
+def test_what_is_not_staged_is_neither_seen_nor_lost(repository: Repository) -> None:
+    repository.write(model=f"{RIGHT}\n\n{BLOCK}")
+    repository.commit()
+    repository.write(model=f"{WRONG}\n\n{BLOCK}")
+    git(repository.folder, "add", "model.py")
+    unstaged = f"{WRONG}\n\n{BLOCK}\ng = jax.remat(abs, concrete=False)\n"
+    repository.write(model=unstaged)
+    repository.use("remat-migrate")
+    code, printed = repository.run()
+    assert (code, "Found 1 in 1 file" in printed) == (1, True), printed
+    repository.use("remat-migrate-fix")
+    assert repository.run()[0] == 1
+    assert repository.text("model.py") == unstaged.replace(WRONG, RIGHT)
+    git(repository.folder, "add", "model.py")
+    git(repository.folder, "reset", "--quiet")
+
+
+@pytest.mark.slow
+def test_several_batches(repository: Repository) -> None:
+    """More names than fit into one command line: the runs come one after the other."""
+    folder = "/".join(["deep" * 12] * 4)
+    names = [f"{folder}/module_{number:04}.py" for number in range(700)]
+    write_files(repository.folder, dict.fromkeys(names, "x = 1\n"))
+    write_files(repository.folder, {names[0]: WRONG, names[-1]: WRONG})
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run("run", "--all-files")
+    assert code == 1
+    assert printed.count("Fixed 1: 1 RMT101.") + 2 * printed.count("Fixed 2: 2 RMT101.") == 2
+    assert len(printed.split("Nothing")) > 2, "the test has too few files for two batches"
+    assert repository.text(names[0]) == repository.text(names[-1]) == RIGHT
+
+
+@pytest.mark.slow
+def test_worktrees_and_submodules(repository: Repository, tmp_path: Path) -> None:
+    repository.write(a=RIGHT)
+    repository.commit()
+    git(repository.folder, "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    git(repository.folder, "submodule", "--quiet", "add", str(repository.folder), "vendored")
+    for folder in (tmp_path / "tree", repository.folder / "vendored"):
+        (folder / "a.py").write_text(WRONG)
+        git(folder, "add", "a.py")
+        other = object.__new__(Repository)
+        other.folder, other.hooks = folder, repository.hooks
+        assert other.run()[0] == 1
+        assert other.text("a.py") == RIGHT
+    git(repository.folder, "add", "--all")
+    assert repository.run()[0] == 0
+
+
+def test_a_commit_runs_the_installed_hook(repository: Repository) -> None:
+    """By `git commit`, which sets GIT_DIR and GIT_INDEX_FILE for its hooks."""
+    assert repository.run("install")[0] == 0
+    repository.write(a=WRONG)
+    git(repository.folder, "add", "--all")
+    commit = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "-qm", "-")
+    code, printed = repository.run(*commit[1:], program="git")
+    assert (code, repository.text("a.py")) == (1, RIGHT), printed
+    code, printed = repository.run(*commit[1:], "a.py", program="git")
+    assert code == 0, printed
+
+
+@pytest.mark.slow
+def test_try_repo(repository: Repository) -> None:
+    repository.write(a=WRONG)
+    git(repository.folder, "add", "--all")
+    (hooks := repository.folder.parent / "tried").mkdir()
+    git(hooks, "init", "--quiet")
+    text = MANIFEST.read_text().replace("language: python", "language: system")
+    (hooks / MANIFEST.name).write_text(text)
+    git(hooks, "add", "--all")
+    git(hooks, "commit", "--quiet", "--message", "-")
+    code, printed = repository.run("try-repo", str(hooks), "remat-migrate")
+    assert (code, "a.py:3:37: RMT101" in printed) == (1, True), printed
+
+
+@pytest.mark.skipif(not (SCRIPTS / "prek").exists(), reason="prek is not installed")
+def test_prek_runs_the_same_hooks(repository: Repository) -> None:
+    repository.write(a=WRONG)
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run(program="prek")
+    assert (code, repository.text("a.py")) == (1, RIGHT), printed
+    assert "files were modified by this hook" in printed
+    git(repository.folder, "add", "--all")
+    assert repository.run(program="prek")[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["pre-commit", "prek"])
+def test_the_hook_is_installed_and_run(tmp_path: Path, program: str) -> None:
+    """Nothing replaced: the program clones this package and builds its environment."""
+    if not (SCRIPTS / program).exists():
+        pytest.skip(f"{program} is not installed")
+    clone = tmp_path / "remat-migrate"
+    for name in ("remat_migrate", "rules"):
+        shutil.copytree(
+            ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
+        )
+    for name in ("pyproject.toml", "README.md", "LICENSE", MANIFEST.name):
+        shutil.copy(ROOT / name, clone)
+    git(clone, "init", "--quiet")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "-")
+    repository = Repository(tmp_path / "repository", clone, language="")
+    repository.write(a=WRONG)
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run(program=program)
+    assert (code, repository.text("a.py")) == (1, RIGHT), printed
+    git(repository.folder, "add", "--all")
+    code, printed = repository.run(program=program)
+    assert code == 0, printed
