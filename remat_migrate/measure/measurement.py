@@ -130,6 +130,10 @@ class Residual:
     line: int
 
 
+# The bytes that are live over a program's course: (operations done before, bytes until the next).
+Course = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What a function needs, and each of its checkpoints.
@@ -147,6 +151,7 @@ class Measurement:
         residuals: what the forward pass keeps, None where it was not asked for.
         pictures: the forward and the backward computation as text, None likewise.
         notes: what could not be done, and why.
+        courses: what is live over its course, as it is and without checkpoints, if traced.
     """
 
     target: str
@@ -161,3 +166,4 @@ class Measurement:
     residuals: tuple[Residual, ...] | None = None
     pictures: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
+    courses: tuple[Course, Course] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from .measurement import (
     Alternative,
     CallPlace,
     Cost,
+    Course,
     Measurement,
     Residual,
     SiteWeight,
@@ -110,6 +111,7 @@ def _measured(
         _cost(reply["cost"]),
         _cost(reply["bare"]),
         tuple(_site(site) for site in reply["sites"]),
+        courses=(_course(reply["courses"][0]), _course(reply["courses"][1])),
     )
     return _with_pictures(worker, target, options, found)
 
@@ -200,6 +202,10 @@ def _named(target: Target) -> dict[str, object]:
 
 def _cost(data: Mapping[str, Any]) -> Cost:
     return Cost(data["peak_bytes"], data["flops"], data["residual_bytes"])
+
+
+def _course(data: Sequence[tuple[int, int]]) -> Course:
+    return tuple((done, live) for done, live in data)
 
 
 def _site(data: Mapping[str, Any]) -> SiteWeight:

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 
+from .flops import flops, of_equation
 from .internals import internals
 
 _VIEWS = frozenset(
@@ -32,6 +33,10 @@ _VIEWS = frozenset(
 )
 
 
+# Into how many shares of its operations the course of a program is cut.
+_MOMENTS = 300
+# A loop that runs no more often than this is shown turn by turn, a longer one as one piece.
+_TURNS = 64
 # A jaxpr by its `id`, and the places of its outputs that are not counted.
 _Known = Dict[Tuple[int, Tuple[int, ...]], int]
 
@@ -52,6 +57,27 @@ def temporary(jaxpr: Any) -> int:
     """
     opened = internals().opened(jaxpr)
     return _peak(opened, tuple(range(len(opened.outvars))), {})
+
+
+def course(jaxpr: Any) -> List[Tuple[int, int]]:
+    """How many bytes are live while a jaxpr runs.
+
+    Args:
+        jaxpr: open or closed, without dead code.
+
+    Returns:
+        (operations before, bytes during) for each of at most `_MOMENTS` shares of the operations,
+        its peak; at last what is live at the end.
+    """
+    opened = internals().opened(jaxpr)
+    run = _Peak(opened, (), {})
+    total = flops(opened)
+    peaks: Dict[int, Tuple[int, int]] = {}
+    for at, count in run.moments({}):
+        share = at * _MOMENTS // total if total else 0
+        first, most = peaks.get(share, (at, 0))
+        peaks[share] = first, max(most, count)
+    return [*(peaks[share] for share in sorted(peaks)), (total, run.left)]
 
 
 def _peak(jaxpr: Any, uncounted: Tuple[int, ...], known: _Known) -> int:
@@ -189,22 +215,54 @@ class _Peak:
         return ends
 
     def _run(self) -> int:
+        most = live = 0
+        for step, before, made, live in self._passed():
+            how, inner, _ = internals().inner(step.equation)
+            inside = max((self._inside(step, how, body) for body in inner), default=0)
+            most = max(most, before + (made + inside if how == "loop" else max(made, inside)))
+        self.left = live
+        return max(most, live)
+
+    def _passed(self) -> Iterator[Tuple[_Step, int, int, int]]:
+        """Each step with the bytes that are live before it, that it makes, and live after it."""
         sizes: Dict[Any, int] = {}
-        live = most = 0
+        live = 0
         for number, step in enumerate(self._steps):
-            made = 0
+            before, made = live, 0
             for name, count in step.made:
                 if name not in self._source and name in self._used:
                     sizes[name] = 0 if name in self._uncounted else count
                     made += sizes[name]
-            how, inner, _ = internals().inner(step.equation)
-            inside = max((self._inside(step, how, body) for body in inner), default=0)
-            most = max(most, live + (made + inside if how == "loop" else max(made, inside)))
             live += made
             for name in self._freed.get(number, ()):
                 # Arguments have no size here.
                 live -= sizes.pop(name, 0)
-        return max(most, live)
+            yield step, before, made, live
+
+    def moments(self, counted: Dict[int, int]) -> Iterator[Tuple[int, int]]:
+        """The operations done before a step and the bytes that are live in it, step by step.
+
+        Steps in the bodies of calls and short loops are shown; `counted` is that of `flops`.
+        """
+        done = 0
+        for step, before, made, _ in self._passed():
+            how, inner, times = internals().inner(step.equation)
+            held = before + (made if how == "loop" else 0)
+            yield done, before + made
+            if how in ("loop", "call") and len(inner) == 1 and times <= _TURNS:
+                [body] = map(internals().opened, inner)
+                run, turn = _Peak(body, (), self._known), flops(body, counted)
+                moments = list(run.moments(counted))
+                for number in range(times):
+                    for at, count in moments:
+                        yield done + number * turn + at, held + count
+            elif inner:
+                most = max(self._inside(step, how, body) for body in inner)
+                # All the while: a line from its beginning to its end.
+                work = of_equation(step.equation, counted)
+                for part in range(_MOMENTS):
+                    yield done + work * part // _MOMENTS, held + most
+            done += of_equation(step.equation, counted)
 
     def named(self) -> Dict[str, Tuple[int, Any]]:
         """For each name the step that gives it, and what is named."""

@@ -113,6 +113,7 @@ def _measure(request: Reply) -> Reply:
         "cost": measured.cost._asdict(),
         "bare": measured.bare._asdict(),
         "sites": [_judged(judged) for judged in measured.sites],
+        "courses": measured.courses,
     }
 
 

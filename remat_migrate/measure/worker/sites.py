@@ -18,7 +18,7 @@ from .compiled import compile_program
 from .entry import NONE, Entry
 from .flops import flops
 from .interception import COUNT, LEAVE_OUT, Place, Site
-from .liveness import peak
+from .liveness import course, peak
 from .residuals import gradient_and_kept_bytes
 
 SAVES = "saves"
@@ -73,6 +73,9 @@ class Judged(NamedTuple):
     note: str = ""
 
 
+Course = List[Tuple[int, int]]
+
+
 class Measured(NamedTuple):
     """A function with all its sites.
 
@@ -81,12 +84,14 @@ class Measured(NamedTuple):
         cost: as it is.
         bare: without any checkpoint.
         sites: each site that is applied when it runs.
+        courses: the bytes that are live over its operations, as it is and without checkpoints.
     """
 
     forward_flops: int
     cost: Cost
     bare: Cost
     sites: List[Judged]
+    courses: Tuple[Course, Course]
 
 
 def measure(entry: Entry) -> Measured:
@@ -100,14 +105,18 @@ def measure(entry: Entry) -> Measured:
         jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
         lines = lines_of_calls(jaxpr)
-    cost, calls = _cost(entry, {})
+    cost, calls, program = _cost(entry, {})
+    now = course(program)
     sites = [site for site in interception.sites() if site in calls]
     if not sites:
-        return Measured(cost.flops if entry.how.by == NONE else forward, cost, cost, [])
-    without = {site: _cost(entry, {site: LEAVE_OUT})[0] for site in sites}
-    bare = (
-        without[sites[0]] if len(sites) == 1 else _cost(entry, dict.fromkeys(sites, LEAVE_OUT))[0]
+        return Measured(cost.flops if entry.how.by == NONE else forward, cost, cost, [], (now, now))
+    bare, _, program = _cost(entry, dict.fromkeys(sites, LEAVE_OUT))
+    without = (
+        {sites[0]: bare}
+        if len(sites) == 1
+        else {site: _cost(entry, {site: LEAVE_OUT})[0] for site in sites}
     )
+    courses = now, course(program)
     if entry.how.by == NONE:
         forward = bare.flops
     if not all(site in applied for site in sites):
@@ -125,7 +134,7 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    return Measured(forward, cost, bare, judged)
+    return Measured(forward, cost, bare, judged, courses)
 
 
 def cost_of(entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP) -> Cost:
@@ -135,13 +144,14 @@ def cost_of(entry: Entry, decisions: Dict[Site, Any], default: Any = interceptio
 
 def _cost(
     entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP
-) -> Tuple[Cost, Dict[Site, Dict[Place, int]]]:
+) -> Tuple[Cost, Dict[Site, Dict[Place, int]], Any]:
+    """What the function needs, the calls of each site, and the jaxpr of its gradient."""
     with interception.plan(decisions, default):
         jaxpr, kept = gradient_and_kept_bytes(entry)
         calls = {
             site: found for site in interception.sites() if (found := interception.calls_of(site))
         }
-        return Cost(peak(jaxpr), flops(jaxpr), kept), calls
+        return Cost(peak(jaxpr), flops(jaxpr), kept), calls, jaxpr
 
 
 def verdict(with_it: Cost, without: Cost, forward_flops: int) -> str:
