@@ -103,6 +103,11 @@ class Report:
         )
 
 
+def risk_of(finding: Finding) -> Risk:
+    """The risk that a finding is."""
+    return _RISKS[finding.severity]
+
+
 def site_rows(
     sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteWeight] = ()
 ) -> tuple[SiteRow, ...]:
@@ -130,7 +135,7 @@ def site_rows(
     for site in sites:
         here = by_path.get(site.module.source.path, ())
         touching = [finding for finding in here if own[site].overlaps(finding.span)]
-        risks = [_RISKS[finding.severity] for finding in touching]
+        risks = [risk_of(finding) for finding in touching]
         rows.append(
             SiteRow(
                 site,

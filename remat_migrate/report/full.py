@@ -29,7 +29,7 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
     """The lines of one finding."""
     style = _STYLES[finding.severity]
     yield _header(finding, screen, style)
-    near, far = _sorted_related(finding)
+    near, far = near_and_far(finding)
     gutter = " "
     if finding.source.text.strip():
         marks = [Mark(finding.span, primary=True)]
@@ -70,7 +70,7 @@ def _header(finding: Finding, screen: Screen, style: str) -> str:
     )
 
 
-def _sorted_related(finding: Finding) -> tuple[list[Related], list[Related]]:
+def near_and_far(finding: Finding) -> tuple[list[Related], list[Related]]:
     """Related places near enough to be shown in the code, and the others."""
     near: list[Related] = []
     far: list[Related] = []

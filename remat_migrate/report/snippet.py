@@ -25,7 +25,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class _Underline:
+class Underline:
     """The part of a mark in one line: columns from 0, in characters."""
 
     start: int
@@ -48,9 +48,9 @@ def snippet(source: SourceFile, marks: Sequence[Mark], screen: Screen, style: st
     A mark of several lines is underlined in each, without indentation; of a tall one the middle is
     left out. Lines wider than the screen are cropped around their first mark.
     """
-    by_line: dict[int, list[_Underline]] = {}
+    by_line: dict[int, list[Underline]] = {}
     for mark in sorted(marks, key=lambda mark: not mark.primary):
-        for line, underline in _underlines(source, mark):
+        for line, underline in underlines(source, mark):
             by_line.setdefault(line, []).append(underline)
     gutter = len(str(max(by_line)))
     return Snippet(gutter, tuple(_drawn(source, by_line, gutter, screen, style)))
@@ -58,7 +58,7 @@ def snippet(source: SourceFile, marks: Sequence[Mark], screen: Screen, style: st
 
 def _drawn(
     source: SourceFile,
-    by_line: dict[int, list[_Underline]],
+    by_line: dict[int, list[Underline]],
     gutter: int,
     screen: Screen,
     style: str,
@@ -89,7 +89,8 @@ def _numbered(line: int, gutter: int, text: str, screen: Screen) -> str:
     return f"{number} {text}".rstrip()
 
 
-def _underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, _Underline]]:
+def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]]:
+    """The parts of a mark, each with its line; of a tall one without its middle."""
     first, start = source.position(mark.span.start)
     last, end = source.position(max(mark.span.start, mark.span.end))
     if last > first and end == 1:  # ends with a line break: that line is the last
@@ -106,12 +107,12 @@ def _underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, _Underlin
                 continue  # a blank line within
             right = left + 1
         label = mark.label if line == lines[-1] else ""
-        yield line, _Underline(left, right, label, mark.primary)
+        yield line, Underline(left, right, label, mark.primary)
 
 
 def _cropped(
-    text: str, underlines: Sequence[_Underline], budget: int
-) -> tuple[str, list[tuple[int, int, _Underline]]]:
+    text: str, underlines: Sequence[Underline], budget: int
+) -> tuple[str, list[tuple[int, int, Underline]]]:
     """A line as shown, and for each underline the blanks before it and its length in columns."""
     text = neutral(text.rstrip())
     widths = [cells(letter) for letter in text]
@@ -130,7 +131,7 @@ def _cropped(
 
 
 def _window(
-    widths: Sequence[int], underlines: Sequence[_Underline], budget: int
+    widths: Sequence[int], underlines: Sequence[Underline], budget: int
 ) -> tuple[int, int]:
     """The characters of a wide line to show: from its start where its first mark is then seen."""
     room = budget - 2  # an ellipsis on either side

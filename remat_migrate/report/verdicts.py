@@ -54,7 +54,7 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
         place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
         name = verdict.unit.qualname or "the module"
-        rest = "; ".join(_facts(verdict))
+        rest = "; ".join(facts(verdict))
         yield f"{outcome}  {place} {neutral(name)}{rest and f' ({neutral(rest)})'}"
     if texts:
         outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
@@ -116,7 +116,8 @@ def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     return {outcome: counts[outcome] for outcome in _STYLES}
 
 
-def _facts(verdict: Verdict) -> Iterator[str]:
+def facts(verdict: Verdict) -> Iterator[str]:
+    """What a verdict rests on, or what it saw."""
     if verdict.outcome == "equal":
         yield _rests_on(verdict)
         return
