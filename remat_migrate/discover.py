@@ -110,7 +110,7 @@ def discover(paths: Sequence[Path], settings: Settings, *, force_exclude: bool =
     barren: list[Path] = []
     for path in map(_absolute, paths):
         if not path.is_dir():
-            if not (force_exclude and (excluded(path) or _is_foreign(path, settings.root))):
+            if not (force_exclude and (excluded(path) or is_foreign(path, settings.root))):
                 (python if is_python(path) else texts).add(path)
             continue
         found = [file for file in list_files(path, _can_matter) if not excluded(file)]
@@ -131,7 +131,7 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     if is_too_wide(root):
         return targets.python
     # In a repository of several packages a caller may stand in another one.
-    root = _repository(root)
+    root = repository(root)
     return tuple(sorted({*targets.python, *list_files(root, lambda name: name.endswith(".py"))}))
 
 
@@ -150,8 +150,8 @@ def is_python(path: Path) -> bool:
 
 
 def can_matter(path: Path) -> bool:
-    """Whether a file is of a kind that a run over its folder looks at, and nobody else's."""
-    return _FOREIGN.isdisjoint(path.parts) and (is_python(path) or _can_matter(path.name))
+    """Whether a file is of a kind that a run over its folder looks at."""
+    return is_python(path) or _can_matter(path.name)
 
 
 def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
@@ -218,7 +218,7 @@ def _unusable(path: Path) -> str:
     return f"{path}: is neither a file nor a folder"
 
 
-def _repository(root: Path) -> Path:
+def repository(root: Path) -> Path:
     """The repository that a project belongs to; the project's own folder if to none."""
     for folder in (root, *root.parents):
         if not is_too_wide(folder) and (folder / ".git").exists():
@@ -226,9 +226,9 @@ def _repository(root: Path) -> Path:
     return root
 
 
-def _is_foreign(path: Path, root: Path) -> bool:
+def is_foreign(path: Path, root: Path) -> bool:
     """Whether a file lies in a folder that a run over all of the project passes by."""
-    root = _repository(root)
+    root = repository(root)
     folders = path.relative_to(root).parent.parts if path.is_relative_to(root) else ()
     return not _FOREIGN.isdisjoint(folders)
 

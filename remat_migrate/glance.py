@@ -5,15 +5,32 @@ To say so takes neither rules nor model, whose import costs more than a hook sho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .discover import find_root
+from .discover import find_root, repository
 from .settings import Settings, load_settings
 from .source.words import SCAN_WORDS, WORDS
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
+
+# `import a.b, c` and `from .a import b, c`, also in brackets over several lines.
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+)?import\b[ \t]*(?P<names>\([^)]*\)|[^\n]*)",
+    re.MULTILINE,
+)
+_DOTTED = re.compile(rb"\w[\w.]*")
+# `checkpoint as ckpt`, `ckpt = jax.checkpoint`, `ckpt = partial(\n jax.checkpoint, …`
+_ALIAS = re.compile(
+    rb"\b(?:remat|checkpoint)\s+as\s+(\w+)"
+    rb"|^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*(?:[\w.]*partial\(\s*)?[\w.]*"
+    rb"\b(?:filter_)?(?:remat|checkpoint)\b(?!\s*\(\s*[\w.]+\s*[,)])",
+    re.MULTILINE,
+)
+# A package that hands on an alias of a package that does, and so on.
+_MOST_STEPS = 4
 
 
 def cannot_matter(paths: Sequence[Path]) -> bool:
@@ -29,8 +46,12 @@ def cannot_matter(paths: Sequence[Path]) -> bool:
         return False
     if not all(map(_has_nothing, paths)):
         return False
+    root = find_root(paths)
+    top = repository(root)
+    if any(_imports_alias(path.resolve(), top) for path in paths):
+        return False
     start = Path(paths[0]).resolve()
-    return _is_plain(load_settings(find_root(paths), start))
+    return _is_plain(load_settings(root, start))
 
 
 def _has_nothing(path: Path) -> bool:
@@ -38,7 +59,7 @@ def _has_nothing(path: Path) -> bool:
         data = path.read_bytes()
     except OSError:
         return False
-    # An alias of a checkpoint may have any name, but then the option gives it away.
+    # A wrapper of a checkpoint may have any name, but then the option gives it away.
     if b"\0" in data or b"concrete" in data or any(word in data for word in WORDS):
         return False
     if all(word in data for word in SCAN_WORDS):
@@ -52,6 +73,47 @@ def _has_nothing(path: Path) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _imports_alias(path: Path, top: Path) -> bool:
+    """Whether a file may use an alias of a checkpoint that it imports from another one."""
+    data = path.read_bytes()
+    names = set(_DOTTED.findall(data.replace(b".", b" ")))
+    return any(alias in names for alias in _imported_aliases(path, data, top, _MOST_STEPS))
+
+
+def _imported_aliases(path: Path, data: bytes, top: Path, steps: int) -> Iterator[bytes]:
+    """What the files of the project that one imports call a checkpoint."""
+    for file in _imported_files(path, data, top):
+        try:
+            text = file.read_bytes()
+        except OSError:
+            continue
+        if any(word in text for word in WORDS):
+            yield from (one or other for one, other in _ALIAS.findall(text))
+        if steps and file.name == "__init__.py" and file != path:
+            yield from _imported_aliases(file, text, top, steps - 1)
+
+
+def _imported_files(path: Path, data: bytes, top: Path) -> Iterator[Path]:
+    """The files below `top` that the imports of a file may mean."""
+    seen: set[tuple[Path, ...]] = set()
+    around = [folder for folder in (path.parent, *path.parents) if folder.is_relative_to(top)]
+    folders = tuple(dict.fromkeys([*around, top / "src"]))
+    for base, names in _IMPORT.findall(data):
+        dots = len(base) - len(base.lstrip(b"."))
+        start = base.strip(b".").decode().split(".") if base.strip(b".") else []
+        within = folders if not dots else path.parents[dots - 1 : dots]
+        for name in _DOTTED.findall(names):
+            parts = [*start, *name.decode(errors="replace").split(".")]
+            # `from a import b` means a file a.py, or a/b.py.
+            for length in range(1, len(parts) + 1):
+                for folder in within:
+                    file = folder.joinpath(*parts[:length])
+                    seen.add((file.with_name(f"{file.name}.py"), file / "__init__.py"))
+        if dots and not start:
+            seen.add(tuple(folder / "__init__.py" for folder in within))
+    yield from sorted({file for files in seen for file in files if file.is_file()})
 
 
 def _is_plain(settings: Settings) -> bool:

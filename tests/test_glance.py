@@ -93,3 +93,50 @@ def test_neither_rules_nor_model_are_imported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stderr == "[]\n"
+
+
+USER = "import jax\n\n\n@{name}\ndef loss(x):\n    return x @ x\n\n\ngradient = jax.grad(loss)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "imports", "name"),
+    [
+        ({"compat.py": "from jax import checkpoint as ckpt\n"}, "from compat import ckpt", "ckpt"),
+        ({"compat.py": "import jax\nckpt = jax.checkpoint\n"}, "from compat import ckpt as c", "c"),
+        (
+            {
+                "pkg/__init__.py": "",
+                "pkg/old/__init__.py": "from .compat import (\n  ckpt,\n)\n",
+                "pkg/old/compat.py": (
+                    "import functools, jax\ntry:\n    ckpt = functools.partial(\n"
+                    "        jax.remat, prevent_cse=True\n    )\nexcept ImportError:\n    pass\n"
+                ),
+            },
+            "from pkg.old import (\n    ckpt as c,\n)",
+            "c",
+        ),
+    ],
+)
+def test_an_alias_of_a_checkpoint_in_an_unchanged_file(
+    tmp_path: Path, files: dict[str, str], imports: str, name: str
+) -> None:
+    user = f"{imports}\n{USER.format(name=name)}"
+    write_files(tmp_path, {"pyproject.toml": "", "sub/a.py": user, "a.py": user, **files})
+    whole, alone = (cli(tmp_path, path, "--output-format", "concise") for path in (".", "a.py"))
+    assert "\na.py:" not in alone.out
+    line = next(line for line in whole.out.splitlines() if line.startswith("a.py:"))
+    assert "RMT301" in line
+    assert alone.out.splitlines()[0] == line
+
+
+def test_what_files_import_otherwise_takes_no_closer_look(tmp_path: Path) -> None:
+    write_files(
+        tmp_path,
+        {
+            "pyproject.toml": "",
+            "pkg/__init__.py": "from . import model\n",
+            "pkg/model.py": "import jax\nf = jax.checkpoint(abs)\n\n\ndef g(checkpoint):\n  pass\n",
+            "pkg/a.py": "from .model import f, g\nfrom . import model\nimport pkg.model, json\n",
+        },
+    )
+    assert cannot_matter([tmp_path / "pkg/a.py"])

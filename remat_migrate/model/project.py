@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +36,13 @@ _SPREAD = re.compile(rb"\b(?:remat|checkpoint)\([^()]*\*\*\s*\w+\s*,?\s*\)")
 
 # `def remat(*args, **kwargs)`
 _HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
+
+# Files with one of these may hold a checkpoint, or a wrapper of one.
+_WRITTEN = ("concrete", "remat", "checkpoint")
+
+# The names in a file's imports, without the words of the language.
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
+_NAME = re.compile(rb"\w+")
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
@@ -118,12 +125,13 @@ class Project:
             except SourceError as error:
                 self.errors.append(error)
         self._find_wrappers(handing_on)
-        self._take_importers(rest)
+        self._take_importers(rest, words)
         self._take_scanning(scanning)
 
-    def _take_importers(self, rest: Sequence[tuple[Path, bytes]]) -> None:
+    def _take_importers(self, rest: Sequence[tuple[Path, bytes]], words: Words) -> None:
         """Take files that only use an alias of an Api, or a wrapper, that another file exports."""
-        aliases = self._exported_aliases()
+        others = self._exporters([data for _, data in rest], words)
+        aliases = self._exported_aliases([*self.modules.values(), *others])
         if not aliases:
             return
         each = "|".join(map(re.escape, sorted(aliases)))
@@ -149,12 +157,11 @@ class Project:
         They hand `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
         `handing_on`.
         """
-        mentioning = {p: self.files.data(p) for p in self.files.mentioning(("concrete",))}
+        mentioning = {p: self.files.data(p) for p in self.files.mentioning(_WRITTEN)}
         paths = [path for path, data in mentioning.items() if _HANDED_ON.search(data)]
         if any(_SET.search(data) for data in mentioning.values()):
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
-            around = self.files.mentioning(("remat", "checkpoint"))
-            paths += [path for path in around if _SPREAD.search(self.files.data(path))]
+            paths += [path for path, data in mentioning.items() if _SPREAD.search(data)]
         modules = [module for path in paths if (module := self.module(path)) is not None]
         found = [w for module in modules for w in find_wrappers(module, self.evaluator)]
         for path in handing_on:
@@ -203,14 +210,38 @@ class Project:
             return error
         return SourceError(path, "cannot be parsed")
 
-    def _exported_aliases(self) -> dict[str, set[str]]:
+    def _exporters(self, importing: Sequence[bytes], words: Words) -> list[Module]:
+        """Files that are only read, with a checkpoint, and that one of the texts imports."""
+        mentioning = [p for p in self.files.mentioning(_WRITTEN) if p not in self.targets]
+        if not (importing and mentioning):
+            return []
+        lines = (line for data in importing for line in _IMPORTS.findall(data))
+        imported = {name.decode() for line in lines for name in _NAME.findall(line)}
+        found = [path for path in mentioning if self._is_among(imported, path)]
+        modules = (self.module(path) for path in found if words.match(self.files.data(path)))
+        return [module for module in modules if module is not None]
+
+    def _is_among(self, imported: Collection[str], path: Path) -> bool:
+        """Whether a file, or a package that may offer what is in it, is among imported names."""
+        if path.name == "__init__.py":
+            return path.parent.name in imported
+        if path.stem in imported:
+            return True
+        if path.parent.name not in imported:
+            return False
+        try:
+            return path.stem.encode() in self.files.data(path.parent / "__init__.py")
+        except SourceError:
+            return False
+
+    def _exported_aliases(self, modules: Iterable[Module]) -> dict[str, set[str]]:
         """Module-level names that are Apis or partials of them, with the last parts of the names of
         the modules or packages that they may be imported from."""
         found: dict[str, set[str]] = {}
         for name in self._wrappers:
             *package, last = name.split(".")
             found.setdefault(last, set()).update(package[-2:])
-        for module in list(self.modules.values()):
+        for module in modules:
             names = interesting_names(module, self.evaluator)
             scope = module.scope_of(module.tree)
             for name in names & scope.bound:
