@@ -19,6 +19,7 @@ from .execution import (
     measure_command,
     plan_command,
     progress_bar,
+    server_command,
     verification,
     verify_command,
 )
@@ -198,6 +199,7 @@ def report(
 cli.add_command(verify_command, "verify")
 cli.add_command(measure_command, "measure")
 cli.add_command(plan_command, "plan")
+cli.add_command(server_command, "server")
 
 
 @cli.command()

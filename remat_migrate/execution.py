@@ -182,6 +182,26 @@ def plan_command(
     return _write_into_source(found, function, options, base)
 
 
+@click.command()
+@click.option(
+    "--stdio", is_flag=True, help="Talk on standard input and output, as it does without this, too."
+)
+def server_command(stdio: bool) -> int:
+    """Serve an editor: findings while you type, fixes and explanations, by the LSP.
+
+    Needs `pip install 'remat-migrate[lsp]'`. It is the editor that starts this command.
+    """
+    try:
+        import pygls.lsp.server  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "the language server needs pygls 2: pip install 'remat-migrate[lsp]'"
+        ) from error
+    from .lsp.server import serve
+
+    return serve()
+
+
 def _write_into_source(found: Plan, target: Target, options: MeasureOptions, base: Path) -> int:
     """Rewrite the source as a plan says, measure it, and say what that shows."""
     from .journal import write_changes

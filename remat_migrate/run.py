@@ -52,6 +52,10 @@ class Run:
         """The files to look at, and to fix."""
         return frozenset((*self.request.targets.python, *self.request.targets.texts))
 
+    def showing(self, paths: frozenset[Path]) -> Run:
+        """The same run for the findings of some of its files."""
+        return replace(self, request=replace(self.request, shown=paths))
+
     @property
     def files(self) -> int:
         """How many files are looked at."""

@@ -7,13 +7,14 @@ is never reported as unused: it may be there for another tool.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .rule import Finding, Rule
-from .source import SourceFile, Span
+from .source import Edit, SourceFile, Span, apply_edits
 
 _CODE = r"[A-Za-z]+[0-9]+"
 _NOQA = re.compile(
@@ -93,6 +94,32 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
     )
 
 
+def suppressing_edit(source: SourceFile, line: int, code: str) -> Edit | None:
+    """The edit of a Python file that suppresses the findings of `code` that start in `line`.
+
+    A `# noqa` with codes on the same logical line gets one more. Else a comment comes at the end of
+    the line, or, where a string or a backslash goes on there, of the first one after it that can
+    have one. None where there is no such place.
+    """
+    try:
+        for directive in read_directives(source, python=True):
+            if line in directive.lines and directive.codes:
+                return Edit(source.path, directive.span.end, directive.span.end, f", {code}")
+        last = next(rows[-1] for rows in _logical_lines(source) if line in rows)
+    except (SyntaxError, tokenize.TokenError, StopIteration):
+        return None
+    for number in range(line, last + 1):
+        text = source.line_text(number)
+        start = source.line_starts[number - 1]
+        # Blanks at the line's end go: they would be in front of the comment.
+        edit = Edit(source.path, start + len(text.rstrip()), start + len(text), f"  # noqa: {code}")
+        after = source.replaced(apply_edits(source.text, [edit]))
+        with contextlib.suppress(SyntaxError, tokenize.TokenError):
+            if any(one.covers(line, code) for one in read_directives(after, python=True)):
+                return edit
+    return None
+
+
 def may_be_idle(source: SourceFile, known: frozenset[str]) -> bool:
     """Whether a file without findings is worth reading for suppressions: it names one of `known`.
 
@@ -160,11 +187,9 @@ def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive
 def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
     """Each comment with the physical lines of its logical line, none if it stands alone."""
     starts = source.line_starts
-    # Lines as the parser sees them, each ended by "\n": tokenize does not know a lone "\r".
-    lines = (source.line_text(number) + "\n" for number in range(1, len(starts) + 1))
     pending: list[Span] = []
     first: int | None = None
-    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+    for token in _tokens(source):
         row, column = token.start
         if token.type == tokenize.COMMENT:
             start = starts[row - 1] + column
@@ -185,6 +210,24 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
 _BETWEEN_LINES = frozenset(
     {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
 )
+
+
+def _logical_lines(source: SourceFile) -> Iterator[range]:
+    """The physical lines of each logical line, those without code left out."""
+    first: int | None = None
+    for token in _tokens(source):
+        if token.type == tokenize.NEWLINE:
+            assert first is not None
+            yield range(first, token.start[0] + 1)
+            first = None
+        elif first is None and token.type not in (*_BETWEEN_LINES, tokenize.COMMENT):
+            first = token.start[0]
+
+
+def _tokens(source: SourceFile) -> Iterator[tokenize.TokenInfo]:
+    # Lines as the parser sees them, each ended by "\n": tokenize does not know a lone "\r".
+    lines = (source.line_text(number) + "\n" for number in range(1, len(source.line_starts) + 1))
+    return tokenize.generate_tokens(lambda: next(lines, ""))
 
 
 def _text_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
