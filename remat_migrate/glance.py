@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .discover import find_root, repository
 from .settings import Settings, load_settings
-from .source.words import SCAN_WORDS, WORDS
+from .source.words import SCAN_WORDS, WORDS, bound_aliases
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
@@ -22,13 +22,6 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _DOTTED = re.compile(rb"\w[\w.]*")
-# `checkpoint as ckpt`, `ckpt = jax.checkpoint`, `ckpt = partial(\n jax.checkpoint, …`
-_ALIAS = re.compile(
-    rb"\b(?:remat|checkpoint)\s+as\s+(\w+)"
-    rb"|^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*(?:[\w.]*partial\(\s*)?[\w.]*"
-    rb"\b(?:filter_)?(?:remat|checkpoint)\b(?!\s*\(\s*[\w.]+\s*[,)])",
-    re.MULTILINE,
-)
 # A package that hands on an alias of a package that does, and so on.
 _MOST_STEPS = 4
 
@@ -90,7 +83,7 @@ def _imported_aliases(path: Path, data: bytes, top: Path, steps: int) -> Iterato
         except OSError:
             continue
         if any(word in text for word in WORDS):
-            yield from (one or other for one, other in _ALIAS.findall(text))
+            yield from bound_aliases(text)
         if steps and file.name == "__init__.py" and file != path:
             yield from _imported_aliases(file, text, top, steps - 1)
 

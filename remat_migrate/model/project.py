@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import SourceError
 from ..settings import Settings
 from ..source import SourceFile
+from ..source.words import bound_aliases
 from .apis import ApiTable
 from .application import api_of
 from .classes import class_chain
@@ -43,6 +44,9 @@ _WRITTEN = ("concrete", "remat", "checkpoint")
 # The names in a file's imports, without the words of the language.
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
+
+# `from jax import checkpoint`, which others may import from here.
+_IMPORTED = re.compile(rb"^[ \t]*from\b[^\n]*\bimport\b[^\n]*\b(remat|checkpoint)\b", re.MULTILINE)
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
 TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
@@ -158,8 +162,9 @@ class Project:
         `handing_on`.
         """
         mentioning = {p: self.files.data(p) for p in self.files.mentioning(_WRITTEN)}
-        paths = [path for path, data in mentioning.items() if _HANDED_ON.search(data)]
-        if any(_SET.search(data) for data in mentioning.values()):
+        optional = {path: data for path, data in mentioning.items() if b"concrete" in data}
+        paths = [path for path, data in optional.items() if _HANDED_ON.search(data)]
+        if any(_SET.search(data) for data in optional.values()):
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             paths += [path for path, data in mentioning.items() if _SPREAD.search(data)]
         modules = [module for path in paths if (module := self.module(path)) is not None]
@@ -217,9 +222,15 @@ class Project:
             return []
         lines = (line for data in importing for line in _IMPORTS.findall(data))
         imported = {name.decode() for line in lines for name in _NAME.findall(line)}
-        found = [path for path in mentioning if self._is_among(imported, path)]
-        modules = (self.module(path) for path in found if words.match(self.files.data(path)))
-        return [module for module in modules if module is not None]
+        found = []
+        for path in mentioning:
+            if not self._is_among(imported, path):
+                continue
+            data = self.files.data(path)
+            names = {*bound_aliases(data), *_IMPORTED.findall(data)}
+            if words.match(data) and any(name in text for name in names for text in importing):
+                found.append(self.module(path))
+        return [module for module in found if module is not None]
 
     def _is_among(self, imported: Collection[str], path: Path) -> bool:
         """Whether a file, or a package that may offer what is in it, is among imported names."""
