@@ -184,6 +184,7 @@ def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
         unsafe,
         sources={path: result.analysis.source(path) for path in edited},
         proved=result.proved,
+        faults=result.analysis.faults,
     )
 
 

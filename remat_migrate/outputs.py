@@ -12,9 +12,9 @@ from pathlib import Path
 
 from .errors import UsageError
 
-FORMATS = ("full", "concise", "json")
+FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson")
 # In these nothing is said about the rules that ran.
-_WITHOUT_RULES = frozenset({"full", "concise", "json"})
+_WITHOUT_RULES = frozenset(FORMATS) - {"sarif"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a run found, as text or JSON: one module per output format."""
+"""What a run found: one module per output format."""
 
 from .content import Report, SiteRow
 

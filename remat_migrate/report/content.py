@@ -14,7 +14,7 @@ from ..rule import Finding, Rule, Safety
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
-    from ..engine import Hidden
+    from ..engine import Fault, Hidden
     from ..measure.measurement import Measurement, SiteWeight
     from ..model import Module, Site
     from ..verify.consequence import Proved
@@ -81,6 +81,7 @@ class Report:
         sources: the text of every file that a fix edits.
         proved: what running the code before and after the fixes showed; None if it was not run.
         weighed: what the checkpoints save and cost; None where no target is configured.
+        faults: rules that failed.
     """
 
     findings: tuple[Finding, ...]
@@ -94,6 +95,7 @@ class Report:
     sources: Mapping[Path, SourceFile] = field(default_factory=dict)
     proved: Proved | None = None
     weighed: Weighed | None = None
+    faults: tuple[Fault, ...] = ()
 
     def count(self, *safeties: Safety) -> int:
         """How many findings have a fix of one of these safeties that edits something."""

@@ -53,6 +53,8 @@ def write_report(
         _write([*statistics(report), *summary(report, screen)], to)
     else:
         _write(_format(output_format).render(report, screen), to)
+    if output_format == "github":
+        _write_step_summary(report)
 
 
 def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
@@ -132,6 +134,16 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
         encoding = "utf-8" if number < 2 else before.encoding
         stream.buffer.write(f"{line}\n".encode(encoding, "surrogateescape"))
     stream.buffer.flush()
+
+
+def _write_step_summary(report: Report) -> None:
+    from .github import write_step_summary
+
+    try:
+        write_step_summary(report)
+    except OSError as error:
+        # The annotations are there; that is no reason for the job to fail.
+        say(f"warning: the summary of the job cannot be written: {error}")
 
 
 class _Format(Protocol):

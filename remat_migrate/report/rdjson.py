@@ -1,0 +1,72 @@
+"""The format `rdjson`: reviewdog's diagnostics, with fixes that a reviewer applies by a click.
+
+https://github.com/reviewdog/reviewdog/tree/master/proto/rdf
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..rule import Finding
+from ..source import SourceFile, Span
+from .content import Report
+from .display import Screen, neutral
+from .exchange import encodable, exchanged_path, on_disk, region, remedy, repository, worst_first
+
+_SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
+
+
+def render(report: Report, screen: Screen) -> str:
+    """The whole document, the worst first; columns count bytes of UTF-8."""
+    folder = repository(report.root)
+    document = {
+        "source": {"name": "remat-migrate"},
+        "diagnostics": [
+            _diagnostic(finding, report, folder) for finding in worst_first(report.findings)
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _diagnostic(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
+    url = {"url": finding.url} if finding.url else {}
+    related = [
+        {"message": neutral(one.message), "location": _location(one.source, one.span, folder)}
+        for one in dict.fromkeys(finding.related)
+    ]
+    suggestions = _suggestions(finding, report)
+    return {
+        "message": "\n".join((neutral(finding.message), *remedy(finding))),
+        "location": _location(finding.source, finding.span, folder),
+        "severity": _SEVERITIES[finding.severity],
+        "code": {"value": finding.code, **url},
+        **({"suggestions": suggestions} if suggestions else {}),
+        **({"related_locations": related} if related else {}),
+    }
+
+
+def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
+    """The edits of a fix; none if it edits another file too, for a reviewer applies each alone."""
+    if finding.fix is None or {edit.path for edit in finding.fix.edits} != {finding.path}:
+        return []
+    source = report.sources[finding.path]
+    edits = sorted(set(finding.fix.edits))
+    return [{"range": _range(source, e.span), "text": encodable(e.text)} for e in edits]
+
+
+def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:
+    return {"path": exchanged_path(source.path, folder), "range": _range(source, span)}
+
+
+def _range(source: SourceFile, span: Span) -> dict[str, object]:
+    at = region(source, span)
+    file, _ = on_disk(source, span)
+    return {
+        "start": {"line": at.line, "column": _byte_column(file, at.line, at.column)},
+        "end": {"line": at.end_line, "column": _byte_column(file, at.end_line, at.end_column)},
+    }
+
+
+def _byte_column(file: SourceFile, line: int, column: int) -> int:
+    return len(file.line_text(line)[: column - 1].encode("utf-8", "replace")) + 1
