@@ -173,9 +173,13 @@ def slope(x):
                     related = (Related(refused.module.source, span, refused.label),)
         if reason:
             fix = Fix(reason, Safety.MANUAL)
+        source, span = use.module.source, use.span
+        if use.site is not None:
+            related = (Related(source, span, "the option is written here"), *related)
+            source, span = use.site.module.source, use.site.span
         return self.finding(
-            use.module.source,
-            use.span,
+            source,
+            span,
             _message(use),
             severity=severity,
             fix=fix,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..source import Span
@@ -30,6 +30,8 @@ class ConcreteUse:
             caller passes for a parameter.
         span: the characters to report.
         reason: why nothing can be done about it, or "".
+        site: where to report it; None: where it is written. It is a site that takes its options
+            from a file that is only read.
     """
 
     option: Option
@@ -38,6 +40,7 @@ class ConcreteUse:
     value: bool | None
     span: Span
     reason: str = ""
+    site: Site | None = None
 
     @property
     def module(self) -> Module:
@@ -46,22 +49,39 @@ class ConcreteUse:
 
 
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
-    """The `concrete=` written in a module, each once, in order of place."""
+    """The `concrete=` written in a module, each once, in order of place.
+
+    Then those written in files that are only read, where an application in the module uses them.
+    """
     found: dict[ast.expr, tuple[Option, Api]] = {}
+    elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
     for site in _sites_around(project, module):
         option = site.arguments.get("concrete")
-        if option is None or option.module is not module or not site.definition.concrete:
+        if option is None or not site.definition.concrete:
             continue
         # By position in the order of old releases: RMT104 turns it into a keyword first.
-        if option.position is None or not site.definition.old_positional:
+        if option.position is not None and site.definition.old_positional:
+            continue
+        if option.module is module:
             found.setdefault(option.value, (option, site.definition))
+        elif site.module is module and _is_only_read(project, option.module):
+            elsewhere.setdefault(option.value, (option, site))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
         yield _use(project, option, definition)
+    for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
+        yield replace(_use(project, option, site.definition), site=site)
+
+
+def _is_only_read(project: Project, module: Module) -> bool:
+    """Whether a module is a file of the project that nobody named."""
+    path = module.source.path
+    return path not in project.targets and path in project.files.all
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
     """The sites of the module, and of modules that spread a dict written in it."""
     yield from project.sites_in(module)
+    yield from project.readers.get(module, ())
     if b"concrete" in module.source.text.encode():
         for other in project.modules.values():
             if other is not module:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import SourceError
 from ..settings import Settings
 from ..source import SourceFile
+from ..source.text import may_be_notebook
 from ..source.words import bound_aliases
 from .apis import ApiTable
 from .application import api_of
@@ -33,6 +34,8 @@ from .wrappers import find_handing_on, find_wrappers, note_passed_apis
 _HANDED_ON = re.compile(rb"\bconcrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
 _SET = re.compile(rb"\bconcrete\s*=\s*(?:True|False)\b")
+# `dict(concrete=True)` or `{"concrete": True}`
+_OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
 _SPREAD = re.compile(rb"\b(?:remat|checkpoint)\([^()]*\*\*\s*\w+\s*,?\s*\)")
 
 # `def remat(*args, **kwargs)`
@@ -63,6 +66,7 @@ class Project:
         errors: targets that could not be read or parsed.
         apis: the checkpoint family, with the wrappers that the settings name.
         evaluator: evaluates expressions of any module.
+        readers: of targets that hold options, the sites in other files that use them.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class Project:
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
         self._wrappers: set[str] = set()
+        self.readers: dict[Module, list[Site]] = {}
         self._previous = previous._parsed if previous is not None else {}
         self._read_targets()
         self._read_texts(texts)
@@ -109,7 +114,7 @@ class Project:
 
     def _read_targets(self) -> None:
         wrappers = {w.name.partition(".")[0] for w in self.settings.wrappers}
-        words = Words(self.apis.last_names, wrappers)
+        words = self._words = Words(self.apis.last_names, wrappers)
         rest: list[tuple[Path, bytes]] = []
         handing_on: list[Path] = []
         scanning: list[Path] = []
@@ -201,6 +206,25 @@ class Project:
                     path = option.module.source.path
                     if path in self.targets and path not in self.modules:
                         self.modules[path] = option.module
+        # Those that only files outside of the targets use.
+        mentioning = self.files.mentioning(_WRITTEN)
+        for path in self.targets.intersection(mentioning).difference(self.modules):
+            if _OPTION.search(self.files.data(path)):
+                self._take_option_holder(path, [p for p in mentioning if p not in self.targets])
+
+    def _take_option_holder(self, path: Path, others: Sequence[Path]) -> None:
+        """Take a target if one of the files that are only read applies options from it."""
+        name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
+        for other in others:
+            data = self.files.data(other)
+            if name not in data or not self._words.match(data):
+                continue
+            module = self.module(other)
+            for site in self.sites_in(module) if module is not None else ():
+                for option in site.arguments.values():
+                    if option.module.source.path == path:
+                        self.modules[path] = option.module
+                        self.readers.setdefault(option.module, []).append(site)
 
     def _take(self, path: Path) -> None:
         module = self.module(path)
@@ -381,5 +405,5 @@ class Project:
 
 def _check_text(path: Path, data: bytes, files: Files) -> None:
     """A file that cannot matter is still reported when it is not text."""
-    if b"\0" in data or not data.isascii():
+    if not may_be_notebook(path) and (b"\0" in data or not data.isascii()):
         files.read(path, data)
