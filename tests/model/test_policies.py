@@ -86,7 +86,7 @@ def made(policy: Policy) -> Any:
     function = getattr(jax.checkpoint_policies, policy.name)
     if not policy.is_made:
         return function
-    other = jax.checkpoint_policies.nothing_saveable
+    other = jax.checkpoint_policies.checkpoint_dots
     listed = {names.name for names in policy.names if not names.star}
     given = {
         name: other if name in policy.policies else frozenset() if name in listed else "device"
