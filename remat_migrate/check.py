@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .engine import Analysis, enabled_rules
+from .globs import matcher
 from .report import Report
 from .report.output import say, screen_of, write_diff
 from .report.verdicts import verdict_lines
@@ -229,8 +230,9 @@ def _complain(run: Run, outcome: Outcome[Analysis]) -> bool:
     """Say which fixes were not made, and why; whether one of them was wrong."""
     from .report.fixing import defects, refusals
 
-    screen = screen_of(sys.stderr)
-    for line in refusals(outcome, run.targets, screen):
+    screen, settings = screen_of(sys.stderr), run.request.settings
+    excluded = matcher(settings.exclude, settings.base)
+    for line in refusals(outcome, run.targets, excluded, screen):
         say(f"warning: {line}")
     faults = list(defects(outcome, screen))
     for line in faults:

@@ -119,7 +119,8 @@ class TestFix:
         ran = cli(project, "--fix", "src/new.py", "--output-format", "concise")
         assert ran.code == 1
         assert ran.err == (
-            "warning: src/old.py was not named; name it, too, to have it fixed (1 fix not made)\n"
+            "warning: src/old.py was not named (1 fix not made)\n"
+            "warning: to have it fixed: remat-migrate --fix src/new.py src/old.py\n"
         )
         assert read_files(project) == before
         assert cli(project, "--fix", "src").code == 0

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..apply import Applied, Outcome
+from ..apply import Outcome, Refused
 from ..atomic import write_obstacle
 from ..engine import Analysis
 from ..journal import UndoResult
+from ..rule import Finding, Safety
 from .display import Screen, counted
 
 _PLEASE = "this is a defect of the rule, please report it"
+# With more files than this their folder is named.
+_MOST_NAMED = 8
 
 
 def fixed_by_code(outcome: Outcome[Analysis], unwritten: Mapping[Path, str]) -> Mapping[str, int]:
     """How many findings of each code were mended, without those in files that were not written."""
     return Counter(
-        applied.finding.code for applied in outcome.applied if not _paths(applied) & set(unwritten)
+        applied.finding.code
+        for applied in outcome.applied
+        if not _paths(applied.finding) & set(unwritten)
     )
 
 
@@ -26,9 +33,9 @@ def defects(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
     """Fixes that were wrong: faults of the tool."""
     for dropped in outcome.dropped:
         finding = dropped.finding
-        line, column = finding.source.position(finding.span.start)
+        at = finding.source.place(finding.span.start)
         yield (
-            f"{screen.path(finding.path)}:{line}:{column}: the fix of {finding.code} was not made,"
+            f"{screen.path(finding.path)}:{at}: the fix of {finding.code} was not made,"
             f" because it is wrong: {dropped.reason}; {_PLEASE}"
         )
     for path in outcome.unsettled:
@@ -38,14 +45,43 @@ def defects(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
         )
 
 
-def refusals(outcome: Outcome[Analysis], targets: frozenset[Path], screen: Screen) -> Iterator[str]:
-    """Files that would have been edited, and why they may not be."""
+def refusals(
+    outcome: Outcome[Analysis],
+    targets: frozenset[Path],
+    excluded: Callable[[Path], bool],
+    screen: Screen,
+) -> Iterator[str]:
+    """Files that would have been edited, why they may not be, and what to run to have them edited.
+
+    Args:
+        outcome: the fixes.
+        targets: the files that may be edited.
+        excluded: whether the settings exclude a file.
+        screen: where it is shown.
+    """
     refused = Counter(path for item in outcome.refused for path in item.paths)
     for path, number in sorted(refused.items()):
-        reason = "was not named; name it, too, to have it fixed"
         if path in targets:
             reason = write_obstacle(path) or "may be written by now; run again"
+        elif excluded(path):
+            reason = "is excluded by the settings"
+        else:
+            reason = "was not named"
         yield f"{screen.path(path)} {reason} ({number} fix{'' if number == 1 else 'es'} not made)"
+    unnamed = [item for item in outcome.refused if not targets.issuperset(item.paths)]
+    if unnamed:
+        yield f"to have {'it' if len(refused) == 1 else 'them'} fixed: {_command(unnamed, screen)}"
+
+
+def _command(refused: Sequence[Refused], screen: Screen) -> str:
+    """The command line that makes fixes which were not made for files that were not named."""
+    paths = {path for item in refused for path in _paths(item.finding)}
+    named = sorted(paths | {item.finding.path for item in refused})
+    if len(named) > _MOST_NAMED:
+        named = [Path(os.path.commonpath([path.parent for path in named]))]
+    safeties = {item.finding.fix.safety for item in refused if item.finding.fix}
+    options = "--fix --unsafe-fixes" if Safety.UNSAFE in safeties else "--fix"
+    return shlex.join(["remat-migrate", *options.split(), *map(screen.path, named)])
 
 
 def unwritten_files(unwritten: Mapping[Path, str], screen: Screen) -> Iterator[str]:
@@ -64,6 +100,6 @@ def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
     yield f"Restored {files} as before the fixes of {result.created}."
 
 
-def _paths(applied: Applied) -> set[Path]:
-    fix = applied.finding.fix
+def _paths(finding: Finding) -> set[Path]:
+    fix = finding.fix
     return {edit.path for edit in fix.edits} if fix else set()

@@ -225,7 +225,7 @@ def _positional(project: Project, site: Site, statics: Statics, option: Option) 
             )
         if made and not call.module.editable:
             raise Refused(
-                "a call that must be rewritten stands in a file that is not to be changed",
+                "a call that must be rewritten stands in a file that was not named: name it, too",
                 call.module,
                 call.node,
             )
