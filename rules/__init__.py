@@ -15,6 +15,8 @@ from .parallel_branches import ParallelBranches
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .scan_body_bare import ScanBodyBare
+from .static_by_keyword import StaticByKeyword
+from .static_omitted import StaticOmitted
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 from .whole_function import WholeFunction
@@ -31,6 +33,8 @@ RULES: list[type[Rule]] = [
     PositionalOption,
     PreventCseInScan,
     ScanBodyBare,
+    StaticByKeyword,
+    StaticOmitted,
     UnreadableFile,
     UnusedSuppression,
     WholeFunction,

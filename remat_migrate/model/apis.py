@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Counting = Literal["function", "method", "method-without-self"]
+StaticCalls = Literal["by-position", "keywords-ignored", "bound", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,15 @@ class Api:
             it is called. "method": of a wrapped class or method `self` is 0, too.
             "method-without-self": `self` is not counted.
         static_option: the option that names static arguments, or None (equinox: not needed).
+        static_calls: how a call must pass a static argument. "by-position": by keyword or left out
+            it is an error, and a negative index counts what the call passes. "keywords-ignored":
+            keywords never reach the function; what is left out keeps its default. "bound": the
+            call is bound to the signature first, so any way is right.
+        static_indices: the types that `static_option` takes.
+        negative_shift: what a negative index lacks to count from the last argument; None where it
+            never names any.
+        argnames_since: the jax release from which `static_argnames` is accepted, and ignored
+            unless `jax_remat3` is on; None where it is refused.
         concrete: whether some release takes `concrete=`.
         concrete_false_fails: the jax release from which even `concrete=False` raises, or None.
         wraps_classes: whether a Flax class may be wrapped (its `__call__` is what is called).
@@ -43,6 +53,10 @@ class Api:
     old_positional: tuple[str, ...] = ()
     counting: Counting = "function"
     static_option: str | None = "static_argnums"
+    static_calls: StaticCalls = "by-position"
+    static_indices: tuple[str, ...] = ("int", "tuple")
+    negative_shift: int | None = 0
+    argnames_since: tuple[int, ...] | None = None
     concrete: bool = True
     concrete_false_fails: tuple[int, ...] | None = None
     wraps_classes: bool = False
@@ -62,9 +76,15 @@ _JAX = Api(
     "jax.checkpoint",
     old_positional=("fun", "concrete", "prevent_cse", "policy"),
     concrete_false_fails=(0, 10, 0),
+    argnames_since=(0, 10, 2),
 )
 # The new implementation under its first name; it never took `concrete` by position.
-_AD_CHECKPOINT = replace(_JAX, old_positional=("fun", "prevent_cse", "policy"), gone_in=(0, 10, 0))
+_AD_CHECKPOINT = replace(
+    _JAX,
+    old_positional=("fun", "prevent_cse", "policy"),
+    argnames_since=None,
+    gone_in=(0, 10, 0),
+)
 _LINEN = Api(
     "flax.linen.remat",
     subject="target",
@@ -79,6 +99,8 @@ _LINEN = Api(
         "methods",
     ),
     counting="method",
+    # The index is that of jax less one; jax sees the variables and the random state first.
+    negative_shift=1,
     wraps_classes=True,
 )
 _LIFT = Api(
@@ -95,6 +117,7 @@ _LIFT = Api(
     ),
     # The scope that the lifted function takes first is not counted.
     counting="method-without-self",
+    negative_shift=2,
 )
 _REMAT_SCAN = Api(
     "flax.linen.remat_scan",
@@ -109,18 +132,32 @@ _REMAT_SCAN = Api(
 
 _ENTRIES = (
     _JAX,
-    replace(_JAX, name="jax.remat"),
+    replace(_JAX, name="jax.remat", argnames_since=None),
     replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.checkpoint", successor="jax.checkpoint"),
     replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.remat", successor="jax.remat"),
     _LINEN,
     replace(_LINEN, name="flax.linen.checkpoint"),
-    replace(_LINEN, name="flax.linen.partitioning.remat", counting="method-without-self"),
+    replace(
+        _LINEN,
+        name="flax.linen.partitioning.remat",
+        counting="method-without-self",
+        static_calls="keywords-ignored",
+        static_indices=("tuple", "list", "set", "range"),
+        negative_shift=None,
+    ),
     _REMAT_SCAN,
     _LIFT,
     replace(_LIFT, name="flax.core.lift.remat"),
     replace(_REMAT_SCAN, name="flax.core.lift.remat_scan", subject="body_fn"),
-    Api("flax.nnx.remat", subject="f", positional=("f",), concrete=False, factory=True),
-    replace(_JAX, name="haiku.remat"),
+    Api(
+        "flax.nnx.remat",
+        subject="f",
+        positional=("f",),
+        static_calls="bound",
+        concrete=False,
+        factory=True,
+    ),
+    replace(_JAX, name="haiku.remat", argnames_since=None),
     Api(
         "equinox.filter_checkpoint",
         static_option=None,
@@ -128,8 +165,8 @@ _ENTRIES = (
         factory=True,
     ),
     # Wrappers that frameworks publish under names of their own.
-    Api("brainstate.transform.checkpoint", concrete=False, factory=True),
-    Api("brainstate.transform.remat", concrete=False, factory=True),
+    Api("brainstate.transform.checkpoint", static_calls="unknown", concrete=False, factory=True),
+    Api("brainstate.transform.remat", static_calls="unknown", concrete=False, factory=True),
 )
 
 APIS: Mapping[str, Api] = {api.name: api for api in _ENTRIES}

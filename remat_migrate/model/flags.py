@@ -17,6 +17,7 @@ from ..source.changes import Change
 from ..source.folding import Folding, fold
 from ..source.pieces import Removal
 from ..source.removal import plan_removals
+from .expected_failures import expects_failure
 from .flag_mappings import Mappings
 from .flag_names import OWN_OPTION, SETTING, Names, defines_own_option
 from .flag_strings import Strings
@@ -40,7 +41,7 @@ def find_flag_uses(module: Module, project: Project) -> list[FlagUse]:
     """
     names = Names(module, project)
     own = defines_own_option(project)
-    found = [use for use in _recognise(names) if not _expects_error(module, use.node)]
+    found = [use for use in _recognise(names) if not expects_failure(module, use.node)]
     if own:
         found = [_unless_own(use) for use in found if use.form != "option" or use.change]
     found = _with_folded_reads(module, _with_guards(module, found))
@@ -109,19 +110,6 @@ def _recognise(names: Names) -> Iterator[FlagUse]:
                 continue
             if use := strings.string(node):
                 yield use
-
-
-def _expects_error(module: Module, node: ast.AST) -> bool:
-    """Whether a use stands in `with pytest.raises(...)`: a test that the flag is gone."""
-    for around in module.ancestors(node):
-        if isinstance(around, ast.With | ast.AsyncWith):
-            for item in around.items:
-                call = item.context_expr
-                if isinstance(call, ast.Call) and re.match(
-                    r"raises|assertRaises", last_name(call.func)
-                ):
-                    return True
-    return False
 
 
 def _unless_own(use: FlagUse) -> FlagUse:

@@ -69,7 +69,7 @@ def find_statics(project: Project, site: Site) -> Statics:
         return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
     if not targets or is_field(project, site):
         return unseen_statics(project, site, uses, values)
-    ordered = sorted(targets.values(), key=_place)
+    ordered = sorted(targets.values(), key=place_of)
     found = [_for_target(project, site, target, uses) for target in ordered]
     if len(found) == 1:
         return found[0]
@@ -104,7 +104,8 @@ def _several(site: Site, statics: Statics, reason: str) -> Statics:
     return replace(statics, obstacle=obstacle)
 
 
-def _place(target: Target) -> tuple[str, int, int]:
+def place_of(target: Target) -> tuple[str, int, int]:
+    """An order of targets that is the same in every run."""
     node = target.function.node
     return str(target.function.module.source.path), node.lineno, node.col_offset
 
@@ -116,7 +117,7 @@ def _all_by_position(statics: Statics) -> bool:
 
 def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:
     function = target.function
-    bound = tuple((call, _bind(site, target, call)) for call in uses.calls)
+    bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
     for need in project.needs.of(function):
         needs.setdefault((need.parameter, need.index), []).append(need)
@@ -130,7 +131,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
         for (name, index), own in sorted(needs.items(), key=lambda item: str(item[0][1])):
             if name != parameter.arg:
                 continue
-            if name in closed or _is_self(target, positional, parameter):
+            if name in closed or is_self(target, positional, parameter):
                 continue
             certain = tuple(n for n in own if n.certain)
             kind, shown = passed_kind(project, target, parameter, index, bound)
@@ -151,7 +152,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 obstacle = obstacle or (problem if certain else None)
                 continue
             reason = (certain or tuple(own))[0].reason
-            position = _position(target, name, index)
+            position = position_of(target, name, index)
             fixed = by_value(project, target, parameter, index, bound)
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
@@ -160,7 +161,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                     Required(
                         parameter.arg,
                         None,
-                        _position(target, parameter.arg, None),
+                        position_of(target, parameter.arg, None),
                         (),
                         "what is passed for it is not a value of JAX",
                         by_value(project, target, parameter, None, bound),
@@ -171,18 +172,19 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
     own_self = _static_self(project, site, target)
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
-    indices = _indices(site.definition, target, required)
+    indices = static_indices(site.definition, target, required)
     changing = changing_name(function.module, function.node)
     return Statics(target, tuple(required), indices, uses, bound, obstacle, changing)
 
 
-def _bind(site: Site, target: Target, call: Call) -> Arguments:
+def bind_use(site: Site, target: Target, call: Call) -> Arguments:
+    """A call's arguments by the parameters of what the site wraps."""
     args, keywords = call.arguments
     skip = max(target.skip, call.skip if target.owner is not None else 0)
     return bind_call(target.function.node, args, keywords, skip)
 
 
-def _is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> bool:
+def is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> bool:
     """`self` of a method, and the module that a lifted function takes first."""
     if target.owner is None or not positional or positional[0] is not parameter:
         return False
@@ -206,7 +208,7 @@ def _obstacle(
         if place is not None and "branch" in place.reason
         else "use operations that work on traced values (`jax.lax.cond`, `jnp.where`)"
     )
-    position = _position(target, parameter.arg, index)
+    position = position_of(target, parameter.arg, index)
     for argument, (module, node) in uses.differentiated.items():
         if position == argument + target.skip:
             return Obstacle(
@@ -253,7 +255,7 @@ def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
     positional = positional_parameters(target.function.node)
     if not positional:
         return False
-    first = positional[1:2] if _is_self(target, positional, positional[0]) else positional[:1]
+    first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
     if parameter not in first:
         return False
     return any(d.parameter == parameter.arg for d in project.needs.result(target.function))
@@ -310,7 +312,8 @@ def _stands_alone(project: Project, target: Target, need: Need, bound: BoundCall
     )
 
 
-def _position(target: Target, name: str, index: int | str | None) -> int | None:
+def position_of(target: Target, name: str, index: int | str | None) -> int | None:
+    """The index of a parameter, `self` counted; None where it is passed by keyword only."""
     node = target.function.node
     names = [p.arg for p in positional_parameters(node)]
     if name in names and target.given & set(names[: names.index(name)]):
@@ -320,7 +323,7 @@ def _position(target: Target, name: str, index: int | str | None) -> int | None:
     return names.index(name) if name in names else None
 
 
-def _indices(api: Api, target: Target, required: list[Required]) -> tuple[int, ...] | None:
+def static_indices(api: Api, target: Target, required: list[Required]) -> tuple[int, ...] | None:
     """`static_argnums` of the required parameters, counted as the Api counts."""
     found: list[int] = []
     for item in required:
@@ -341,7 +344,7 @@ def _static_self(project: Project, site: Site, target: Target) -> Required | Non
     if site.definition.counting != "function" or target.owner is None or target.skip:
         return None
     positional = positional_parameters(target.function.node)
-    if not positional or not _is_self(target, positional, positional[0]):
+    if not positional or not is_self(target, positional, positional[0]):
         return None
     if is_pytree(project.evaluator, target.owner):
         return None

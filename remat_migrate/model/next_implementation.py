@@ -1,0 +1,32 @@
+"""Whether a project turns on `jax_remat3`, the next implementation of checkpoints."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .project import Project
+
+_NAMES = ("jax_remat3", "JAX_REMAT3")
+
+
+def uses_next_implementation(project: Project) -> bool:
+    """Whether some module sets the flag: by `update`, as an attribute, in the environment."""
+    for module in project.mentioning(_NAMES):
+        for node in module.nodes:
+            match node:
+                case ast.Call(args=[ast.Constant(value=str(name)), ast.Constant(value=value)]):
+                    if name in _NAMES and value not in (False, "0", "false", "False"):
+                        return True
+                case ast.Assign(targets=[target], value=ast.Constant(value=value)):
+                    if _names_flag(target) and value not in (False, "0", "false", "False"):
+                        return True
+    return False
+
+
+def _names_flag(target: ast.expr) -> bool:
+    match target:
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name)):
+            return name in _NAMES
+    return False

@@ -1,0 +1,38 @@
+"""What RMT202, RMT203 and RMT207 say of a call, and how it is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remat_migrate.model.bind import Arguments
+from remat_migrate.model.static_options import StaticSite, deliberate
+from remat_migrate.model.uses import Call
+from remat_migrate.rewrite import Refused
+from remat_migrate.rewrite.positional_calls import positional_edits
+from remat_migrate.rule import Fix, Related, Safety
+
+DELIBERATE = "a test expects that this fails"
+
+
+def by_position(
+    title: str,
+    static: StaticSite,
+    calls: Iterable[tuple[Call, Arguments]],
+    last: int,
+) -> tuple[Fix, str]:
+    """The fix that makes calls pass their static arguments by position, or why there is none."""
+    calls = list(calls)
+    if deliberate(call for call, _ in calls):
+        return Fix(DELIBERATE, Safety.MANUAL), DELIBERATE
+    try:
+        edits = positional_edits(static, calls, last)
+    except Refused as refused:
+        reason = f"{refused.reason}: pass the static arguments by position"
+        return Fix(reason, Safety.MANUAL), reason
+    return Fix(title, Safety.SAFE, tuple(dict.fromkeys(edits))), ""
+
+
+def named_here(static: StaticSite) -> tuple[Related, ...]:
+    """The place that names the static arguments."""
+    option = static.option
+    return (Related(option.module.source, option.module.span(option.value), "named static here"),)
