@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import write_files
+from support import cli, read_files, write_files
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
@@ -172,6 +172,52 @@ def test_a_fix_keeps_to_the_files_that_changed(repository: Repository) -> None:
     repository.run()
     assert "f(x, True)" in repository.text("caller.py")
     assert "static_argnums=(1,)" in repository.text("model.py")
+
+
+OPTIONS = {
+    "options.py": "OPTIONS = dict(concrete=True)\n",
+    "model.py": (
+        f"import jax\nfrom options import OPTIONS\n\n\n{BLOCK}\n\n"
+        "f = jax.checkpoint(block, **OPTIONS)\n"
+    ),
+    "old/train.py": "import model\n\n\ndef main(x):\n    return model.f(x, flag=True)\n",
+    "pyproject.toml": "[tool.remat-migrate]\nexclude = ['old/']\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found", "advice"),
+    [
+        # The call stands where nothing may be edited: the function is closed over instead, and the
+        # option goes where it is written.
+        ("model.py", "model.py:11:5: RMT101", "remat-migrate --fix model.py options.py"),
+        ("options.py", "options.py:1:16: RMT101", "in a file that was not named: name it, too"),
+    ],
+)
+def test_what_is_linked_to_unchanged_files_is_found(
+    tmp_path: Path, changed: str, found: str, advice: str
+) -> None:
+    """What a hook runs, without pre-commit: the finding, and what to do about it."""
+    write_files(tmp_path, OPTIONS)
+    ran = cli(tmp_path, "--force-exclude", "--fix", changed)
+    assert (ran.code, found in ran.out) == (1, True), ran
+    assert advice in (ran.out + ran.err).replace("\n                ", "").replace("\n", " ")
+    assert read_files(tmp_path) == {name: text.encode() for name, text in OPTIONS.items()}
+
+
+def test_the_advice_mends_it(tmp_path: Path) -> None:
+    write_files(tmp_path, OPTIONS)
+    assert cli(tmp_path, "--fix", "model.py", "options.py").code == 0
+    assert "concrete" not in "".join((tmp_path / n).read_text() for n in ("model.py", "options.py"))
+
+
+def test_what_is_excluded_is_not_edited_for_another_file(tmp_path: Path) -> None:
+    files = {**OPTIONS, "pyproject.toml": "[tool.remat-migrate]\nexclude = ['options.py']\n"}
+    write_files(tmp_path, files)
+    ran = cli(tmp_path, "--fix", "--force-exclude", *OPTIONS)
+    assert ran.code == 1
+    assert "options.py is excluded by the settings (1 fix not made)" in ran.err
+    assert (tmp_path / "options.py").read_text() == OPTIONS["options.py"]
 
 
 def test_excluded_files_stay_so_and_a_fault_is_seen(repository: Repository) -> None:
