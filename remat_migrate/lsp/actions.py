@@ -61,6 +61,8 @@ def code_actions(
 ) -> list[types.CodeAction]:
     """What can be done in a document at a place, of the kinds that are asked for."""
     actions: list[types.CodeAction] = []
+    if document.path in offer.view.behind:
+        return actions
     if _is_asked_for(_QUICK_FIX, context.only):
         for finding in offer.view.findings(document.path):
             if touches(range_of(finding.source, finding.span, offer.can.encoding), place):

@@ -50,7 +50,7 @@ class Desk:
         self._task: asyncio.Task[None] | None = None
 
     def put(self, document: Document) -> None:
-        """Take the newest text of a document; one that is being typed is looked at after a pause."""
+        """Take the newest text of a document; what is being typed is looked at after a pause."""
         self.documents[document.path] = document
         if document.is_settled:
             self.look()  # callers in other projects, too, are as they are on disk now

@@ -15,10 +15,10 @@ from pygls.uris import to_fs_path
 from ..discover import can_matter, find_root, is_foreign, is_python
 from ..errors import SourceError
 from ..source import SourceFile
+from ..source.text import may_be_notebook
 
 # Half of a pair, which an editor may send and no encoding can hold.
 _HALF = re.compile("[\ud800-\udfff]")
-_NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def document(
         is_settled: whether it was just opened or saved.
     """
     path = path_of(uri, folders, language)
-    if path is None or _is_others(path) or path.suffix == _NOTEBOOK:
+    if path is None or _is_others(path) or may_be_notebook(path):
         return None
     # An editor knows a script without an ending before its first line is on disk.
     if not (can_matter(path) or (language == "python" and not path.suffix)):

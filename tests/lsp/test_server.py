@@ -1,0 +1,510 @@
+"""The language server, driven over its protocol as an editor does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lsp.editor import ABLE, Editor, path_of
+from lsprotocol import types
+from support import cli, write_files
+
+MODEL = """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.checkpoint, concrete=True)
+def block(x, is_training):
+    if is_training:
+        return 2 * x
+    return x
+"""
+TRAIN = "from model import block\n\n\ndef loss(x):\n    return block(x, is_training=True)\n"
+# In UTF-16 a giraffe is two units, in UTF-8 four.
+ALIAS = """\
+import jax.ad_checkpoint
+
+a = "🦒🦒"; step = jax.ad_checkpoint.checkpoint(abs); b = "🦒"
+"""
+SCAN = """\
+import jax
+
+
+def layer(x, w):
+    return x * w, None
+
+
+def apply(x, ws):
+    return jax.lax.scan(jax.checkpoint(layer), x, ws)[0].sum()
+
+
+gradient = jax.grad(apply)
+"""
+CLEAN = "import jax\n\nstep = jax.checkpoint(abs)\n"
+PROJECT = "[project]\nname = 'p'\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """One server for all tests that need no special editor; it ends as it should."""
+    editor = Editor([tmp_path_factory.mktemp("workspace").resolve()])
+    yield editor
+    assert editor.quit() == 0
+
+
+@pytest.fixture
+def editor(server: Editor) -> Iterator[Editor]:
+    yield server
+    server.close_all()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve()
+    write_files(folder, {"pyproject.toml": PROJECT, "model.py": MODEL, "train.py": TRAIN})
+    return folder
+
+
+class TestDiagnostics:
+    def test_say_what_the_command_line_says(self, editor: Editor, project: Path) -> None:
+        [found] = editor.diagnostics(editor.open(project / "model.py"))
+        ran = cli(project, "model.py", "train.py", "--output-format", "json")
+        [said] = json.loads(ran.out)["findings"]
+        start, end = found.range.start, found.range.end
+        assert (start.line + 1, start.character + 1) == (said["line"], said["column"])
+        assert (end.line + 1, end.character + 1) == (said["end_line"], said["end_column"])
+        assert (found.code, found.message, found.source) == (
+            said["code"],
+            said["message"],
+            "remat-migrate",
+        )
+        assert found.severity == types.DiagnosticSeverity.Error
+        assert found.code_description is not None
+        assert found.code_description.href == said["url"]
+        assert found.related_information is not None
+        assert [
+            (path_of(one.location.uri).name, one.location.range.start.line + 1, one.message)
+            for one in found.related_information
+        ] == [(one["path"], one["line"], one["message"]) for one in said["related"]]
+        assert found.data["fix"] == {"title": said["fix"]["title"], "safety": "safe"}
+
+    def test_columns_are_those_of_utf_16(self, editor: Editor, project: Path) -> None:
+        write_files(project, {"alias.py": ALIAS})
+        uri = editor.open(project / "alias.py")
+        [found] = editor.diagnostics(uri)
+        line = ALIAS.splitlines()[2].encode("utf-16-le")
+        start, end = found.range.start.character, found.range.end.character
+        assert line[2 * start : 2 * end].decode("utf-16-le") in "jax.ad_checkpoint.checkpoint"
+        editor.apply(editor.action(uri, "RMT103: ").edit)
+        assert 'a = "🦒🦒"; step = jax.checkpoint(abs); b = "🦒"\n' in editor.texts[uri]
+        assert editor.codes(uri) == []
+
+    def test_what_is_typed_counts_before_it_is_saved(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        assert editor.codes(uri) == ["RMT101"]
+        editor.change(uri, MODEL.replace("concrete=True", "static_argnums=(1,)"))
+        assert editor.codes(uri) == []
+
+    def test_another_open_document_counts_as_it_is_typed(
+        self, editor: Editor, project: Path
+    ) -> None:
+        train = editor.open(project / "train.py")
+        model = editor.open(project / "model.py")
+        assert "call passed" in editor.action(model, "RMT101: ").title
+        editor.change(train, TRAIN.replace("is_training=True", "True"))
+        assert editor.action(model, "RMT101: ").title == "RMT101: static_argnums=(1,)"
+
+    def test_only_the_newest_text_is_told_of(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        editor.diagnostics(uri)
+        for number in range(8):
+            editor.change(uri, MODEL + f"\nx = {number}\n" * number)
+        editor.change(uri, CLEAN)
+        assert editor.codes(uri) == []
+        told = [one.version for one in editor.published if one.uri == uri]
+        assert told == sorted(told, key=lambda version: version or 0)
+        assert len(told) < 10
+        assert told[-1] == 10
+
+    def test_closing_clears_them(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        assert editor.codes(uri) == ["RMT101"]
+        editor.close(uri)
+        cleared = editor.wait(
+            lambda: next((one for one in editor.published if one.version is None), None)
+        )
+        assert (cleared.uri, list(cleared.diagnostics)) == (uri, [])
+
+    def test_windows_line_endings_and_form_feeds(self, editor: Editor, project: Path) -> None:
+        text = ("# \f one line\n" + ALIAS).replace("\n", "\r\n")
+        uri = editor.open(project / "alias.py", text)
+        [found] = editor.diagnostics(uri)
+        assert found.range.start.line == 3
+        editor.apply(editor.action(uri, "RMT103: ").edit)
+        assert editor.codes(uri) == []
+        assert editor.texts[uri].count("\r\n") == editor.texts[uri].count("\n")
+        assert editor.texts[uri].startswith("# \f one line\r\nimport jax")
+
+    def test_files_of_other_kinds(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(
+            project / "run.sh", "export JAX_NEW_CHECKPOINT=0\npython train.py\n", "shellscript"
+        )
+        assert editor.codes(uri) == ["RMT102"]
+
+    def test_nothing_is_said_of_installed_packages(self, editor: Editor, project: Path) -> None:
+        package = project / ".venv/lib/python3.11/site-packages/lib.py"
+        editor.open(package, MODEL)
+        uri = editor.open(project / "model.py")
+        assert editor.codes(uri) == ["RMT101"]
+        assert {one.uri for one in editor.published} == {uri}
+
+    def test_a_document_that_was_never_saved(self, editor: Editor) -> None:
+        uri = editor.open("untitled:Untitled-1", ALIAS)
+        assert editor.codes(uri) == ["RMT103"]
+        editor.apply(editor.action(uri, "RMT103: ").edit)
+        assert editor.codes(uri) == []
+        assert "step = jax.checkpoint(abs)" in editor.texts[uri]
+
+    def test_a_new_file_is_seen_by_those_that_import_it(
+        self, editor: Editor, project: Path
+    ) -> None:
+        (project / "train.py").unlink()
+        model = editor.open(project / "model.py")
+        assert "call passed" not in editor.action(model, "RMT101: ").title
+        editor.open(project / "unsaved.py", TRAIN)
+        assert "call passed" in editor.action(model, "RMT101: ").title
+
+
+class TestSyntaxErrors:
+    def test_while_typing_they_change_nothing(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        assert editor.codes(uri) == ["RMT101"]
+        editor.change(uri, MODEL + "\nx = (\n")
+        assert editor.actions(uri) == []
+        told = len(editor.published)
+        editor.change(uri, MODEL + "\nx = ()\n")
+        assert editor.codes(uri) == ["RMT101"]
+        assert len(editor.published) == told + 1
+
+    def test_others_see_the_last_text_that_had_none(self, editor: Editor, project: Path) -> None:
+        train = editor.open(project / "train.py")
+        model = editor.open(project / "model.py")
+        offered = editor.action(model, "RMT101: ").title
+        assert "1 call passed" in offered
+        editor.change(train, TRAIN + "\nx = (\n")
+        # The fix edits a text that is not there: it is not offered, but the finding stays.
+        assert not [one for one in editor.actions(model) if "RMT101: " in one.title]
+        assert editor.codes(model) == ["RMT101"]
+        editor.change(train, TRAIN + "\nx = ()\n")
+        assert editor.action(model, "RMT101: ").title == offered
+
+    def test_what_is_opened_or_saved_with_one_is_told(self, editor: Editor, project: Path) -> None:
+        broken = "import jax\n\nstep = jax.checkpoint(abs\n"
+        write_files(project, {"broken.py": broken})
+        uri = editor.open(project / "broken.py")
+        assert editor.codes(uri) == ["RMT000"]
+        editor.change(uri, broken.replace("(abs", "(abs)"))
+        assert editor.codes(uri) == []
+        editor.change(uri, broken)
+        told = len(editor.published)
+        assert editor.actions(uri) == []
+        assert len(editor.published) == told
+        editor.save(uri)
+        editor.wait(lambda: len(editor.published) > told)
+        assert editor.codes(uri) == ["RMT000"]
+
+
+class TestFixes:
+    def test_a_fix_of_several_files(self, editor: Editor, project: Path) -> None:
+        model, train = editor.open(project / "model.py"), editor.open(project / "train.py")
+        fix = editor.action(model, "RMT101: ")
+        assert (fix.kind, fix.is_preferred) == (types.CodeActionKind.QuickFix, True)
+        assert [one.code for one in fix.diagnostics or ()] == ["RMT101"]
+        editor.apply(fix.edit)
+        assert "static_argnums=(1,)" in editor.texts[model]
+        assert "block(x, True)" in editor.texts[train]
+        assert editor.codes(model) == editor.codes(train) == []
+
+    def test_a_fix_edits_files_that_are_not_open(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        editor.apply(editor.action(uri, "RMT101: ").edit)
+        assert "block(x, True)" in (project / "train.py").read_text()
+        editor.save(uri)
+        assert cli(project).code == 0
+
+    def test_an_unsafe_one_says_so(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "scan.py", SCAN)
+        fix = editor.action(uri, "RMT304: ")
+        assert "unsafe" in fix.title
+        assert not fix.is_preferred
+        editor.apply(fix.edit)
+        assert "jax.checkpoint(layer, prevent_cse=False)" in editor.texts[uri]
+        assert editor.codes(uri) == []
+
+    def test_they_are_offered_where_the_finding_is(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        [found] = editor.diagnostics(uri)
+        cursor = types.Range(found.range.start, found.range.start)
+        assert any("RMT101: " in one.title for one in editor.actions(uri, cursor))
+        away = types.Range(types.Position(0, 0), types.Position(0, 4))
+        assert not [one for one in editor.actions(uri, away) if "RMT101" in one.title]
+        assert editor.actions(uri, None, "refactor") == []
+
+    def test_all_safe_ones_at_once(self, editor: Editor, project: Path) -> None:
+        text = MODEL + ALIAS.replace("import jax.ad_checkpoint", "import jax.ad_checkpoint\n")
+        text += SCAN.replace("import jax\n", "")
+        model, train = editor.open(project / "model.py", text), editor.open(project / "train.py")
+        assert set(editor.codes(model)) == {"RMT101", "RMT103", "RMT304"}
+        fix = editor.action(model, "all safe fixes", "source.fixAll")
+        assert fix.kind == "source.fixAll.remat-migrate"
+        editor.apply(fix.edit)
+        assert editor.codes(model) == ["RMT304"]
+        assert "block(x, True)" in editor.texts[train]
+        assert not editor.actions(model, None, "source.fixAll")
+        for uri in (model, train):
+            editor.save(uri)
+        write_files(project / "by_hand", {"pyproject.toml": PROJECT})
+        write_files(project / "by_hand", {"model.py": text, "train.py": TRAIN})
+        cli(project / "by_hand", "--fix")
+        assert (project / "by_hand/model.py").read_text() == editor.texts[model]
+
+    def test_what_is_only_asked_for_is_given(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        kinds = {one.kind for one in editor.actions(uri, None, "source")}
+        assert kinds == {"source.fixAll.remat-migrate"}
+        assert {one.kind for one in editor.actions(uri, None, "quickfix")} == {"quickfix"}
+        assert editor.actions(uri, None, "source.fixAll.ruff") == []
+
+
+class TestSuppression:
+    def test_a_comment_is_added(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        editor.apply(editor.action(uri, "Suppress RMT101").edit)
+        assert "@partial(jax.checkpoint, concrete=True)  # noqa: RMT101\n" in editor.texts[uri]
+        assert editor.codes(uri) == []
+
+    def test_one_that_is_there_gets_the_code(self, editor: Editor, project: Path) -> None:
+        text = ALIAS.replace('b = "🦒"', 'b = "🦒"  # noqa: E702, E501  as ever')
+        uri = editor.open(project / "alias.py", text)
+        editor.apply(editor.action(uri, "Suppress RMT103").edit)
+        assert "# noqa: E702, E501, RMT103  as ever\n" in editor.texts[uri]
+        assert editor.codes(uri) == []
+
+    def test_after_a_string_of_several_lines(self, editor: Editor, project: Path) -> None:
+        text = 'import jax.ad_checkpoint\n\nx = jax.ad_checkpoint.checkpoint, """\n\n"""\n'
+        uri = editor.open(project / "alias.py", text)
+        editor.apply(editor.action(uri, "Suppress RMT103").edit)
+        assert editor.texts[uri].endswith('\n"""  # noqa: RMT103\n')
+        assert editor.codes(uri) == []
+
+    def test_an_idle_one_is_shown_as_unnecessary(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "clean.py", CLEAN.replace("(abs)", "(abs)  # noqa: RMT101"))
+        [found] = editor.diagnostics(uri)
+        assert (found.code, found.tags) == ("RMT001", (types.DiagnosticTag.Unnecessary,))
+        assert not [one for one in editor.actions(uri) if "Suppress" in one.title]
+        editor.apply(editor.action(uri, "RMT001: ").edit)
+        assert editor.texts[uri] == CLEAN
+
+
+class TestExplanations:
+    def test_hover(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        [found] = editor.diagnostics(uri)
+        hover = editor.hover(uri, found.range.start.line, found.range.start.character + 2)
+        assert hover is not None
+        assert hover.range == found.range
+        assert isinstance(hover.contents, types.MarkupContent)
+        assert hover.contents.kind == types.MarkupKind.Markdown
+        assert hover.contents.value.startswith("# RMT101 concrete-option\n")
+        assert "## Why it matters\n" in hover.contents.value
+        assert editor.hover(uri, 0, 2) is None
+
+    def test_a_page_is_shown(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        command = editor.action(uri, "Explain RMT101").command
+        assert command is not None
+        text = editor.execute(command.command, *(command.arguments or ()))
+        page = path_of(editor.wait(lambda: editor.pages[-1] if editor.pages else None))
+        assert page.read_text().strip() == text.strip()
+        assert "```python\nfrom functools import partial\n" in text
+
+    def test_a_code_that_is_none(self, editor: Editor) -> None:
+        assert editor.execute("remat-migrate.explain", "RMT999") is None
+        shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
+        assert "no rule has the code RMT999" in shown.message
+
+
+class TestSettings:
+    def test_they_are_read_again(self, editor: Editor, project: Path) -> None:
+        uri = editor.open(project / "model.py")
+        assert editor.codes(uri) == ["RMT101"]
+        (project / "pyproject.toml").write_text('[tool.remat-migrate]\nignore = ["RMT101"]\n')
+        told = len(editor.published)
+        editor.files_changed(project / "pyproject.toml")
+        editor.wait(lambda: len(editor.published) > told)
+        assert editor.codes(uri) == []
+
+    def test_saving_them_is_enough(self, editor: Editor, project: Path) -> None:
+        uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
+        assert editor.codes(uri) == ["RMT101"]
+        toml = editor.open(settings, None, "toml")
+        editor.diagnostics(toml)
+        editor.change(toml, '[tool.remat-migrate]\nignore = ["RMT101"]\n')
+        told = len(editor.published)
+        editor.save(toml)
+        editor.wait(lambda: any(one.uri == uri for one in editor.published[told:]))
+        assert editor.codes(uri) == []
+
+    def test_wrong_ones_are_told_once(self, editor: Editor, project: Path) -> None:
+        uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
+        assert editor.codes(uri) == ["RMT101"]
+        settings.write_text('[tool.remat-migrate]\nselekt = ["RMT1"]\n')
+        for number in range(3):
+            editor.files_changed(settings)
+            editor.change(uri, MODEL + "\n" * number)
+            # Until they are right again, the last right ones hold.
+            assert editor.codes(uri) == ["RMT101"]
+            assert editor.action(uri, "RMT101: ").edit is not None
+        [shown] = editor.messages
+        assert shown.type == types.MessageType.Error
+        assert "unknown key tool.remat-migrate.selekt" in shown.message
+        settings.write_text('[tool.remat-migrate]\nignore = ["RMT101"]\n')
+        editor.files_changed(settings)
+        editor.change(uri, MODEL)
+        assert editor.codes(uri) == []
+        settings.write_text('[tool.remat-migrate]\nselekt = ["RMT1"]\n')
+        editor.files_changed(settings)
+        editor.wait(lambda: len(editor.messages) > 1)
+
+    def test_wrong_ones_from_the_start(self, editor: Editor, project: Path) -> None:
+        (project / "pyproject.toml").write_text("[tool.remat-migrate]\nselect = 3\n")
+        uri = editor.open(project / "model.py")
+        shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
+        assert "expected an array of strings" in shown.message
+        assert editor.actions(uri) == []
+        (project / "pyproject.toml").write_text(PROJECT)
+        editor.files_changed(project / "pyproject.toml")
+        assert editor.codes(uri) == ["RMT101"]
+
+    def test_excluded_files_are_left_alone(self, editor: Editor, project: Path) -> None:
+        (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["model.py"]\n')
+        assert editor.codes(editor.open(project / "model.py")) == []
+
+    def test_each_project_has_its_own(self, editor: Editor, tmp_path: Path) -> None:
+        root = tmp_path.resolve()
+        ignoring = '[tool.remat-migrate]\nignore = ["RMT103"]\n'
+        write_files(root / "one", {"pyproject.toml": PROJECT, "alias.py": ALIAS})
+        write_files(root / "two", {"pyproject.toml": ignoring, "alias.py": ALIAS})
+        one, two = editor.open(root / "one/alias.py"), editor.open(root / "two/alias.py")
+        assert (editor.codes(one), editor.codes(two)) == (["RMT103"], [])
+
+
+def test_what_the_server_says_it_can(server: Editor) -> None:
+    can = server.server.capabilities
+    assert server.server.server_info is not None
+    assert server.server.server_info.name == "remat-migrate"
+    assert isinstance(can.code_action_provider, types.CodeActionOptions)
+    assert can.code_action_provider.resolve_provider
+    assert can.execute_command_provider is not None
+    assert can.execute_command_provider.commands == ("remat-migrate.explain",)
+    registered = server.wait(lambda: server.watched[0] if server.watched else None)
+    assert registered.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+
+
+def test_an_editor_that_can_little(tmp_path: Path) -> None:
+    """No resolving, no versions, no pages, no folders' markers; columns in UTF-8."""
+    root = tmp_path.resolve()
+    write_files(root, {"alias.py": ALIAS, "model.py": MODEL, "sub/train.py": TRAIN})
+    can = types.ClientCapabilities(
+        general=types.GeneralClientCapabilities(
+            position_encodings=[types.PositionEncodingKind.Utf8]
+        )
+    )
+    editor = Editor([root], can)
+    assert editor.encoding == types.PositionEncodingKind.Utf8
+    alias, model = editor.open(root / "alias.py"), editor.open(root / "model.py")
+    [found] = editor.diagnostics(alias)
+    assert (found.related_information, found.code_description, found.tags) == (None, None, None)
+    assert not [one for one in editor.actions(alias) if one.kind != "quickfix"]
+    fix = editor.action(alias, "all safe fixes", "source.fixAll.remat-migrate")
+    assert fix.edit is not None
+    assert fix.edit.changes
+    editor.apply(fix.edit)
+    assert 'a = "🦒🦒"; step = jax.checkpoint(abs); b = "🦒"\n' in editor.texts[alias]
+    assert editor.codes(alias) == []
+    # The workspace's folder is a project without a marker, too: callers in it are found.
+    editor.apply(editor.action(model, "RMT101: ").edit)
+    assert "block(x, True)" in (root / "sub/train.py").read_text()
+    assert editor.execute("remat-migrate.explain", "rmt101").startswith("# RMT101")
+    shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
+    assert shown.message.startswith("RMT101 concrete-option\n")
+    assert editor.quit(politely=False) == 1
+
+
+FAULTY = '''
+from remat_migrate.rule import Rule
+
+
+class Faulty(Rule):
+    """## What it does"""
+
+    code, name = "ACM001", "faulty"
+
+    def check(self, module, project):
+        print("this is not a message of the protocol")
+        yield from ()
+        raise ValueError("an unexpected tree")
+'''
+
+
+def test_a_rule_that_fails(tmp_path: Path) -> None:
+    """It is told once, with its trace in the log; the other rules' findings are there."""
+    root = tmp_path.resolve()
+    plugin = {
+        "acme.py": FAULTY,
+        "acme-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1\n",
+        "acme-1.dist-info/entry_points.txt": "[remat_migrate.rules]\nacme = acme:Faulty\n",
+    }
+    write_files(root / "site", plugin)
+    write_files(root / "p", {"pyproject.toml": PROJECT, "model.py": MODEL})
+    path = os.pathsep.join(filter(None, [str(root / "site"), os.environ.get("PYTHONPATH")]))
+    editor = Editor([root / "p"], ABLE, {"PYTHONPATH": path})
+    uri = editor.open(root / "p/model.py")
+    assert editor.codes(uri) == ["RMT101"]
+    editor.change(uri, MODEL + "\n")
+    assert editor.codes(uri) == ["RMT101"]
+    [shown] = editor.messages
+    assert "the rule ACM001 failed: ValueError: an unexpected tree" in shown.message
+    assert "Traceback" in editor.wait(lambda: editor.logged[0] if editor.logged else None)
+    assert editor.quit() == 0
+
+
+def test_it_ends_with_its_editor(tmp_path: Path) -> None:
+    """An editor that was killed closes the pipe and says nothing."""
+    command = [sys.executable, "-m", "remat_migrate", "server"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        assert process.wait(60) == 1
+    finally:
+        process.send_signal(signal.SIGKILL)
+
+
+def test_without_pygls_it_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['pygls'] = None\n"
+        "from remat_migrate.cli import main; main(['server'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert "pip install 'remat-migrate[lsp]'" in ran.stderr
