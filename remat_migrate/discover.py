@@ -17,6 +17,7 @@ from pathlib import Path
 from .errors import UsageError
 from .globs import matcher
 from .settings import Settings
+from .source.text import may_be_notebook
 
 # Folders of other people's code and of caches: passed by even where they are committed.
 _FOREIGN = frozenset(
@@ -116,7 +117,8 @@ def discover(paths: Sequence[Path], settings: Settings, *, force_exclude: bool =
         found = [file for file in list_files(path, _can_matter) if not excluded(file)]
         below = {file for file in found if is_python(file)}
         python |= below
-        texts.update(file for file in found if file not in below)
+        # Markdown that is no notebook is neither.
+        texts.update(file for file in found if file not in below and _is_text_name(file.name))
         if not below:
             barren.append(path)
     return Targets(tuple(sorted(python)), tuple(sorted(texts)), tuple(barren))
@@ -135,10 +137,15 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     return tuple(sorted({*targets.python, *list_files(root, lambda name: name.endswith(".py"))}))
 
 
-def is_python(path: Path) -> bool:
-    """Whether a file is read as Python: by its name, or a script by its first line."""
+def is_python(path: Path, data: bytes | None = None) -> bool:
+    """Whether a file is read as Python: by its name, or a script by its first line.
+
+    A notebook is, and of Markdown what is one; `data` is its content, if it is not to be read.
+    """
     if path.suffix in (".py", ".pyi", ".pyw"):
         return True
+    if may_be_notebook(path):
+        return _is_notebook(path, data)
     if path.suffix or _is_text_name(path.name):
         return False
     try:
@@ -233,8 +240,19 @@ def is_foreign(path: Path, root: Path) -> bool:
     return not _FOREIGN.isdisjoint(folders)
 
 
+def _is_notebook(path: Path, data: bytes | None) -> bool:
+    if path.suffix.lower() == ".ipynb":
+        return True
+    from .source.markdown_cells import is_notebook
+
+    try:
+        return is_notebook(path.read_bytes() if data is None else data)
+    except (OSError, UnicodeEncodeError):  # of a name that is none for this system, the latter
+        return False
+
+
 def _can_matter(name: str) -> bool:
-    return name.endswith(".py") or _is_text_name(name)
+    return name.endswith(".py") or _is_text_name(name) or may_be_notebook(Path(name))
 
 
 def _is_text_name(name: str) -> bool:

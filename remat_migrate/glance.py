@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .discover import find_root, repository
+from .errors import SourceError
 from .settings import Settings, load_settings
-from .source.words import SCAN_WORDS, WORDS, bound_aliases
+from .source import read_source
+from .source.text import may_be_notebook
+from .source.words import ESCAPED, SCAN_WORDS, WORDS, bound_aliases
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
@@ -52,6 +55,8 @@ def _has_nothing(path: Path) -> bool:
         data = path.read_bytes()
     except OSError:
         return False
+    if may_be_notebook(path) and ESCAPED.search(data):
+        return False
     # A wrapper of a checkpoint may have any name, but then the option gives it away.
     if b"\0" in data or b"concrete" in data or any(word in data for word in WORDS):
         return False
@@ -71,6 +76,11 @@ def _has_nothing(path: Path) -> bool:
 def _imports_alias(path: Path, top: Path) -> bool:
     """Whether a file may use an alias of a checkpoint that it imports from another one."""
     data = path.read_bytes()
+    if may_be_notebook(path):
+        try:
+            data = read_source(path, data).text.encode()
+        except SourceError:
+            return False  # it has none of the words without which that does not matter
     names = set(_DOTTED.findall(data.replace(b".", b" ")))
     return any(alias in names for alias in _imported_aliases(path, data, top, _MOST_STEPS))
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from .errors import SourceError
 from .source import Edit, OffsetMap, SourceFile, Span, read_source
+from .source.escapes import BrokenEscape
 from .source.places import PlacedTree, Siblings, same_tree
 
 _SHEBANG = re.compile(r"#![^\n]*\bpython")
@@ -50,8 +51,8 @@ def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) 
 
 
 def is_python(source: SourceFile) -> bool:
-    """Whether a file is Python, by its name or its first line."""
-    if source.path.suffix in (".py", ".pyi", ".pyw"):
+    """Whether a file is Python: by its name, its first line, or as the view of a notebook."""
+    if source.path.suffix in (".py", ".pyi", ".pyw") or source.container is not None:
         return True
     return not source.path.suffix and _SHEBANG.match(source.text) is not None
 
@@ -62,9 +63,14 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
         return f"{bad!r} cannot be written in the file's encoding, {after.encoding}"
+    except BrokenEscape as error:
+        return str(error)
     except SourceError as error:
         return f"the new text cannot be read back: {error}"
-    if again.text != after.text:
+    if after.container is not None:
+        if again.text != after.container.settled(after.text):
+            return "the notebook would have other cells, or other lines that are not Python"
+    elif again.text != after.text:
         return f"the new text cannot be written in the file's encoding, {after.encoding}"
     return None
 

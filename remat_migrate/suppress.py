@@ -193,7 +193,7 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
         row, column = token.start
         if token.type == tokenize.COMMENT:
             start = starts[row - 1] + column
-            comment = Span(start, start + len(token.string))
+            comment = Span(start, start + len(_own_comment(source, token.string)))
             if first is None:
                 yield comment, range(0)
             else:
@@ -205,6 +205,14 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
             pending, first = [], None
         elif first is None and token.type not in _BETWEEN_LINES:
             first = row
+
+
+def _own_comment(source: SourceFile, comment: str) -> str:
+    """A comment without what a notebook's view keeps in it."""
+    if source.container is None:
+        return comment
+    own, mark, _ = comment.partition(f"#{source.container.mark}")
+    return own.rstrip() if mark else comment
 
 
 _BETWEEN_LINES = frozenset(

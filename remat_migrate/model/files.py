@@ -11,7 +11,11 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..source import SourceFile, read_source
-from ..source.words import SCAN_WORDS, WORDS
+from ..source.text import may_be_notebook
+from ..source.words import ESCAPED, SCAN_WORDS, WORDS
+
+# Where a line of a notebook's code starts.
+_QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 
 
 class Words:
@@ -107,6 +111,27 @@ class Files:
         except OSError as error:
             raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
 
+    def code(self, path: Path, names: Iterable[str]) -> bytes:
+        """The bytes of a Python file; of a notebook its code, and roughly so if it has no words.
+
+        What a notebook shows cannot make it matter.
+
+        Args:
+            path: the file.
+            names: words that may matter, besides those that always may.
+
+        Raises:
+            SourceError: it cannot be read, or is a notebook that may matter and is none.
+        """
+        data = self.data(path)
+        if not may_be_notebook(path):
+            return data
+        words = (*WORDS, b"concrete", *(name.encode() for name in names))
+        scans = may_differentiate_scan(data)
+        if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
+            return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
+        return self.read(path, data).text.encode()
+
     def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
         """A file's text, kept for the run.
 
@@ -151,6 +176,8 @@ class Files:
     def _by_stem(self) -> dict[str, list[Path]]:
         found: dict[str, list[Path]] = {}
         for path in self.all:
+            if may_be_notebook(path):
+                continue  # nothing can import one
             stem = path.parent.name if path.name == "__init__.py" else path.stem
             found.setdefault(stem, []).append(path)
         return found

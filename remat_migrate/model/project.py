@@ -120,7 +120,7 @@ class Project:
         scanning: list[Path] = []
         for path in self.files.targets:
             try:
-                data = self.files.data(path)
+                data = self.files.code(path, self.apis.last_names)
                 if _HANDING_ON.search(data):
                     handing_on.append(path)
                 if words.match(data):

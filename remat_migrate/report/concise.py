@@ -13,8 +13,8 @@ from .summary import summary
 def render(report: Report, screen: Screen) -> Iterator[str]:
     """The lines of the report."""
     for finding in report.findings:
-        line, column = finding.source.position(finding.span.start)
-        place = screen.paint(f"{screen.path(finding.path)}:{line}:{column}:", "bold")
+        at = finding.source.place(finding.span.start)
+        place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")
         tag = f" [{tag}]" if (tag := fix_tag(finding)) else ""
         code = screen.paint(finding.code, "red", "bold")
         yield f"{place} {code} {neutral(finding.message)}{tag}"

@@ -41,7 +41,7 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
         if number == _MOST_RELATED:
             yield f"{gutter} {screen.paint(':::', 'blue')} and {len(far) - number} more"
             break
-        at, _ = related.source.position(related.span.start)
+        at = related.source.line_place(related.span.start)
         place = f"{screen.path(related.source.path)}:{at}"
         yield f"{gutter} {screen.paint(':::', 'blue')} {place}  {neutral(related.message)}"
     yield from _notes(finding, gutter, screen)
@@ -56,8 +56,8 @@ def fix_tag(finding: Finding) -> str:
 
 
 def _header(finding: Finding, screen: Screen, style: str) -> str:
-    line, column = finding.source.position(finding.span.start)
-    place = f"{screen.path(finding.path)}:{line}:{column}:"
+    at = finding.source.place(finding.span.start)
+    place = f"{screen.path(finding.path)}:{at}:"
     message = neutral(finding.message)
     tag = fix_tag(finding)
     plain = f"{place} {finding.code} {message}"
@@ -74,12 +74,17 @@ def near_and_far(finding: Finding) -> tuple[list[Related], list[Related]]:
     """Related places near enough to be shown in the code, and the others."""
     near: list[Related] = []
     far: list[Related] = []
-    line, _ = finding.source.position(finding.span.start)
     for related in dict.fromkeys(finding.related):
-        at, _ = related.source.position(related.span.start)
-        close = related.source.path == finding.path and abs(at - line) <= _NEARBY
+        close = related.source.path == finding.path and _is_close(finding, related)
         (near if close and len(near) < _MOST_RELATED else far).append(related)
     return near, far
+
+
+def _is_close(finding: Finding, related: Related) -> bool:
+    """Whether two places of a file are shown in one piece of it: within a cell, in a notebook."""
+    source, places = finding.source, (finding.span.start, related.span.start)
+    one, other = (source.cell(at) or (None, source.position(at)[0]) for at in places)
+    return one[0] == other[0] and abs(one[1] - other[1]) <= _NEARBY
 
 
 def _notes(finding: Finding, gutter: str, screen: Screen) -> Iterator[str]:

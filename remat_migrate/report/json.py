@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..rule import Finding, Fix, Safety
-from ..source import Edit, SourceFile
+from ..source import SourceFile
+from ..source.edits import Replacement
 from .content import Report, SiteRow, Weighed
 from .display import Screen, shown_path
 from .verdicts import verdict_counts, verdict_rows
@@ -231,8 +232,8 @@ def _weighed(weighed: Weighed) -> dict[str, object]:
 
 def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
     source = finding.source
-    line, column = source.position(finding.span.start)
-    end_line, end_column = source.position(finding.span.end)
+    line, column = source.file_position(finding.span.start)
+    end_line, end_column = source.file_position(finding.span.end)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -242,6 +243,7 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
         "column": column,
         "end_line": end_line,
         "end_column": end_column,
+        **_cell(source, finding.span.start),
         "severity": finding.severity,
         "confidence": finding.confidence,
         "fix": finding.fix and _fix(finding.fix, report, folder),
@@ -249,7 +251,7 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
         "related": [
             {
                 "path": shown_path(related.source.path, folder),
-                "line": related.source.position(related.span.start)[0],
+                "line": related.source.file_position(related.span.start)[0],
                 "message": related.message,
             }
             for related in finding.related
@@ -258,19 +260,40 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
     }
 
 
+def _cell(source: SourceFile, offset: int) -> dict[str, object]:
+    """Where in a notebook of Jupyter a place is; nothing for other files."""
+    found = source.cell(offset)
+    return {"cell": {"number": found[0], "line": found[1]}} if found else {}
+
+
 def _fix(fix: Fix, report: Report, folder: Path) -> dict[str, object]:
     return {
         "safety": str(fix.safety),
         "title": fix.title,
-        "edits": [_edit(edit, report.sources[edit.path], folder) for edit in fix.edits],
+        "edits": [
+            _edit(edit, source, folder) for source, edits in _by_file(fix, report) for edit in edits
+        ],
     }
 
 
-def _edit(edit: Edit, source: SourceFile, folder: Path) -> dict[str, object]:
+def _by_file(fix: Fix, report: Report) -> Iterator[tuple[SourceFile, Sequence[Replacement]]]:
+    """Each file of a fix as it lies on disk, with the edits there."""
+    for path in dict.fromkeys(edit.path for edit in fix.edits):
+        source = report.sources[path]
+        own = [edit for edit in fix.edits if edit.path == path]
+        if source.container is None:
+            yield source, [Replacement(edit.start, edit.end, edit.text) for edit in own]
+        else:
+            from ..source.file_edits import file_edits
+
+            yield source.on_disk, file_edits(source, own)
+
+
+def _edit(edit: Replacement, source: SourceFile, folder: Path) -> dict[str, object]:
     start_line, start_column = source.position(edit.start)
     end_line, end_column = source.position(edit.end)
     return {
-        "path": shown_path(edit.path, folder),
+        "path": shown_path(source.path, folder),
         "start_line": start_line,
         "start_column": start_column,
         "end_line": end_line,
@@ -283,11 +306,12 @@ def _site(row: SiteRow, report: Report, folder: Path) -> dict[str, object]:
     site = row.site
     weights = [weight_row(weight, folder) for weight in row.weights]
     source = site.module.source
-    line, column = source.position(site.span.start)
+    line, column = source.file_position(site.span.start)
     return {
         "path": shown_path(source.path, folder),
         "line": line,
         "column": column,
+        **_cell(source, site.span.start),
         "api": site.api,
         "form": site.form,
         "target": site.target,

@@ -52,7 +52,7 @@ def snippet(source: SourceFile, marks: Sequence[Mark], screen: Screen, style: st
     for mark in sorted(marks, key=lambda mark: not mark.primary):
         for line, underline in underlines(source, mark):
             by_line.setdefault(line, []).append(underline)
-    gutter = len(str(max(by_line)))
+    gutter = len(str(source.shown_number(max(by_line))))
     return Snippet(gutter, tuple(_drawn(source, by_line, gutter, screen, style)))
 
 
@@ -72,10 +72,10 @@ def _drawn(
             yield screen.paint("...", "blue", "bold")
             previous = line - 1
         for between in range(previous + 1, line):
-            text, _ = _cropped(source.line_text(between), [], budget)
-            yield _numbered(between, gutter, text, screen)
-        text, drawn = _cropped(source.line_text(line), by_line[line], budget)
-        yield _numbered(line, gutter, text, screen)
+            text, _ = _cropped(source.shown_line(between), [], budget)
+            yield _numbered(source.shown_number(between), gutter, text, screen)
+        text, drawn = _cropped(source.shown_line(line), by_line[line], budget)
+        yield _numbered(source.shown_number(line), gutter, text, screen)
         for blanks, length, underline in drawn:
             sign = ("^" if underline.primary else "-") * length
             colour = (style, "bold") if underline.primary else ("blue",)
@@ -90,7 +90,10 @@ def _numbered(line: int, gutter: int, text: str, screen: Screen) -> str:
 
 
 def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]]:
-    """The parts of a mark, each with its line; of a tall one without its middle."""
+    """The parts of a mark, each with its line; of a tall one without its middle.
+
+    Lines are those of `source`, columns those of the line as it is shown.
+    """
     first, start = source.position(mark.span.start)
     last, end = source.position(max(mark.span.start, mark.span.end))
     if last > first and end == 1:  # ends with a line break: that line is the last
@@ -107,6 +110,7 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
                 continue  # a blank line within
             right = left + 1
         label = mark.label if line == lines[-1] else ""
+        left, right = (source.shown_column(line, column) for column in (left, right))
         yield line, Underline(left, right, label, mark.primary)
 
 
@@ -130,9 +134,7 @@ def _cropped(
     return expanded(shown), drawn
 
 
-def _window(
-    widths: Sequence[int], underlines: Sequence[Underline], budget: int
-) -> tuple[int, int]:
+def _window(widths: Sequence[int], underlines: Sequence[Underline], budget: int) -> tuple[int, int]:
     """The characters of a wide line to show: from its start where its first mark is then seen."""
     room = budget - 2  # an ellipsis on either side
     start, end = (underlines[0].start, underlines[0].end) if underlines else (0, 0)

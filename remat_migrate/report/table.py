@@ -68,10 +68,10 @@ def _weight(weight: SiteWeight) -> tuple[str, ...]:
 
 def _cells(row: SiteRow, screen: Screen) -> tuple[str, ...]:
     site = row.site
-    line, _ = site.module.source.position(site.span.start)
+    at = site.module.source.line_place(site.span.start)
     options = ", ".join(f"{name}={text}" for name, text in site.options.items())
     return (
-        f"{screen.path(site.module.source.path)}:{line}",
+        f"{screen.path(site.module.source.path)}:{at}",
         site.api,
         site.form,
         _short(site.target or "-"),

@@ -22,8 +22,8 @@ def unified_diff(before: SourceFile, after: SourceFile, shown_path: str) -> str:
     # As git does, so that a name with a space in it is not cut there.
     end = "\t" if " " in shown_path else ""
     lines = difflib.unified_diff(
-        _lines(before),
-        _lines(after),
+        _lines(before.on_disk),
+        _lines(after.on_disk),
         f"{prefixes[0]}{shown_path}{end}",
         f"{prefixes[1]}{shown_path}{end}",
     )

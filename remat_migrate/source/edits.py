@@ -6,6 +6,7 @@ import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import ApplyError
 from .text import Span
@@ -24,6 +25,14 @@ class Edit:
     def span(self) -> Span:
         """The range that is replaced."""
         return Span(self.start, self.end)
+
+
+class Replacement(NamedTuple):
+    """Other text for a range of characters of a file as it lies on disk."""
+
+    start: int
+    end: int
+    text: str
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -228,6 +228,8 @@ def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
     at = layout.line_start(layout.source.span(decorators[0] if decorators else first).start)
     above = at
     while above > 0 and text[layout.line_start(above - 1) :].lstrip(" \t").startswith("#"):
+        if layout.source.is_escaped(above - 1):
+            break  # the cell of a notebook starts here
         above = layout.line_start(above - 1)
     # Comments at the very top are the file's (a licence, `#!`), those further down the statement's.
     definition = isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)

@@ -16,9 +16,10 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..errors import SourceError
+from .escapes import original, original_column
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
@@ -40,21 +41,59 @@ class Span(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
+class Container(Protocol):
+    """A file that holds Python among other things: a notebook.
+
+    Its *view* is the text of a Python module, in which lines that are not Python are escaped.
+    Methods that take a view take the container's own, or one with edits in its lines of Python.
+    """
+
+    @property
+    def view(self) -> str:
+        """The view of the file as it is."""
+
+    @property
+    def mark(self) -> str:
+        """The character that marks escaped lines; see the module `escapes`."""
+
+    def restore(self, view: str) -> str:
+        """The text of the file that has this view.
+
+        Raises:
+            BrokenEscape: a line that is not Python was changed.
+        """
+
+    def settled(self, view: str) -> str:
+        """A view as it is once its file is read again."""
+
+    def reread(self, text: str) -> Container:
+        """The container of the file with other text."""
+
+    def cell(self, view: str, offset: int) -> tuple[int, int] | None:
+        """The number of a cell and the line in it, where lines are counted in cells."""
+
+    def file_offset(self, view: str, offset: int) -> int:
+        """Where in the file's own text a character of this container's view stands."""
+
+
 @dataclass(frozen=True, eq=False)
 class SourceFile:
     """One file as text.
 
     Attributes:
         path: absolute path.
-        text: decoded content, newlines as they stand in the file, without a byte-order mark.
+        text: decoded content, newlines as they stand in the file, without a byte-order mark. Of a
+            notebook it is a view: the Python module that its cells make.
         encoding: the codec that decodes and encodes the file.
         bom: whether the file starts with a UTF-8 byte-order mark.
+        container: what turns the view of a notebook back; None for other files.
     """
 
     path: Path
     text: str
     encoding: str = "utf-8"
     bom: bool = False
+    container: Container | None = None
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -68,7 +107,13 @@ class SourceFile:
         return found.group() if found else "\n"
 
     def encode(self, text: str) -> bytes:
-        """`text` as bytes in this file's encoding, with its byte-order mark."""
+        """`text` as bytes in this file's encoding, with its byte-order mark.
+
+        Raises:
+            BrokenEscape: `text` is no view of a notebook that differs in its Python alone.
+        """
+        if self.container is not None:
+            text = self.container.restore(text)
         data = text.encode(self.encoding)
         return codecs.BOM_UTF8 + data if self.bom else data
 
@@ -79,7 +124,77 @@ class SourceFile:
 
     def replaced(self, text: str) -> SourceFile:
         """The same file with other text."""
+        return SourceFile(self.path, text, self.encoding, self.bom, self.container)
+
+    @cached_property
+    def on_disk(self) -> SourceFile:
+        """The file's own text, with its places: of a notebook the JSON or the Markdown."""
+        if self.container is None:
+            return self
+        text = self.container.restore(self.text)
         return SourceFile(self.path, text, self.encoding, self.bom)
+
+    @cached_property
+    def own_container(self) -> Container | None:
+        """The container that is made of this very text."""
+        container = self.container
+        if container is None or container.view == self.text:
+            return container
+        return container.reread(self.on_disk.text)
+
+    def file_offset(self, offset: int) -> int:
+        """Where in the text of `on_disk` a character stands."""
+        container = self.own_container
+        return offset if container is None else container.file_offset(self.text, offset)
+
+    def file_position(self, offset: int) -> tuple[int, int]:
+        """Line and column in the file as it lies on disk, both from 1, for tools that open it.
+
+        In a notebook of Jupyter that is the place within a string of JSON.
+        """
+        if self.container is None:
+            return self.position(offset)
+        return self.on_disk.position(self.file_offset(offset))
+
+    def cell(self, offset: int) -> tuple[int, int] | None:
+        """The number of the cell, counted from 1 over all cells, and the line in it.
+
+        None where lines are counted over the whole file, as in all but notebooks of Jupyter.
+        """
+        return None if self.container is None else self.container.cell(self.text, offset)
+
+    def place(self, offset: int) -> str:
+        """Line and column as a reader is told them: `14:26`, in a cell of Jupyter `cell 3:2:5`."""
+        line, column = self.position(offset)
+        return f"{self.line_place(offset)}:{self.shown_column(line, column - 1) + 1}"
+
+    def line_place(self, offset: int) -> str:
+        """As `place`, without the column."""
+        found = self.cell(offset)
+        return f"cell {found[0]}:{found[1]}" if found else str(self.position(offset)[0])
+
+    def shown_number(self, line: int) -> int:
+        """The number of a line as a reader is told it: in a cell of Jupyter that in the cell."""
+        found = None if self.container is None else self.cell(self.line_starts[line - 1])
+        return found[1] if found else line
+
+    def shown_line(self, line: int) -> str:
+        """A line as its author wrote it, without what a notebook's view puts into it."""
+        text = self.line_text(line)
+        return text if self.container is None else original(self.container.mark, text)
+
+    def shown_column(self, line: int, column: int) -> int:
+        """The column, from 0, that one of a line has in its `shown_line`."""
+        if self.container is None:
+            return column
+        return original_column(self.container.mark, self.line_text(line), column)
+
+    def is_escaped(self, offset: int) -> bool:
+        """Whether a character stands in a line of a notebook of which nothing is Python."""
+        if self.container is None:
+            return False
+        line = self.line_text(self.position(offset)[0])
+        return line.lstrip(" \t").startswith(f"#{self.container.mark}")
 
     def line_text(self, line: int) -> str:
         """The text of a line counted from 1, without its ending; empty past the last line."""
@@ -145,14 +260,18 @@ class SourceFile:
 def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
     """Read and decode a file: UTF-8, or for Python what its coding cookie says (PEP 263).
 
+    What is asked for as Python and is a notebook by its name is read as one.
+
     Raises:
-        SourceError: the file cannot be read, is binary, or is not in its encoding.
+        SourceError: the file cannot be read, is binary, is not in its encoding, or is no notebook.
     """
     if data is None:
         try:
             data = path.read_bytes()
         except OSError as error:
             raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+    if python and may_be_notebook(path):
+        return _read_notebook(path, read_source(path, data, python=False))
     bom = data.startswith(codecs.BOM_UTF8)
     if bom:
         data = data[len(codecs.BOM_UTF8) :]
@@ -171,6 +290,33 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
             f" {error.start}; save it as UTF-8 or declare its encoding",
             line,
         ) from error
+
+
+def may_be_notebook(path: Path) -> bool:
+    """Whether a file may be a notebook, by its name."""
+    return path.suffix.lower() in (".ipynb", ".md", ".markdown", ".myst")
+
+
+def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:
+    import json
+
+    container: Container
+    try:
+        if path.suffix.lower() == ".ipynb":
+            from .notebook import read_notebook
+
+            container = read_notebook(raw.text)
+        else:
+            from .markdown_cells import read_markdown
+
+            container = read_markdown(raw.text)
+    except json.JSONDecodeError as error:
+        raise SourceError(
+            path, f"is no notebook: its JSON is wrong: {error.msg}", error.lineno, error.colno
+        ) from error
+    except ValueError as error:
+        raise SourceError(path, f"is no notebook that can be read: {error}") from error
+    return SourceFile(path, container.view, raw.encoding, raw.bom, container)
 
 
 def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:

@@ -12,6 +12,9 @@ WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
 # A file with all of these may hold a scan that is differentiated.
 SCAN_WORDS = (b"jax", b"scan(", b"grad")
 
+# JSON may hold letters of a word as escapes, though nobody writes it so.
+ESCAPED = re.compile(rb"\\u00[2-7]")
+
 # `checkpoint as ckpt`, `ckpt = jax.checkpoint`, `ckpt = partial(\n jax.checkpoint, …`
 _ALIAS = re.compile(
     rb"\b(?:remat|checkpoint)\s+as\s+(\w+)"

@@ -10,12 +10,14 @@ from pathlib import Path
 from ..discover import is_python
 from ..errors import SourceError
 from ..source import read_source
+from ..source.text import may_be_notebook
 from .evidence import Outcome, Unit, Verdict
 from .outline import outline
 from .places import Places
 from .units import ModuleDifference, changed_units
 
 NOT_PYTHON = "not Python: there is nothing to run"
+NOTEBOOK = "a notebook, which cannot be imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,9 @@ def difference(
     notes: list[str] = []
     for path, before, after in changes:
         name = _shown(path, places)
-        if not _is_python(path, before, after):
+        if is_python(path, after or before) and may_be_notebook(path):
+            unproved.append(_unproved(Unit(path, "", is_text=True), NOTEBOOK))
+        elif not _is_python(path, before, after):
             unproved.append(_unproved(Unit(path, "", is_text=True), NOT_PYTHON))
         elif before is None or after is None:
             notes.append(f"{name} is {'new' if before is None else 'gone'}: nothing to compare")

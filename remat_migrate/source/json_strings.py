@@ -1,0 +1,279 @@
+"""Where the strings of a JSON text stand, and changes of some that leave all else as it is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from .edits import Replacement
+from .escapes import lines_of
+
+_WHITE = re.compile(r"[ \t\n\r]*")
+_LETTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]",
+    re.DOTALL,
+)
+_DECODER = json.JSONDecoder()
+
+
+class Literal(NamedTuple):
+    """A string with the place of its literal, quotes included."""
+
+    start: int
+    end: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """A text that JSON holds as one string or as an array of them.
+
+    Attributes:
+        start: where the value starts: a quote or a bracket.
+        end: behind it.
+        literals: its strings.
+        is_list: whether it is an array.
+    """
+
+    start: int
+    end: int
+    literals: tuple[Literal, ...]
+    is_list: bool
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(literal.value for literal in self.literals)
+
+
+class Reader:
+    """Reads a JSON text value by value; `at` is where the next one starts.
+
+    All methods raise json.JSONDecodeError where the text is no JSON.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self._skip_white()
+
+    def peek(self) -> str:
+        """The first character of the next value; empty at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def value(self) -> object:
+        """The next value, as `json` reads it."""
+        found, end = _DECODER.raw_decode(self.text, self.at)
+        self.at = end
+        self._skip_white()
+        return found
+
+    def members(self) -> Iterator[str]:
+        """The keys of the next value, an object; after each, whoever asks reads its value."""
+        self._expect("{")
+        if self._take("}"):
+            return
+        while True:
+            key = self._literal().value
+            self._expect(":")
+            yield key
+            if self._take("}"):
+                return
+            self._expect(",")
+
+    def items(self) -> Iterator[None]:
+        """Once for each item of the next value, an array; whoever asks reads it."""
+        self._expect("[")
+        if self._take("]"):
+            return
+        while True:
+            yield
+            if self._take("]"):
+                return
+            self._expect(",")
+
+    def strings(self) -> Strings | None:
+        """The next value if it is a string or an array of strings; it is read in any case."""
+        start = self.at
+        if self.peek() == '"':
+            literal = self._literal()
+            return Strings(start, literal.end, (literal,), False)
+        if self.peek() != "[":
+            self.value()
+            return None
+        literals: list[Literal] = []
+        whole = True
+        end = start
+        for _ in self.items():
+            if self.peek() == '"':
+                literals.append(self._literal())
+            else:
+                self.value()
+                whole = False
+        end = self.text.rindex("]", start, self.at) + 1
+        return Strings(start, end, tuple(literals), True) if whole else None
+
+    def finish(self) -> None:
+        """Insist that nothing follows."""
+        if self.at < len(self.text):
+            raise json.JSONDecodeError("Extra data", self.text, self.at)
+
+    def _skip_white(self) -> None:
+        found = _WHITE.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+
+    def _take(self, letter: str) -> bool:
+        if self.peek() != letter:
+            return False
+        self.at += 1
+        self._skip_white()
+        return True
+
+    def _expect(self, letter: str) -> None:
+        if not self._take(letter):
+            raise json.JSONDecodeError(f"Expecting {letter!r}", self.text, self.at)
+
+    def _literal(self) -> Literal:
+        start = self.at
+        if self.peek() != '"':
+            raise json.JSONDecodeError("Expecting a string", self.text, self.at)
+        value, end = _DECODER.raw_decode(self.text, start)
+        self.at = end
+        self._skip_white()
+        return Literal(start, end, value)
+
+
+def raw_offset(text: str, literal: Literal, index: int) -> int:
+    """Where in the JSON text the character `index` of a string stands, escapes counted."""
+    at = literal.start + 1
+    for _ in range(index):
+        found = _LETTER.match(text, at)
+        assert found is not None
+        at = found.end()
+    return at
+
+
+def offset_in(text: str, strings: Strings, index: int) -> int:
+    """Where in the JSON text the character `index` of the whole text stands."""
+    literal, inner = _literal_at(strings, index, after=True)
+    return strings.start if literal is None else raw_offset(text, literal, inner)
+
+
+def changes(text: str, strings: Strings, new: str) -> Iterator[Replacement]:
+    """The replacements in the JSON text that give `strings` the text `new`.
+
+    Lines that stay keep their bytes. Of a line that changes, only what differs is written anew:
+    letters beyond ASCII as escapes where the whole JSON text is ASCII.
+    """
+    written = _writer(text)
+    old = strings.text
+    if strings.is_list and _is_list_of_lines(strings):
+        yield from _line_changes(text, strings, lines_of(new), written)
+        return
+    before, after = lines_of(old), lines_of(new)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield _change(text, strings, starts[i1], starts[i2], "".join(after[j1:j2]), written)
+
+
+def _writer(text: str) -> Callable[[str], str]:
+    ascii_only = text.isascii()
+    return lambda value: json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+
+
+def _is_list_of_lines(strings: Strings) -> bool:
+    values = [literal.value for literal in strings.literals]
+    return lines_of("".join(values)) == values
+
+
+def _literal_at(strings: Strings, index: int, *, after: bool) -> tuple[Literal | None, int]:
+    """The string with the character `index` of the whole text, and its place there.
+
+    A place between two strings is the start of the later one if `after`, else the earlier's end.
+    """
+    start = 0
+    last: tuple[Literal | None, int] = (None, 0)
+    for literal in strings.literals:
+        length = len(literal.value)
+        if index < start + length or (not after and index == start + length and length):
+            return literal, index - start
+        start += length
+        last = literal, length
+    return last
+
+
+def _change(
+    text: str, strings: Strings, start: int, end: int, new: str, written: Callable[[str], str]
+) -> Replacement:
+    """Characters of the whole text replaced, by as few as differ; strings between are joined."""
+    old = strings.text[start:end]
+    ahead = alike(old, new)
+    behind = alike(old[ahead:][::-1], new[ahead:][::-1])
+    start, end, new = start + ahead, end - behind, new[ahead : len(new) - behind]
+    first, low = _literal_at(strings, start, after=start < end)
+    last, high = _literal_at(strings, end, after=False)
+    if first is None or last is None:
+        inner = f'"{written(new)}"'
+        return Replacement(strings.start, strings.end, f"[{inner}]" if strings.is_list else inner)
+    if start == end:
+        last, high = first, low
+    return Replacement(raw_offset(text, first, low), raw_offset(text, last, high), written(new))
+
+
+def alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their start."""
+    both = zip(one, other, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
+
+
+def _line_changes(
+    text: str, strings: Strings, new: Sequence[str], written: Callable[[str], str]
+) -> Iterator[Replacement]:
+    old = [literal.value for literal in strings.literals]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        paired = min(i2 - i1, j2 - j1)
+        for i, j in zip(range(i1, i1 + paired), range(j1, j1 + paired), strict=True):
+            literal = strings.literals[i]
+            alone = Strings(literal.start, literal.end, (literal,), False)
+            yield _change(text, alone, 0, len(literal.value), new[j], written)
+        if i1 + paired < i2:
+            yield _deleted(strings, i1 + paired, i2)
+        elif j1 + paired < j2:
+            lines = [f'"{written(line)}"' for line in new[j1 + paired : j2]]
+            yield _inserted(text, strings, i2, lines)
+
+
+def _deleted(strings: Strings, first: int, last: int) -> Replacement:
+    literals = strings.literals
+    if last < len(literals):
+        return Replacement(literals[first].start, literals[last].start, "")
+    if first:
+        return Replacement(literals[first - 1].end, literals[-1].end, "")
+    return Replacement(strings.start, strings.end, "[]")
+
+
+def _inserted(text: str, strings: Strings, at: int, lines: Sequence[str]) -> Replacement:
+    literals = strings.literals
+    if not literals:
+        return Replacement(strings.start, strings.end, f"[{', '.join(lines)}]")
+    if len(literals) > 1:
+        between = text[literals[0].end : literals[1].start]
+    else:
+        lead = text[strings.start + 1 : literals[0].start]
+        between = f",{lead or ' '}"
+    if at < len(literals):
+        place = literals[at].start
+        return Replacement(place, place, "".join(line + between for line in lines))
+    place = literals[-1].end
+    return Replacement(place, place, "".join(between + line for line in lines))

@@ -1,0 +1,249 @@
+"""The lines of a notebook's cell as Python: magics and shell commands escaped, line by line."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .escapes import lines_of, opaque, started, whole
+
+# What is called by its own name with a command, as a cell may without `%`.
+_AUTOMAGIC = re.compile(
+    r"(?:pip3?|conda|mamba)\s+(?:install|uninstall|list|show|freeze)\b|time(?:it)?\s+[\w-]"
+)
+_HELP = re.compile(r"\s*%{0,2}[A-Za-z_*][\w.*]*(?:\[[^\]\n]*\])?\s*\?{1,2}\s*$")
+_ASSIGNED = re.compile(r"(\s*[A-Za-z_][\w., \t*\[\]'\"]*=\s*)([!%][^\n\r=].*)", re.DOTALL)
+_NAME = re.compile(r"%{0,2}\s*([A-Za-z_]\w*)")
+# The rest of the cell is Python that runs among the notebook's names.
+_PYTHON_CELLS = frozenset(
+    (
+        "time",
+        "timeit",
+        "capture",
+        "prun",
+        "memit",
+        "mprun",
+        "lprun",
+        "debug",
+        "px",
+        "scalene",
+        "pyinstrument",
+        "snakeviz",
+        "autovisualize",
+    )
+)
+# The rest of the line is such Python.
+_PYTHON_LINES = frozenset(("time", "timeit", "prun", "memit", "debug", "snakeviz", "px"))
+_OPTION = re.compile(r"--?[A-Za-z]\S*\s*")
+_WORD = re.compile(r"\S+\s+")
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(")
+_QUOTES = re.compile(r"'''|\"\"\"|'|\"")
+
+Names = Callable[[str], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """A cell as Python.
+
+    Attributes:
+        text: as many lines as the cell has.
+        reason: why nothing of it is read; empty if it is.
+    """
+
+    text: str
+    reason: str = ""
+
+
+def cells_as_python(cells: Sequence[str], mark: str) -> list[CellText]:
+    """The cells of a notebook, see `cell_as_python`; what one defines is known in all."""
+    found = [cell_as_python(cell, mark) for cell in cells]
+    if all(one.text == cell for one, cell in zip(found, cells, strict=True)):
+        return found
+    defined = frozenset[str]().union(*(_defined_names(one.text) for one in found if not one.reason))
+    if not defined:
+        return found
+
+    def called(text: str) -> tuple[str, ...]:
+        return tuple(sorted(defined & set(_CALLED.findall(text))))
+
+    return [cell_as_python(cell, mark, called) for cell in cells]
+
+
+def no_names(text: str) -> tuple[str, ...]:
+    """For a first look, when the names of a notebook are not known yet."""
+    return ()
+
+
+def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
+    """The text of a cell as Python with as many lines, what is none escaped.
+
+    A cell that is no Python even so is escaped as a whole.
+
+    Args:
+        cell: the text; the last line may lack its ending.
+        mark: marks escaped lines.
+        names: those of the notebook's functions that a text calls. Where one is called in what
+            cannot be read, it goes out of sight, as if it was passed to something unknown.
+    """
+    if not cell.strip() or _parses(cell):
+        return CellText(cell)
+    lines = lines_of(cell)
+    # Colab takes comments above a magic for the form of the cell: `#@title Setup`.
+    stripped = [line.strip() for line in lines]
+    first = next((i for i, line in enumerate(stripped) if line and line[0] != "#"), 0)
+    if lines[first].startswith("%%"):
+        magic = _magic_name(lines[first])
+        if magic not in _PYTHON_CELLS:
+            return CellText(_escape_all(lines, mark, no_names), f"is a cell of %%{magic}")
+        below = cell_as_python("".join(lines[first + 1 :]), mark, names)
+        above = "".join(whole(mark, line) for line in lines[: first + 1])
+        return CellText(above + below.text, below.reason)
+    text = "".join(_Lines(lines, mark, names).escaped())
+    if reason := _fault(text):
+        return CellText(_escape_all(lines, mark, names), reason)
+    return CellText(text)
+
+
+def _defined_names(text: str) -> frozenset[str]:
+    """The names that the top level of a text of Python defines or assigns."""
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(found)
+
+
+def _parses(text: str) -> bool:
+    return not _fault(text)
+
+
+def _fault(text: str) -> str:
+    """Why a cell is no Python by itself; empty if it is."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text + "\n")
+    except SyntaxError as error:
+        return f"cannot be parsed: {error.msg} (its line {error.lineno})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"cannot be parsed: {error}"
+    return ""
+
+
+def _escape_all(lines: list[str], mark: str, names: Names) -> str:
+    called = names("".join(lines))
+    head = opaque(mark, "", lines[0], called) if called else whole(mark, lines[0])
+    return head + "".join(whole(mark, line) for line in lines[1:])
+
+
+def _magic_name(line: str) -> str:
+    found = _NAME.match(line.strip())
+    return found.group(1) if found else ""
+
+
+class _Lines:
+    """The lines of a cell, of which those that start a statement may be magics."""
+
+    def __init__(self, lines: list[str], mark: str, names: Names) -> None:
+        self._lines = lines
+        self._mark = mark
+        self._names = names
+        self._quote = ""
+        self._depth = 0
+        self._continued = False
+
+    def escaped(self) -> list[str]:
+        """Each line as Python."""
+        found: list[str] = []
+        in_magic = False
+        for line in self._lines:
+            if in_magic:
+                in_magic = _goes_on(line)
+                found.append(whole(self._mark, line))
+            elif self._starts_statement() and (magic := self._magic(line)) is not None:
+                in_magic = _goes_on(line)
+                found.append(magic)
+            else:
+                self._read(line)
+                found.append(line)
+        return found
+
+    def _starts_statement(self) -> bool:
+        return not (self._quote or self._depth or self._continued)
+
+    def _magic(self, line: str) -> str | None:
+        """A magic as Python; None if the line is none."""
+        bare = line.lstrip(" \t")
+        indent = line[: len(line) - len(bare)]
+        if bare.startswith(("%", "!", "?")) or _HELP.match(line) or _AUTOMAGIC.match(bare):
+            is_magic = not bare.startswith(("!", "?"))
+            if is_magic and (code := self._timed(indent, bare)) is not None:
+                return code
+            called = self._names(line) if is_magic else ()
+            if indent or called:
+                return opaque(self._mark, indent, bare, called or None)
+            return whole(self._mark, line)
+        if found := _ASSIGNED.fullmatch(line):
+            kept, rest = found.groups()
+            called = self._names(rest) if rest.startswith("%") else ()
+            return opaque(self._mark, kept, rest, called)
+        return None
+
+    def _timed(self, indent: str, bare: str) -> str | None:
+        """`%timeit -n 10 f(x)` as the Python it runs; None if it is not such a magic."""
+        name = _NAME.match(bare)
+        if name is None or name.group(1) not in _PYTHON_LINES or _goes_on(bare):
+            return None
+        at = name.end()
+        at += len(bare[at:]) - len(bare[at:].lstrip(" \t"))
+        has_options = False
+        while option := _OPTION.match(bare, at):
+            at, has_options = option.end(), True
+        while not _parses(bare[at:]):
+            word = _WORD.match(bare, at)
+            if word is None or not has_options:
+                return None
+            at = word.end()
+        code = bare[at:]
+        return started(self._mark, indent, bare[:at], code) if code.strip() else None
+
+    def _read(self, line: str) -> None:
+        """Note in what string or brackets a line of Python ends."""
+        at = 0
+        self._continued = False
+        text = line.rstrip("\r\n")
+        while at < len(text):
+            letter = text[at]
+            if self._quote:
+                if letter == "\\":
+                    at += 2
+                    continue
+                if text.startswith(self._quote, at):
+                    at += len(self._quote)
+                    self._quote = ""
+                    continue
+            elif letter == "#":
+                break
+            elif letter == "\\" and at == len(text) - 1:
+                self._continued = True
+            elif found := _QUOTES.match(text, at):
+                self._quote = found.group()
+                at = found.end()
+                continue
+            elif letter in "([{":
+                self._depth += 1
+            elif letter in ")]}":
+                self._depth = max(0, self._depth - 1)
+            at += 1
+        if len(self._quote) == 1 and not text.endswith("\\"):
+            self._quote = ""  # a string that its line does not end is no Python
+
+
+def _goes_on(line: str) -> bool:
+    return line.rstrip("\r\n").endswith("\\")

@@ -1,0 +1,264 @@
+"""Notebooks of Jupyter: the code cells of one as a Python module, and the JSON text back from it.
+
+Of the view each cell has a line that announces it, its own lines, and a line break that is not its
+own; a cell without text has its announcement alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from .edits import Replacement
+from .escapes import (
+    BrokenEscape,
+    cell_start,
+    escaped,
+    free_mark,
+    is_cell_start,
+    lines_of,
+    number_of,
+    original,
+    original_column,
+)
+from .json_strings import Reader, Strings, changes, offset_in
+from .magics import cells_as_python
+from .markdown_cells import is_python_kernel
+
+SUFFIX = ".ipynb"
+
+# A string of JSON may hold half of a pair, which no text of Python can.
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class NoNotebook(ValueError):
+    """A JSON text that is no notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell of code: its number, counted from 1 over all cells, and where its text stands."""
+
+    number: int
+    strings: Strings
+
+
+@dataclass(frozen=True, eq=False)
+class JupyterNotebook:
+    """A notebook as one Python module.
+
+    Attributes:
+        text: the file.
+        view: its cells of code; all that is not Python is escaped.
+        mark: marks escaped lines.
+        cells: the cells of code.
+        unread: the cells of which nothing is read, by number, and why.
+    """
+
+    text: str
+    view: str
+    mark: str
+    cells: tuple[_Cell, ...]
+    unread: dict[int, str]
+
+    def restore(self, view: str) -> str:
+        """The file of which `view` is the view.
+
+        Raises:
+            BrokenEscape: a line that is not Python was changed, or a line came outside of a cell.
+        """
+        if view == self.view:
+            return self.text
+        return replaced(self.text, self.replacements(view))
+
+    def replacements(self, view: str) -> list[Replacement]:
+        """What of the JSON text changes for `view` to be its view, in order.
+
+        Raises:
+            BrokenEscape: as `restore` does.
+        """
+        if list(escaped(self.mark, view)) != self._escaped:
+            raise BrokenEscape("a line of the notebook that is not Python would be changed")
+        found: list[Replacement] = []
+        for cell, old, new in zip(self.cells, self._chunks, self._cut(view), strict=True):
+            if old != new:
+                if _HALF_PAIR.search(cell.strings.text):
+                    raise BrokenEscape(f"cell {cell.number} holds half of a surrogate pair")
+                found += changes(self.text, cell.strings, self._cell_text(new))
+        return sorted(found)
+
+    def settled(self, view: str) -> str:
+        """`view` as it is when the file is read again: nothing is left of a cell without text."""
+        parts = []
+        for cell, chunk in zip(self.cells, self._cut(view), strict=True):
+            parts += [cell_start(self.mark, cell.number), "" if chunk == "\n" else chunk]
+        return "".join(parts)
+
+    def reread(self, text: str) -> JupyterNotebook:
+        """The notebook with another text."""
+        return read_notebook(text)
+
+    def cell(self, view: str, offset: int) -> tuple[int, int] | None:
+        """The number of the cell, counted from 1 over all, and the line in it."""
+        start = self._announcement(view, offset)
+        if start < 0:
+            return None
+        end = view.index("\n", start) + 1
+        line = max(0, len(lines_of(view[end:offset] + "|")) - 1)
+        return number_of(view[start : end - 1]), line + 1
+
+    def file_offset(self, view: str, offset: int) -> int:
+        """Where a character of the view, or of one with the same cells, stands in the file."""
+        start = self._announcement(view, offset)
+        if start < 0:
+            return 0
+        end = view.index("\n", start) + 1
+        number = number_of(view[start : end - 1])
+        strings = next(cell.strings for cell in self.cells if cell.number == number)
+        if offset < end:
+            return strings.start
+        line_start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset), end - 1) + 1
+        above = sum(len(original(self.mark, line)) for line in lines_of(view[end:line_start]))
+        line = lines_of(view[line_start:])
+        column = original_column(self.mark, line[0], offset - line_start) if line else 0
+        return offset_in(self.text, strings, above + column)
+
+    @cached_property
+    def _escaped(self) -> list[str]:
+        return list(escaped(self.mark, self.view))
+
+    @cached_property
+    def _chunks(self) -> list[str]:
+        return self._cut(self.view)
+
+    def _announcement(self, view: str, offset: int) -> int:
+        sign = cell_start(self.mark, 0)[:3]
+        if view.startswith(sign, offset):
+            return offset
+        # The announcement in whose line the offset may lie is found, too.
+        return view.rfind(sign, 0, offset + len(sign) - 1)
+
+    def _cut(self, view: str) -> list[str]:
+        """The lines of each cell in a view."""
+        chunks: list[list[str]] = []
+        for line in lines_of(view):
+            if is_cell_start(self.mark, line):
+                chunks.append([])
+            elif chunks:
+                chunks[-1].append(line)
+            else:
+                raise BrokenEscape("a line would stand in front of the first cell")
+        return ["".join(chunk) for chunk in chunks]
+
+    def _cell_text(self, chunk: str) -> str:
+        if chunk and not chunk.endswith("\n"):
+            raise BrokenEscape("a cell would run into the next one")
+        lines = lines_of(chunk[:-1])
+        return "".join(original(self.mark, line) for line in lines)
+
+
+def replaced(text: str, replacements: list[Replacement]) -> str:
+    """`text` with some ranges replaced, given in order."""
+    parts: list[str] = []
+    at = 0
+    for start, end, new in replacements:
+        parts += (text[at:start], new)
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def read_notebook(text: str) -> JupyterNotebook:
+    """The notebook that a JSON text is; one in another language than Python has no cells.
+
+    Raises:
+        json.JSONDecodeError: the text is no JSON.
+        NoNotebook: it is no notebook.
+        ValueError: it holds every character of private use.
+    """
+    cells = _code_cells(text)
+    written = [cell.strings.text for cell in cells]
+    mark = free_mark("".join(written))
+    if mark is None:
+        raise ValueError("holds every character of private use")
+    halves = [bool(_HALF_PAIR.search(one)) for one in written]
+    read = cells_as_python(
+        ["" if half else one for one, half in zip(written, halves, strict=True)], mark
+    )
+    parts: list[str] = []
+    for cell, one in zip(cells, read, strict=True):
+        parts += [cell_start(mark, cell.number), one.text and one.text + "\n"]
+    unread = {
+        cell.number: "holds half of a surrogate pair" if half else one.reason
+        for cell, half, one in zip(cells, halves, read, strict=True)
+        if half or one.reason
+    }
+    return JupyterNotebook(text, "".join(parts), mark, tuple(cells), unread)
+
+
+def _code_cells(text: str) -> list[_Cell]:
+    try:
+        reader = Reader(text)
+        found: list[Strings | None] | None = None
+        language = kernel = ""
+        if reader.peek() != "{":
+            raise NoNotebook("its JSON is not an object")
+        for key in reader.members():
+            if key == "cells" and reader.peek() == "[":
+                found = list(_cells(reader))
+            elif key == "worksheets" and reader.peek() == "[":
+                found = list(_worksheets(reader))
+            elif key == "metadata":
+                language, kernel = _language(reader.value())
+            else:
+                reader.value()
+        reader.finish()
+    except RecursionError:
+        raise NoNotebook("is nested too deeply") from None
+    if found is None:
+        raise NoNotebook("its JSON has no cells")
+    if not is_python_kernel(language, kernel):
+        return []
+    return [_Cell(number, strings) for number, strings in enumerate(found, 1) if strings]
+
+
+def _worksheets(reader: Reader) -> Iterator[Strings | None]:
+    """The cells of a notebook of format 3, of all its sheets."""
+    for _ in reader.items():
+        if reader.peek() != "{":
+            reader.value()
+            continue
+        for key in reader.members():
+            if key == "cells" and reader.peek() == "[":
+                yield from _cells(reader)
+            else:
+                reader.value()
+
+
+def _cells(reader: Reader) -> Iterator[Strings | None]:
+    """The text of each cell; None for one that is not Python."""
+    for _ in reader.items():
+        strings: Strings | None = None
+        fields: dict[str, object] = {}
+        if reader.peek() == "{":
+            for key in reader.members():
+                if key in ("source", "input"):
+                    strings = reader.strings()
+                else:
+                    fields[key] = reader.value()
+        else:
+            reader.value()
+        is_code = fields.get("cell_type") == "code" and fields.get("language", "python") == "python"
+        yield strings if is_code else None
+
+
+def _language(metadata: object) -> tuple[str, str]:
+    """The language that a notebook's metadata name, and the kernel."""
+    if not isinstance(metadata, dict):
+        return "", ""
+    spec, info = metadata.get("kernelspec"), metadata.get("language_info")
+    spec = spec if isinstance(spec, dict) else {}
+    info = info if isinstance(info, dict) else {}
+    language = info.get("name") or spec.get("language") or ""
+    return str(language), str(spec.get("name") or "")
