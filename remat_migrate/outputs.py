@@ -12,7 +12,18 @@ from pathlib import Path
 
 from .errors import UsageError
 
-FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson")
+FORMATS = (
+    "full",
+    "concise",
+    "json",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+    "rdjson",
+    "html",
+    "markdown",
+)
 # In these nothing is said about the rules that ran.
 _WITHOUT_RULES = frozenset(FORMATS) - {"sarif"}
 

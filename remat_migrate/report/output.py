@@ -88,9 +88,9 @@ def write_measurements(
     if output_format == "json":
         _write([json.render_measurements(found, screen, failed)], to)
     elif output_format == "html":
-        from . import pareto_page
+        from . import html
 
-        _write([pareto_page.render(found, screen)], to)
+        _write(html.render_measurements(found, screen), to)
     else:
         lines: list[str] = []
         for one in found:

@@ -16,17 +16,29 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     yield from verdict_lines(report, screen)
     if report.fixed is not None:
         yield _fixed(report, screen)
-    suppressed = f"  ({len(report.hidden)} suppressed)" if report.hidden else ""
+    hidden = _hidden(report)
     if not report.findings:
         clean = (
             "Nothing left" if report.fixed else f"Nothing found in {counted(report.files, 'file')}"
         )
-        yield f"{clean}.{suppressed}"
+        yield f"{clean}.{hidden}"
         return
     verb = "Left" if report.fixed else "Found"
     total = screen.paint(f"{verb} {len(report.findings)}", "bold")
     files = counted(len({finding.path for finding in report.findings}), "file")
-    yield f"{total} in {files}: {', '.join(_shares(report))}.{suppressed}"
+    yield f"{total} in {files}: {', '.join(shares(report))}.{hidden}"
+
+
+def _hidden(report: Report) -> str:
+    """What is not reported, and what the baseline holds in vain."""
+    parts = []
+    if report.suppressed:
+        parts.append(f"{len(report.suppressed)} suppressed")
+    if report.baseline is not None:
+        parts.append(f"{len(report.baseline.known)} known")
+        if report.baseline.stale:
+            parts.append(f"{report.baseline.stale_count} stale")
+    return f"  ({', '.join(parts)})" if parts else ""
 
 
 def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
@@ -56,7 +68,7 @@ def _fixed(report: Report, screen: Screen) -> str:
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."
 
 
-def _shares(report: Report) -> Iterator[str]:
+def shares(report: Report) -> Iterator[str]:
     """The findings by what it takes to mend them."""
     safe, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
     if report.unsafe:

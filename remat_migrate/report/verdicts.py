@@ -32,8 +32,8 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
     proved = report.proved
     yield from proof_lines(proved.proof, screen, also=proved.wrong)
     for item in proved.taken_back:
-        line, _ = item.finding.source.position(item.finding.span.start)
-        place = f"{screen.path(item.finding.path)}:{line}"
+        at = item.finding.source.line_place(item.finding.span.start)
+        place = f"{screen.path(item.finding.path)}:{at}"
         taken = screen.paint("taken back", "red", "bold")
         yield f"{taken} {place} {item.finding.code}: {_one_line(item.reason)}"
     for learned in sorted(proved.refined, key=str):
@@ -46,7 +46,7 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
 def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
     """Each verdict in a line, the worst last, and how the command went."""
     shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome), reverse=True)
-    texts = [verdict.unit for verdict in shown if verdict.unit.is_text]
+    texts = [verdict for verdict in shown if verdict.unit.is_text]
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
         if verdict.unit.is_text:
@@ -58,8 +58,9 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         yield f"{outcome}  {place} {neutral(name)}{rest and f' ({neutral(rest)})'}"
     if texts:
         outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
-        files = ", ".join(screen.path(unit.path) for unit in texts)
-        yield f"{outcome}  {files} (not Python: there is nothing to run)"
+        for detail in dict.fromkeys(verdict.detail for verdict in texts):
+            files = ", ".join(screen.path(v.unit.path) for v in texts if v.detail == detail)
+            yield f"{outcome}  {files} ({neutral(detail)})"
     if proof.command:
         yield from _command(proof, screen)
     # A side that nothing was asked of has not begun.
@@ -114,6 +115,13 @@ def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     """How many verdicts there are of each kind."""
     counts = Counter(str(verdict.outcome) for verdict in verdicts)
     return {outcome: counts[outcome] for outcome in _STYLES}
+
+
+def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts in the order of how bad they are; what is equal comes last."""
+    outcomes = [*_STYLES]
+    order = [*outcomes[1:], outcomes[0]]
+    return sorted(verdicts, key=lambda verdict: order.index(verdict.outcome))
 
 
 def facts(verdict: Verdict) -> Iterator[str]:

@@ -24,8 +24,7 @@ _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"),
 
 def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """All that is known of a function, the picture of its alternatives apart."""
-    how = {"none": "as it is"}.get(found.grad, f"under {found.grad}")
-    yield screen.paint(f"{neutral(found.target)} {how}, traced with jax {found.jax}", "bold")
+    yield screen.paint(f"{neutral(found.target)} {how(found)}, traced with jax {found.jax}", "bold")
     yield from _totals(found)
     for site in found.sites:
         yield ""
@@ -42,6 +41,11 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     for note in found.notes:
         yield ""
         yield f"note: {neutral(note)}"
+
+
+def how(found: Measurement) -> str:
+    """How a target is differentiated."""
+    return {"none": "as it is"}.get(found.grad, f"under {found.grad}")
 
 
 def _totals(found: Measurement) -> Iterator[str]:
