@@ -29,8 +29,8 @@ from .markdown_cells import is_python_kernel
 
 SUFFIX = ".ipynb"
 
-# A string of JSON may hold half of a pair, which no text of Python can.
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+# What a string of JSON may hold, and no text of Python: null, and halves of surrogate pairs.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class NoNotebook(ValueError):
@@ -84,8 +84,8 @@ class JupyterNotebook:
         found: list[Replacement] = []
         for cell, old, new in zip(self.cells, self._chunks, self._cut(view), strict=True):
             if old != new:
-                if _HALF_PAIR.search(cell.strings.text):
-                    raise BrokenEscape(f"cell {cell.number} holds half of a surrogate pair")
+                if _UNSPEAKABLE.search(cell.strings.text):
+                    raise BrokenEscape(f"nothing of cell {cell.number} is read")
                 found += changes(self.text, cell.strings, self._cell_text(new))
         return sorted(found)
 
@@ -182,17 +182,17 @@ def read_notebook(text: str) -> JupyterNotebook:
     mark = free_mark("".join(written))
     if mark is None:
         raise ValueError("holds every character of private use")
-    halves = [bool(_HALF_PAIR.search(one)) for one in written]
+    foreign = [bool(_UNSPEAKABLE.search(one)) for one in written]
     read = cells_as_python(
-        ["" if half else one for one, half in zip(written, halves, strict=True)], mark
+        ["" if odd else one for one, odd in zip(written, foreign, strict=True)], mark
     )
     parts: list[str] = []
     for cell, one in zip(cells, read, strict=True):
         parts += [cell_start(mark, cell.number), one.text and one.text + "\n"]
     unread = {
-        cell.number: "holds half of a surrogate pair" if half else one.reason
-        for cell, half, one in zip(cells, halves, read, strict=True)
-        if half or one.reason
+        cell.number: "holds characters that Python cannot" if odd else one.reason
+        for cell, odd, one in zip(cells, foreign, read, strict=True)
+        if odd or one.reason
     }
     return JupyterNotebook(text, "".join(parts), mark, tuple(cells), unread)
 
