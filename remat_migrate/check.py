@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .baseline import Choice, read_baseline, write_baseline
 from .engine import Analysis, enabled_rules
+from .errors import UsageError
 from .globs import matcher
 from .report import Report
+from .report.known import written_lines
 from .report.output import say, screen_of, write_diff
 from .report.verdicts import verdict_lines
 from .rule import Finding
-from .run import Run, look, mend
+from .run import Run, compare, coverage, known_hidden, look, mend
 
 if TYPE_CHECKING:
     from .apply import Outcome
@@ -186,7 +189,34 @@ def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
         sources={path: result.analysis.source(path) for path in edited},
         proved=result.proved,
         faults=result.analysis.faults,
+        baseline=compare(run, result.analysis),
     )
+
+
+def with_baseline(run: Run, choice: Choice) -> Run:
+    """The run in which what the chosen baseline holds is known.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    file = choice.used(run.request.settings)
+    return replace(run, baseline=read_baseline(file)) if file else run
+
+
+def keep_known(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
+    """Write what was found as known, and say so; the run and the result with that baseline.
+
+    Raises:
+        UsageError: a rule failed, so that not all is found; the file cannot be written.
+    """
+    analysis = result.analysis
+    if analysis.faults:
+        raise UsageError(f"--write-baseline: nothing was written: {analysis.faults[0]}")
+    written = write_baseline(file, analysis.findings, coverage(run, analysis))
+    for line in written_lines(written, screen_of(sys.stderr)):
+        say(line)
+    run = replace(run, baseline=written.baseline)
+    return run, replace(result, analysis=known_hidden(run, analysis))
 
 
 def exit_code(result: Result, *, exit_zero: bool) -> int:

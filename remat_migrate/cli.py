@@ -27,6 +27,7 @@ from .options import DefaultGroup, analysis_options, verify_options
 from .outputs import destinations, needs_rules
 
 if TYPE_CHECKING:
+    from .baseline import Choice
     from .check import Trial
     from .outputs import Output
     from .report import Report
@@ -102,13 +103,13 @@ def check(
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
+    known: Choice,
     **how: Any,
 ) -> int:
     """Report findings in the files below PATHS; with --fix mend what can be mended.
 
     Without PATHS the current folder is meant; `-` is one file on standard input.
     """
-    from .glance import cannot_matter
     from .report.output import write_report
 
     written = destinations(outputs, output_file)
@@ -118,7 +119,10 @@ def check(
     if (verify or verify_strict) and Path("-") in paths:
         raise UsageError("--verify runs the project's files, not a text on standard input")
     chosen = select or ignore or extend_select or jax_version or stdin_filename
-    if not chosen and not needs_rules(written) and cannot_matter(paths):
+    known.check()
+    if diff and known.write:
+        raise UsageError("--diff writes nothing: leave --write-baseline out")
+    if not chosen and not needs_rules(written) and _is_settled(paths, known):
         nothing = _nothing_found(paths, fixing=fix)
         if diff:
             print("Nothing to fix.", file=sys.stderr)
@@ -126,18 +130,21 @@ def check(
             write_report(nothing, output.format, output.file or sys.stdout, count_only=statistics)
         return CLEAN
 
-    from .check import Result, apply_fixes, content_of, exit_code, show_difference
+    from .check import Result, apply_fixes, content_of, exit_code, keep_known, show_difference
     from .run import Options, look
 
     options = Options(select, extend_select, ignore, jax_version, jobs, force_exclude)
-    run = _prepare(paths, stdin_filename, options)
+    run = _prepare(paths, stdin_filename, options, known)
     with _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial:
         if diff:
             return show_difference(run, unsafe=unsafe_fixes, trial=trial)
         result = apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(look(run))
     # With --fix what is on standard output is the text that came by standard input, mended.
     to = sys.stderr if fix and run.overlay else sys.stdout
+    if known.write:
+        run, result = keep_known(run, result, known.write)
     content = content_of(run, result, unsafe=unsafe_fixes)
+    _say_stale(content)
     for output in written:
         write_report(content, output.format, output.file or to, count_only=statistics)
     return exit_code(result, exit_zero=exit_zero)
@@ -169,6 +176,7 @@ def report(
     exit_zero: bool,
     verify: bool,
     no_measure: bool,
+    known: Choice,
     **how: Any,
 ) -> int:
     """List every checkpoint in the files below PATHS, with the risk it runs.
@@ -177,20 +185,24 @@ def report(
     """
     from dataclasses import replace
 
-    from .check import Result, content_of, exit_code, report_trial
+    from .check import Result, content_of, exit_code, keep_known, report_trial
     from .report.content import site_rows
     from .report.output import write_report
     from .run import Options, look
 
     written = destinations(outputs, output_file)
     check_output(*(output.file for output in written))
-    run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs))
+    known.check()
+    run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs), known)
     with _trial(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
+    if known.write:
+        run, result = keep_known(run, result, known.write)
     weighed = None if no_measure else configured_measurements(run.request.settings)
     weights = weighed.sites if weighed else ()
     rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
     content = replace(content_of(run, result), sites=rows, weighed=weighed)
+    _say_stale(content)
     for output in written:
         write_report(content, output.format, output.file or sys.stdout)
     return exit_code(result, exit_zero=exit_zero)
@@ -300,8 +312,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Options) -> Run:
+def _prepare(
+    paths: Sequence[Path], stdin_filename: Path | None, options: Options, known: Choice
+) -> Run:
     """The run that the command line asks for, with what it says about the paths."""
+    from .check import with_baseline
     from .report.display import counted
     from .report.output import say, screen_of
     from .run import STDIN, prepare, prepare_text
@@ -309,8 +324,11 @@ def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Option
     if Path(STDIN) in paths:
         if len(paths) > 1:
             raise UsageError("- stands for one file on standard input: name no other path")
+        if known.write:
+            raise UsageError("--write-baseline takes in files, not a text on standard input")
         filename = stdin_filename or Path("stdin.py")
-        return prepare_text(sys.stdin.buffer.read(), filename, options)
+        text = sys.stdin.buffer.read()
+        return with_baseline(prepare_text(text, filename, options), known)
     if stdin_filename is not None:
         raise UsageError("--stdin-filename needs the path -")
     run = prepare(paths, options)
@@ -319,7 +337,28 @@ def _prepare(paths: Sequence[Path], stdin_filename: Path | None, options: Option
         others = len(run.request.targets.texts)
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
-    return run
+    return with_baseline(run, known)
+
+
+def _is_settled(paths: Sequence[Path], known: Choice) -> bool:
+    """Whether a glance at single files shows that there is nothing to say about them."""
+    from .discover import find_root
+    from .glance import cannot_matter
+    from .settings import load_settings
+
+    if not cannot_matter(paths):
+        return False
+    return not known.concerns(paths, load_settings(find_root(paths), paths[0].resolve()))
+
+
+def _say_stale(report: Report) -> None:
+    """Say what is in the baseline that is no more in the code."""
+    if report.baseline and report.baseline.stale:
+        from .report.known import stale_lines
+        from .report.output import say, screen_of
+
+        for line in stale_lines(report.baseline, screen_of(sys.stderr)):
+            say(line)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class Hidden:
     """A finding that is not reported, and what took it away."""
 
     finding: Finding
-    by: Literal["comment", "settings"]
+    by: Literal["comment", "settings", "baseline"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .baseline import Choice
 from .outputs import FORMATS, Output
 
 
@@ -44,6 +46,7 @@ _Command = Callable[..., Any]
 def analysis_options(command: _Command) -> _Command:
     """The paths, and the options that say what is analysed and where the report goes."""
     for decorate in (
+        _baselines,
         click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
         _output_file("report"),
         click.option(
@@ -89,6 +92,37 @@ def analysis_options(command: _Command) -> _Command:
     ):
         command = decorate(command)
     return command
+
+
+def _baselines(command: _Command) -> _Command:
+    """The options about findings that are known, given to the command as one value."""
+
+    @wraps(command)
+    def chosen(
+        baseline: Path | None, no_baseline: bool, write_baseline: Path | None, **more: Any
+    ) -> Any:
+        return command(known=Choice(baseline, no_baseline, write_baseline), **more)
+
+    file = click.Path(path_type=Path)
+    for decorate in (
+        click.option(
+            "--write-baseline",
+            type=file,
+            metavar="FILE",
+            help="Write what is found there as known; what the run does not look at is kept.",
+        ),
+        click.option(
+            "--no-baseline", is_flag=True, help="Report known findings, too, whatever is set."
+        ),
+        click.option(
+            "--baseline",
+            type=file,
+            metavar="FILE",
+            help="Report only findings that are not known by this file.",
+        ),
+    ):
+        chosen = decorate(chosen)
+    return chosen
 
 
 def _outputs(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .baseline import Baseline, Comparison, Coverage, Sieve, compared
 from .discover import Targets, check_paths, context_files, discover, find_root, is_python
-from .engine import Analysis, Request, analyse, load_rules
+from .engine import Analysis, Hidden, Request, analyse, enabled_rules, load_rules
 from .errors import SettingsError, UsageError
 from .globs import matcher
 from .model.apis import APIS, ApiTable
@@ -42,10 +43,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A request, with the text that came by standard input if one did."""
+    """A request, with what is beside it.
+
+    Attributes:
+        request: what is to be analysed.
+        overlay: the text that came by standard input, if one did.
+        folders: those that were named, or the current one.
+        baseline: findings that are known, and neither reported nor mended.
+    """
 
     request: Request
     overlay: dict[Path, SourceFile] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    baseline: Baseline | None = None
 
     @property
     def targets(self) -> frozenset[Path]:
@@ -75,7 +85,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Run:
     settings, rules = _settings(paths, options)
     targets = discover(paths, settings, force_exclude=options.force_exclude)
     context = context_files(settings.root, targets) if targets.python else ()
-    return Run(Request(settings, targets, context, rules))
+    folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
+    return Run(Request(settings, targets, context, rules), folders=folders)
 
 
 def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
@@ -91,7 +102,7 @@ def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
         raise UsageError(f"--stdin-filename: {filename} is a folder")
     settings, rules = _settings([path], options)
     script = data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
-    python = is_python(path) or script
+    python = is_python(path, data) or script
     if matcher(settings.exclude, settings.base)(path):
         targets = Targets((), ())
     elif python:
@@ -130,8 +141,29 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
 
 
 def look(run: Run) -> Analysis:
-    """What the rules find."""
-    return analyse(run.request, run.overlay)
+    """What the rules find; what the baseline knows is hidden."""
+    return known_hidden(run, analyse(run.request, run.overlay))
+
+
+def known_hidden(run: Run, analysis: Analysis) -> Analysis:
+    """An analysis in which what the run's baseline knows is hidden."""
+    return _sifted(analysis, Sieve(run.baseline)) if run.baseline else analysis
+
+
+def compare(run: Run, analysis: Analysis) -> Comparison | None:
+    """What the baseline says of an analysis; None without one."""
+    if run.baseline is None:
+        return None
+    known = [hidden.finding for hidden in analysis.hidden if hidden.by == "baseline"]
+    return compared(run.baseline, known, coverage(run, analysis))
+
+
+def coverage(run: Run, analysis: Analysis) -> Coverage:
+    """What an analysis says something about: nothing about files that could not be read."""
+    unread = {error.path for error in analysis.project.errors}
+    failed = {fault.code for fault in analysis.faults}
+    codes = {rule.code for rule in enabled_rules(run.request.rules, run.request.settings)}
+    return Coverage(run.targets - unread, run.folders, frozenset(codes - failed))
 
 
 def mend(
@@ -157,18 +189,25 @@ def mend(
 
     last = previous
     request = replace(run.request, learned=learned)
+    sieve = Sieve(run.baseline) if run.baseline else None
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
         last = analyse(request, {**run.overlay, **texts}, last)
-        return last
+        return _sifted(last, sieve) if sieve else last
 
     return fix_to_fixed_point(
         analyse_again,
         frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
         lambda path: path in run.overlay or (path in run.targets and not write_obstacle(path)),
-        withheld,
+        lambda finding: withheld(finding) or (sieve is not None and sieve.spares(finding)),
     )
+
+
+def _sifted(analysis: Analysis, sieve: Sieve) -> Analysis:
+    new, known = sieve.part(analysis.findings)
+    hidden = (*analysis.hidden, *(Hidden(finding, "baseline") for finding in known))
+    return replace(analysis, findings=new, hidden=hidden)
 
 
 def _settings(paths: Sequence[Path], options: Options) -> tuple[Settings, tuple[Rule, ...]]:

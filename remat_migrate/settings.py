@@ -64,6 +64,7 @@ class Settings:
         exclude: globs of files and folders to pass by, unless named directly.
         jax_version: the JAX that the code shall run under afterwards.
         jobs: processes to use, 0 for as many as there are cores.
+        baseline: the file of findings that are known.
         search_path: folders where imported packages are looked up.
         wrappers: the user's own functions that apply a checkpoint.
         scans: the user's own functions that run a function in a loop.
@@ -82,6 +83,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     jax_version: tuple[int, ...] = NEWEST_JAX
     jobs: int = 0
+    baseline: Path | None = None
     search_path: tuple[Path, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
     scans: tuple[Wrapper, ...] = ()
@@ -210,6 +212,7 @@ def _from_table(table: Mapping[str, object], config: Path, root: Path) -> Settin
         "exclude": _Key.strings,
         "jax-version": _Key.version,
         "jobs": _Key.count,
+        "baseline": _Key.file,
         "search-path": _Key.folders,
         "wrappers": _Key.wrappers,
         "scans": _Key.wrappers,
@@ -287,6 +290,12 @@ class _Key:
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self.wrong("a whole number from 0", value)
         return value
+
+    def file(self, value: object) -> Path:
+        """A file, relative to the settings' own folder."""
+        if not isinstance(value, str) or not value:
+            raise self.wrong("the name of a file", value)
+        return self.config.parent / Path(value).expanduser()
 
     def folders(self, value: object) -> tuple[Path, ...]:
         """An array of folders, relative to the settings' own; one may be a glob."""

@@ -14,6 +14,7 @@ from ..rule import Finding, Rule, Safety
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
+    from ..baseline import Comparison
     from ..engine import Fault, Hidden
     from ..measure.measurement import Measurement, SiteWeight
     from ..model import Module, Site
@@ -82,6 +83,7 @@ class Report:
         proved: what running the code before and after the fixes showed; None if it was not run.
         weighed: what the checkpoints save and cost; None where no target is configured.
         faults: rules that failed.
+        baseline: what a baseline says of the run; None without one.
     """
 
     findings: tuple[Finding, ...]
@@ -96,6 +98,17 @@ class Report:
     proved: Proved | None = None
     weighed: Weighed | None = None
     faults: tuple[Fault, ...] = ()
+    baseline: Comparison | None = None
+
+    @property
+    def suppressed(self) -> tuple[Finding, ...]:
+        """The findings that a comment or the settings took away."""
+        return tuple(hidden.finding for hidden in self.hidden if hidden.by != "baseline")
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """The findings that the baseline took away."""
+        return tuple(hidden.finding for hidden in self.hidden if hidden.by == "baseline")
 
     def count(self, *safeties: Safety) -> int:
         """How many findings have a fix of one of these safeties that edits something."""

@@ -28,7 +28,7 @@ def render(report: Report, screen: Screen) -> str:
     """The whole document. Lines and columns count from 1, columns in characters."""
     document: dict[str, object] = {
         **_head(),
-        "summary": _summary(report),
+        "summary": _summary(report, screen.folder),
         "findings": [_finding(finding, report, screen.folder) for finding in report.findings],
     }
     if report.proved is not None:
@@ -197,7 +197,7 @@ def _command(runs: CommandRuns) -> dict[str, object]:
     }
 
 
-def _summary(report: Report) -> dict[str, object]:
+def _summary(report: Report, folder: Path) -> dict[str, object]:
     fixable, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
     total = len(report.findings)
     proved = report.proved
@@ -212,12 +212,38 @@ def _summary(report: Report) -> dict[str, object]:
         "safe_fixes": fixable,
         "unsafe_fixes": unsafe,
         "manual": total - fixable - unsafe,
-        "suppressed": len(report.hidden),
+        "suppressed": len(report.suppressed),
+        **_baseline(report, folder),
         "fixed": sum((report.fixed or {}).values()),
         **taken_back,
         **verdicts,
         **measured,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
+    }
+
+
+def _baseline(report: Report, folder: Path) -> dict[str, object]:
+    """What a baseline says of the run; nothing without one."""
+    found = report.baseline
+    if found is None:
+        return {}
+    return {
+        "known": len(found.known),
+        "stale": found.stale_count,
+        "baseline": {
+            "path": shown_path(found.file, folder),
+            "stale": [
+                {
+                    "path": entry.path,
+                    "code": entry.code,
+                    "count": entry.count,
+                    "within": entry.within,
+                    "statement": entry.statement,
+                    "fingerprint": entry.fingerprint,
+                }
+                for entry in found.stale
+            ],
+        },
     }
 
 
