@@ -24,7 +24,7 @@ from .execution import (
     verify_command,
 )
 from .options import DefaultGroup, analysis_options, verify_options
-from .outputs import destinations, needs_rules
+from .outputs import destinations, needs_rules, shows_placements
 
 if TYPE_CHECKING:
     from .baseline import Choice
@@ -198,7 +198,10 @@ def report(
         result = report_trial(run, trial) if trial else Result(look(run))
     if known.write:
         run, result = keep_known(run, result, known.write)
-    weighed = None if no_measure else configured_measurements(run.request.settings)
+    weighed = None
+    if not no_measure:
+        policies = shows_placements(written)
+        weighed = configured_measurements(run.request.settings, policies=policies)
     weights = weighed.sites if weighed else ()
     rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
     content = replace(content_of(run, result), sites=rows, weighed=weighed)

@@ -239,21 +239,25 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     return _RIGHT if measured.cost.peak_bytes <= found.budget_bytes else _UNMET
 
 
-def configured_measurements(settings: Settings) -> Weighed | None:
+def configured_measurements(settings: Settings, *, policies: bool = False) -> Weighed | None:
     """What the checkpoints of the targets that the settings name save and cost; None without any.
 
+    With `policies` also what other placements would, of which formats with pictures show the best.
     One that cannot be measured is said on standard error, and the others are.
 
     Raises:
         SettingsError: a value of the wrong type.
     """
+    from dataclasses import replace
+
     from .measure.options import configured_targets, measure_options
     from .report.output import say
 
     targets = configured_targets(settings)
     if not targets:
         return None
-    weighed = _weighed(targets, measure_options(settings), settings.base)
+    options = replace(measure_options(settings), policies=policies)
+    weighed = _weighed(targets, options, settings.base)
     for reason in weighed.failed.values():
         say(f"note: not measured: {reason}")
     return weighed

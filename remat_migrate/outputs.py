@@ -55,6 +55,11 @@ def destinations(outputs: Sequence[Output], file: Path | None) -> tuple[Output, 
     return placed
 
 
+def shows_placements(outputs: Sequence[Output]) -> bool:
+    """Whether one of the formats shows what other placements of checkpoints would need."""
+    return any(output.format in ("html", "markdown") for output in outputs)
+
+
 def needs_rules(outputs: Sequence[Output]) -> bool:
     """Whether one of the formats says which rules ran, besides what they found."""
     return any(output.format not in _WITHOUT_RULES for output in outputs)
