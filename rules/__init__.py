@@ -12,11 +12,17 @@ from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
 from .not_differentiated import NotDifferentiated
 from .parallel_branches import ParallelBranches
+from .policy_call import PolicyCall
+from .policy_keyword import PolicyKeyword
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
+from .saves_everything import SavesEverything
 from .scan_body_bare import ScanBodyBare
 from .static_by_keyword import StaticByKeyword
 from .static_omitted import StaticOmitted
+from .traced_compile_time_value import TracedCompileTimeValue
+from .traced_control_flow import TracedControlFlow
+from .unknown_policy import UnknownPolicy
 from .unreadable_file import UnreadableFile
 from .unused_suppression import UnusedSuppression
 from .whole_function import WholeFunction
@@ -35,6 +41,12 @@ RULES: list[type[Rule]] = [
     ScanBodyBare,
     StaticByKeyword,
     StaticOmitted,
+    TracedCompileTimeValue,
+    TracedControlFlow,
+    PolicyCall,
+    PolicyKeyword,
+    SavesEverything,
+    UnknownPolicy,
     UnreadableFile,
     UnusedSuppression,
     WholeFunction,

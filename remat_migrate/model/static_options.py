@@ -120,8 +120,9 @@ def _read(project: Project, module: Module, node: ast.expr, depth: int) -> Indic
         match next(iter(values)):
             case Constant(value=value):
                 kind = "None" if value is None else type(value).__name__
-                number = value if isinstance(value, int) and not isinstance(value, bool) else None
-                return Indices(kind, (number,) if number is not None else None, module, node)
+                if isinstance(value, int) and not isinstance(value, bool):
+                    return Indices(kind, (value,), module, node)
+                return Indices(kind, None, module, node)
             case Container(module=owner, node=inner) if not isinstance(inner, ast.Dict):
                 found = _read(project, owner, inner, depth - 1)
                 return found if found.type else Indices("", None, module, node)

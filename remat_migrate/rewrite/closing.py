@@ -18,7 +18,7 @@ from .refusal import Refused
 
 
 def closing_edits(
-    project: Project, site: Site, statics: Statics, option: Option
+    project: Project, site: Site, statics: Statics, option: Option | None
 ) -> tuple[list[Edit], Statics]:
     """The edits that close over what Python must know at an application, and what that is.
 
@@ -71,7 +71,7 @@ def _with_named(site: Site, statics: Statics) -> Statics:
     return replace(statics, required=(*statics.required, *more))
 
 
-def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
+def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
     """The checkpoint as it stays: what is called, and its options without those that go."""
     module = site.module
     call = site.application
@@ -82,7 +82,9 @@ def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
     head = call.args[0] if through_partial else call.func
     options = []
     for keyword in call.keywords:
-        if keyword is option.keyword or keyword.arg in (site.definition.subject, "static_argnums"):
+        if option is not None and keyword is option.keyword:
+            continue
+        if keyword.arg in (site.definition.subject, "static_argnums"):
             continue
         name = changes_later(module, keyword.value)
         if name is not None:
@@ -93,6 +95,7 @@ def _rest(site: Site, option: Option) -> tuple[str, list[str]]:
                 name,
             )
         options.append(module.segment(keyword))
-    if len(call.args) > (2 if option.keyword is None and option.position is not None else 1):
+    by_position = option is not None and option.keyword is None and option.position is not None
+    if len(call.args) > (2 if by_position else 1):
         raise Refused("options are given by position", module, call)
     return module.segment(head), options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +50,13 @@ def drop(project: Project, use: ConcreteUse) -> Migration:
     return Migration("drop `concrete=False`, which has no effect", merged(edits))
 
 
-def migrate(project: Project, use: ConcreteUse) -> Migration:
+Decide = Callable[[Project, Site], Statics]
+
+
+def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -> Migration:
     """Migrate a `concrete=True`, or a parameter that is handed on as `concrete`.
+
+    `decide` says what must be static at an application.
 
     Raises:
         Refused: no rewriting keeps the meaning.
@@ -66,7 +72,7 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
             option.module,
             option.value,
         )
-    plans = [_plan(project, site, option) for site in sites]
+    plans = [plan_site(project, site, decide(project, site), option) for site in sites]
     shared = _shared_indices(plans, option)
     edits: list[Edit] = []
     notes: list[Note] = []
@@ -87,7 +93,7 @@ def migrate(project: Project, use: ConcreteUse) -> Migration:
                     continue
                 if in_place:
                     continue
-            edits += _at_application(project, plan.site, plan.indices, named)
+            edits += at_application(project, plan.site, plan.indices, named)
     if not in_place and not any(plan.replaces for plan in plans):
         # `functools.partial` is still needed where a plan writes it anew.
         needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
@@ -110,7 +116,7 @@ def merged(edits: list[Edit]) -> tuple[Edit, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What is done at one application.
 
     `replaces`: the edits rewrite the application itself, the option included.
@@ -124,17 +130,21 @@ class _Plan:
     replaces: bool = False
 
 
-def _plan(project: Project, site: Site, option: Option) -> _Plan:
-    statics = find_statics(project, site)
+def plan_site(project: Project, site: Site, statics: Statics, option: Option | None) -> Plan:
+    """How one application is rewritten so that `statics` are static; `option` goes.
+
+    Raises:
+        Refused: no rewriting keeps the meaning.
+    """
     if statics.obstacle is not None:
         obstacle = statics.obstacle
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
     if not statics.required and statics.changing is None:
-        return _Plan(site, "drop `concrete`: Python needs the value of no argument")
+        return Plan(site, "drop `concrete`: Python needs the value of no argument")
     needs = [n for r in statics.required for n in r.needs]
     notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
     try:
-        edits = _positional(project, site, statics, option)
+        edits = _positional(project, site, statics)
     except Refused as refused:
         return _closure(project, site, statics, option, notes, refused)
     assert statics.indices is not None
@@ -155,7 +165,7 @@ def _plan(project: Project, site: Site, option: Option) -> _Plan:
         for call, _ in statics.bound
         if any(_within(call.module, call.node, e) for e in edits)
     )
-    return _Plan(site, title, statics.indices, (*edits, *hoisted), (*notes, *called))
+    return Plan(site, title, statics.indices, (*edits, *hoisted), (*notes, *called))
 
 
 def _calls_changed(statics: Statics, edits: list[Edit]) -> int:
@@ -171,7 +181,7 @@ def _note(need: Need, required: Required) -> Note:
     return Note(need.module, need.node, f"Python needs `{required.name}`: {need.reason}")
 
 
-def _positional(project: Project, site: Site, statics: Statics, option: Option) -> list[Edit]:
+def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
     """The edits of calls that static arguments by position ask for.
 
     Raises:
@@ -243,10 +253,10 @@ def _closure(
     project: Project,
     site: Site,
     statics: Statics,
-    option: Option,
+    option: Option | None,
     notes: tuple[Note, ...],
     why: Refused,
-) -> _Plan:
+) -> Plan:
     if not site.module.editable:
         raise why
     try:
@@ -263,17 +273,19 @@ def _closure(
     if why.module is not None and isinstance(why.node, ast.expr):
         notes = (*notes, Note(why.module, why.node, why.reason))
     title = f"close over {names}" if names else "a new checkpointed function for each call"
-    return _Plan(site, title, (), tuple(edits), notes, option.call is site.application)
+    own = option is None or option.call is site.application
+    return Plan(site, title, (), tuple(edits), notes, own)
 
 
-def _shared_indices(plans: list[_Plan], option: Option) -> bool:
+def _shared_indices(plans: list[Plan], option: Option) -> bool:
     """Whether one `static_argnums` in the place of the option serves all applications."""
     return len({plan.indices for plan in plans}) == 1
 
 
-def _at_application(
+def at_application(
     project: Project, site: Site, indices: tuple[int, ...], named: bool
 ) -> list[Edit]:
+    """The edits that write `static_argnums` at an application; `named`: it has some already."""
     if not site.certain:
         raise Refused(
             "what is applied there is not always a checkpoint, and takes no `static_argnums`",

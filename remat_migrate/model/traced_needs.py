@@ -1,0 +1,209 @@
+"""Arguments of checkpointed functions whose values Python needs, and that are not static.
+
+The same question as for `concrete=`, but nobody has asked for concrete values here: code that works
+must not be found. So the need must be certain, and a call must be seen that passes what
+`jax.checkpoint` makes a tracer of: an argument that is left to its default stays a Python value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .bind import Arguments, default_of, positional_parameters
+from .callable import Target
+from .declared import annotation_kind, default_kind
+from .expected_failures import expects_failure
+from .module import Module
+from .need import Need
+from .passing import has_attributes
+from .scopes import parameters
+from .sites import Site
+from .static_arguments import bind_use, is_self, position_of
+from .static_options import counted_position, known_target, read_indices
+from .uses import Call
+from .values import Constant, Container
+
+if TYPE_CHECKING:
+    from .project import Project
+
+Evidence = Literal["python", "array", "declared"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TracedNeed:
+    """A parameter whose value Python needs, and that is traced.
+
+    Attributes:
+        target: the function.
+        need: the place that needs it.
+        evidence: what is passed for it: "python": a Python value; "array"; "declared": no call is
+            seen, but the parameter is declared to be a Python value, and has no default.
+        call: a call that passes it.
+        shown: the expression that it passes.
+        sure: whether what is passed is a value of Python beyond doubt.
+        deliberate: whether a test expects the calls to fail.
+    """
+
+    target: Target
+    need: Need
+    evidence: Evidence
+    call: Call | None = None
+    shown: ast.expr | None = None
+    sure: bool = False
+    deliberate: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Subject:
+    """What a site wraps, as far as it is known.
+
+    Attributes:
+        site: the site.
+        target: the function.
+        static: the positions of its static parameters.
+        bound: the calls whose arguments are seen.
+        hidden: whether there may be others.
+    """
+
+    site: Site
+    target: Target
+    static: frozenset[int]
+    bound: tuple[tuple[Call, Arguments], ...]
+    hidden: bool
+
+
+def subject_of_site(project: Project, site: Site) -> Subject | None:
+    """What a site wraps, with the static arguments that it names; None where that is not known."""
+    api = site.definition
+    if site.application is None or api.static_option is None or not api.same_function:
+        return None
+    if api.static_calls == "unknown" or {"concrete", "static_argnames"} & set(site.arguments):
+        return None
+    target = known_target(project, site)
+    if target is None:
+        return None
+    static: set[int] = set()
+    option = site.arguments.get("static_argnums")
+    if option is not None:
+        indices = read_indices(project, option).values
+        if indices is None:
+            return None
+        for index in indices:
+            position = counted_position(api, target, index)
+            if position is not None:
+                static.add(position)
+    uses = project.uses(site)
+    pairs = [(call, bind_use(site, target, call)) for call in uses.calls]
+    bound = tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
+    hidden = bool(uses.escapes) or len(bound) < len(pairs)
+    return Subject(site, target, frozenset(static), bound, hidden)
+
+
+def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
+    """The arguments whose values Python needs and that the site traces, each once."""
+    subject = subject_of_site(project, site)
+    if subject is None:
+        return
+    target = subject.target
+    node = target.function.node
+    positional = positional_parameters(node)
+    closed = {p.arg for p in positional[: target.skip]}
+    if site.definition.counting != "function" and target.skip == 0 and positional:
+        closed.add(positional[0].arg)
+    by_parameter: dict[str, Need] = {}
+    for need in project.needs.of(target.function):
+        if need.certain and need.index is None:
+            by_parameter.setdefault(need.parameter, need)
+    for parameter in parameters(node):
+        needed = by_parameter.get(parameter.arg)
+        if needed is None or parameter.arg in closed or is_self(target, positional, parameter):
+            continue
+        if position_of(target, parameter.arg, None) in subject.static:
+            continue
+        if parameter in (node.args.vararg, node.args.kwarg) or has_attributes(target, parameter):
+            continue
+        found = _evidence(project, subject, parameter, needed)
+        if found is not None:
+            yield found
+
+
+def _evidence(
+    project: Project, subject: Subject, parameter: ast.arg, need: Need
+) -> TracedNeed | None:
+    """What the calls say of a parameter that Python needs."""
+    target = subject.target
+    shown: list[TracedNeed] = []
+    for call, arguments in subject.bound:
+        expr = arguments.by_name.get(parameter.arg)
+        if expr is None:
+            continue
+        evidence, sure = _passed(project, target, parameter, call.module, expr)
+        if evidence is not None:
+            deliberate = expects_failure(call.module, call.node)
+            sure = sure and call.own
+            shown.append(TracedNeed(target, need, evidence, call, expr, sure, deliberate))
+    if shown:
+        # What is not deliberate before what is; a Python value before an array; what is sure first.
+        return min(shown, key=lambda f: (f.deliberate, f.evidence, not f.sure))
+    declared = annotation_kind(parameter.annotation) == "python"
+    required = default_of(target.function.node, parameter) is None
+    if not subject.bound and declared and required:
+        deliberate = expects_failure(subject.site.module, subject.site.reference)
+        return TracedNeed(target, need, "declared", deliberate=deliberate)
+    return None
+
+
+def _passed(
+    project: Project, target: Target, parameter: ast.arg, module: Module, expr: ast.expr
+) -> tuple[Evidence | None, bool]:
+    """Whether a call passes a Python value or an array, and whether that is sure."""
+    match expr:
+        case ast.Constant(value=value):
+            return (None, False) if value is None else ("python", True)
+        case ast.UnaryOp(op=ast.Not()) | ast.UnaryOp(operand=ast.Constant()):
+            return "python", True
+        case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Lambda():
+            return None, False  # a tree of arguments: its truth, say, is known
+    values = project.values(module, expr)
+    if any(isinstance(v, Container) or v == Constant(None) for v in values):
+        return None, False
+    if values and all(isinstance(v, Constant) for v in values):
+        return "python", True
+    kind = project.kinds.of(module, expr)
+    if kind == "array":
+        return "array", False
+    annotated = annotation_kind(parameter.annotation) == "python"
+    default = default_of(target.function.node, parameter)
+    if kind == "python":
+        return "python", annotated or default_kind(default) == "python"
+    if annotated or default_kind(default) == "python":
+        return "python", False
+    return None, False
+
+
+def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Need]]:
+    """Where Python needs the result of a `jax.numpy` operation on static values.
+
+    Static are the arguments that are named so, and those that no call passes.
+    """
+    subject = subject_of_site(project, site)
+    if subject is None:
+        return
+    node = subject.target.function.node
+    names = {p.arg: p for p in parameters(node)}
+    for need in project.needs.of(subject.target.function):
+        parameter = names.get(need.parameter)
+        if not need.certain or not need.traced or need.index is not None or parameter is None:
+            continue
+        named = position_of(subject.target, need.parameter, None) in subject.static
+        omitted = (
+            not subject.hidden
+            and bool(subject.bound)
+            and default_of(node, parameter) is not None
+            and all(need.parameter not in a.by_name for _, a in subject.bound)
+        )
+        if named or omitted:
+            yield subject, need

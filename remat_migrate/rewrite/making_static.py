@@ -1,0 +1,47 @@
+"""Making arguments static where nobody asked for it before: `static_argnums`, or a closure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ..model import Project
+from ..model.sites import Site
+from ..model.static_arguments import find_statics, static_indices
+from ..model.statics import Statics
+from .concrete import Migration, at_application, merged, plan_site
+from .refusal import Refused
+
+
+def make_static(project: Project, site: Site, names: Collection[str]) -> Migration:
+    """Make parameters of what a site wraps static, and nothing else that is an array.
+
+    Raises:
+        Refused: no rewriting keeps the meaning, or not all of them can be static.
+    """
+    statics = _only(find_statics(project, site), site, names)
+    named = site.arguments.get("static_argnums")
+    if named is not None and named.call is not site.application:
+        raise Refused(
+            "`static_argnums` stands where other applications may share it: name the argument"
+            " there, and pass it by position",
+            named.module,
+            named.value,
+        )
+    plan = plan_site(project, site, statics, None)
+    edits = [*plan.edits]
+    if plan.indices:
+        edits += at_application(project, site, plan.indices, named is not None)
+    return Migration(plan.title, merged(edits), plan.notes)
+
+
+def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
+    """The decision for some parameters alone, and for those that JAX takes no value of."""
+    if statics.obstacle is not None:
+        obstacle = statics.obstacle
+        raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
+    kept = [r for r in statics.required if r.name in names or not r.needs]
+    if statics.target is None or not set(names) <= {r.name for r in kept}:
+        raise Refused("name the argument in `static_argnums`, and pass it by position")
+    indices = static_indices(site.definition, statics.target, kept)
+    return replace(statics, required=tuple(kept), indices=indices)

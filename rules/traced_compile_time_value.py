@@ -1,0 +1,120 @@
+"""RMT204: Python needs the result of a `jax.numpy` operation in a checkpointed function.
+
+https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from remat_migrate.model import Module, Project
+from remat_migrate.model.need import Need
+from remat_migrate.model.traced_needs import needs_of_static
+from remat_migrate.rewrite import Refused
+from remat_migrate.rewrite.compile_time import hoist
+from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
+
+_BEFORE = """\
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+
+@partial(jax.checkpoint, static_argnums=(1,))
+def block(x, order):
+%s
+
+
+def loss(x):
+    return jnp.sum(block(x, 2))
+"""
+_USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
+_HOLDS = "assert value == 6 and (gradient == 2).all()\n"
+
+
+class TracedCompileTimeValue(Rule):
+    """
+    ## What it does
+    Finds places in a checkpointed function where Python needs the result of a `jax.numpy`
+    operation on static values.
+
+    ## Why it matters
+    Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, also
+    outside of `jax.jit`, and also of operations on Python numbers: a branch on it raises a
+    `TracerBoolConversionError`.
+
+    ## Fix
+    The operation is computed under `jax.ensure_compile_time_eval()`. Where `numpy` will do, that is
+    simpler.
+    """
+
+    code: ClassVar[str] = "RMT204"
+    name: ClassVar[str] = "traced-compile-time-value"
+    url: ClassVar[str] = (
+        "https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html"
+    )
+
+    wrong: ClassVar[list[Example]] = [
+        Example(
+            _BEFORE % "    if jnp.greater(order, 1):\n        return order * x\n    return x",
+            _BEFORE
+            % (
+                "    with jax.ensure_compile_time_eval():\n"
+                "        condition = jnp.greater(order, 1)\n"
+                "    if condition:\n        return order * x\n    return x"
+            ),
+            use=_USE,
+            fails=Fails("TracerBoolConversionError|ConcretizationTypeError"),
+            holds=_HOLDS,
+        ),
+    ]
+    right: ClassVar[list[Example | str]] = [
+        Example(
+            _BEFORE % "    if order > 1:\n        return order * x\n    return x",
+            use=_USE,
+            holds=_HOLDS,
+        ),
+        Example(
+            _BEFORE % "    return jnp.where(jnp.greater(order, 1), order * x, x)",
+            use=_USE,
+            holds=_HOLDS,
+        ),
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each place that needs such a result."""
+        found: dict[ast.expr, Need] = {}
+        for site in project.sites:
+            for _, need in needs_of_static(project, site):
+                if need.module is module:
+                    known = found.setdefault(need.node, need)
+                    if not known.traced <= need.traced:
+                        found[need.node] = need
+        for need in found.values():
+            yield self._found(need, project)
+
+    def _found(self, need: Need, project: Project) -> Finding:
+        reason = ""
+        try:
+            edits = tuple(hoist(project, [need]))
+            fix = Fix("compute it under `jax.ensure_compile_time_eval`", Safety.SAFE, edits)
+        except Refused as refused:
+            reason = refused.reason
+            fix = Fix(reason, Safety.MANUAL)
+        source = need.module.source
+        return self.finding(
+            source,
+            source.span(need.node),
+            f"Python needs this ({need.reason}), and a checkpoint traces the `jax.numpy` operation"
+            " in it",
+            fix=fix,
+            reason=reason,
+            related=tuple(
+                Related(module.source, module.span(node), "its result is a tracer")
+                for module, node in sorted(need.traced, key=lambda t: t[0].span(t[1]))
+                if node is not need.node
+            ),
+        )
