@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -89,6 +89,7 @@ def render(report: Report, screen: Screen) -> str:
         ],
         folders=list(zip(page.folders, bars, strict=True)),
         choices=_choices(page),
+        sections=list(_sections(page)),
         targets=_views(page.measured, plain),
     )
 
@@ -164,6 +165,20 @@ def _shares(report: Report, page: Page) -> list[str]:
     if page.totals.fixed is not None:
         parts.append(f"{page.totals.fixed} fixed")
     return parts
+
+
+def _sections(page: Page) -> Iterator[tuple[str, str]]:
+    """The page's sections: id and title."""
+    if len(page.folders) > 1:
+        yield "folders-h", "By folder"
+    if page.sites is not None:
+        yield "sites-h", "Checkpoints"
+    if page.loose:
+        yield "findings-h", "Findings" if page.sites is None else "Findings at no checkpoint"
+    if page.measured or page.failed:
+        yield "measured-h", "Measured"
+    if page.totals.verdicts is not None:
+        yield "verified-h", "Verified"
 
 
 def _choices(page: Page) -> list[tuple[str, str, list[str]]]:
