@@ -5,19 +5,22 @@ that no format breaks on.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from ..rule import Finding
-from ..source import SourceFile, Span
+from ..source import Edit, SourceFile, Span
+from ..source.edits import Replacement
 from .display import neutral, shown_path
 from .full import fix_tag
 
 _SEVERITIES = ("error", "warning", "note")
 _CONFIDENCES = ("high", "medium", "low")
 _ELLIPSIS = "…"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Where GitHub and GitLab say that the checkout is.
 _CHECKOUTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
@@ -37,12 +40,22 @@ class Region:
 
 def on_disk(source: SourceFile, span: Span) -> tuple[SourceFile, Span]:
     """The file that other programs open, and where a range of characters stands in it."""
-    return source, span
+    if source.container is None:
+        return source, span
+    return source.on_disk, Span(source.file_offset(span.start), source.file_offset(span.end))
 
 
-def region(source: SourceFile, span: Span) -> Region:
-    """Lines and columns of a range of characters in the file that other programs open."""
-    file, where = on_disk(source, span)
+def edits_on_disk(
+    source: SourceFile, edits: Iterable[Edit]
+) -> tuple[SourceFile, tuple[Replacement, ...]]:
+    """The file that other programs open, and what edits of the text mean there, in order."""
+    from ..source.file_edits import file_edits  # what reads notebooks is rarely needed
+
+    return source.on_disk, file_edits(source, edits)
+
+
+def region(file: SourceFile, where: Span) -> Region:
+    """Lines and columns of a range of characters in a file as it lies on disk."""
     return Region(*file.position(where.start), *file.position(where.end))
 
 
@@ -78,7 +91,7 @@ def file_uri(path: Path) -> str:
     """A path as the reference that RFC 3986 makes of it: relative, or absolute with `file://`."""
     text = path.as_posix()
     # A half of a surrogate pair in a name stands for a byte that is not UTF-8.
-    data = b"".join(map(_name_bytes, text)) if _has_surrogate(text) else text.encode()
+    data = b"".join(map(_name_bytes, text)) if _SURROGATE.search(text) else text.encode()
     if not path.is_absolute():
         return quote(data, safe="/")
     return f"file://{'' if text.startswith('/') else '/'}{quote(data, safe='/:')}"
@@ -86,7 +99,7 @@ def file_uri(path: Path) -> str:
 
 def place(finding: Finding, folder: Path) -> str:
     """`src/model.py:14:26`."""
-    at = region(finding.source, finding.span)
+    at = region(*on_disk(finding.source, finding.span))
     return f"{neutral(shown_path(finding.path, folder))}:{at.line}:{at.column}"
 
 
@@ -103,7 +116,7 @@ def remedy(finding: Finding) -> list[str]:
 
 def encodable(text: str) -> str:
     """`text` with halves of surrogate pairs replaced: readers of UTF-8 and of JSON stop at them."""
-    return text.encode("utf-8", "replace").decode() if _has_surrogate(text) else text
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -115,7 +128,3 @@ def _name_bytes(letter: str) -> bytes:
     if "\udc80" <= letter <= "\udcff":
         return bytes([ord(letter) - 0xDC00])
     return letter.encode("utf-8", "replace")
-
-
-def _has_surrogate(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)

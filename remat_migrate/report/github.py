@@ -17,9 +17,9 @@ from ..rule import Finding, Severity
 from .content import Report
 from .display import Screen, counted, neutral
 from .exchange import (
-    encodable,
     exchanged_path,
     file_uri,
+    on_disk,
     place,
     region,
     remedy,
@@ -37,7 +37,7 @@ _MOST_OF_A_LEVEL = 10
 _MOST_LETTERS = 4_000
 _MOST_BYTES = 1 << 20
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
-_CODE = re.compile(r"(?<!`)`([^`|\\]+)`(?!`)")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _PUNCTUATION = str.maketrans({letter: f"\\{letter}" for letter in string.punctuation})
 
 
@@ -100,7 +100,7 @@ def step_summary(report: Report, most: int) -> str:
 
 
 def _annotation(finding: Finding, folder: Path) -> str:
-    at = region(finding.source, finding.span)
+    at = region(*on_disk(finding.source, finding.span))
     properties = {
         "title": f"{finding.code} {finding.name}",
         "file": exchanged_path(finding.path, folder),
@@ -124,11 +124,11 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     """A text as the value of a property of a workflow command."""
-    return _data(encodable(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(neutral(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def _row(finding: Finding, folder: Path) -> str:
-    at = region(finding.source, finding.span)
+    at = region(*on_disk(finding.source, finding.span))
     path = neutral(exchanged_path(finding.path, folder))
     where = _cell(f"{path}:{at.line}")
     if link := _link(finding.path, folder):
@@ -152,7 +152,11 @@ def _link(path: Path, folder: Path) -> str:
 def _cell(text: str) -> str:
     """A text as Markdown for one cell of a table: as it is, but for code between backquotes."""
     parts = _CODE.split(neutral(text).replace("\t", " "))
-    return "".join(
-        f"`{part}`" if number % 2 else part.translate(_PUNCTUATION)
-        for number, part in enumerate(parts)
-    )
+    return "".join(_code(p) if n % 2 else p.translate(_PUNCTUATION) for n, p in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    # What a table makes of these in code depends on who reads it.
+    if "|" in text or "\\" in text or not text.strip():
+        return f"`{text}`".translate(_PUNCTUATION)
+    return f"`{text}`"

@@ -12,7 +12,7 @@ from ..fingerprint import fingerprints
 from ..rule import Finding
 from .content import Report
 from .display import Screen, neutral
-from .exchange import exchanged_path, region, repository, worst_first
+from .exchange import exchanged_path, on_disk, region, repository, worst_first
 
 _SEVERITIES = ("info", "minor", "major", "critical")
 _HEIGHTS = {"error": 3, "warning": 2, "note": 0}
@@ -33,7 +33,7 @@ def severity(finding: Finding) -> str:
 
 
 def _entry(finding: Finding, fingerprint: str, folder: Path) -> dict[str, object]:
-    at = region(finding.source, finding.span)
+    at = region(*on_disk(finding.source, finding.span))
     return {
         "description": neutral(f"{finding.code}: {finding.message}"),
         "check_name": finding.code,

@@ -12,7 +12,16 @@ from ..rule import Finding
 from ..source import SourceFile, Span
 from .content import Report
 from .display import Screen, neutral
-from .exchange import encodable, exchanged_path, on_disk, region, remedy, repository, worst_first
+from .exchange import (
+    edits_on_disk,
+    encodable,
+    exchanged_path,
+    on_disk,
+    region,
+    remedy,
+    repository,
+    worst_first,
+)
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 
@@ -50,18 +59,19 @@ def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
     """The edits of a fix; none if it edits another file too, for a reviewer applies each alone."""
     if finding.fix is None or {edit.path for edit in finding.fix.edits} != {finding.path}:
         return []
-    source = report.sources[finding.path]
-    edits = sorted(set(finding.fix.edits))
-    return [{"range": _range(source, e.span), "text": encodable(e.text)} for e in edits]
+    file, edits = edits_on_disk(report.sources[finding.path], finding.fix.edits)
+    return [
+        {"range": _range(file, Span(one.start, one.end)), "text": encodable(one.text)}
+        for one in edits
+    ]
 
 
 def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:
-    return {"path": exchanged_path(source.path, folder), "range": _range(source, span)}
+    return {"path": exchanged_path(source.path, folder), "range": _range(*on_disk(source, span))}
 
 
-def _range(source: SourceFile, span: Span) -> dict[str, object]:
-    at = region(source, span)
-    file, _ = on_disk(source, span)
+def _range(file: SourceFile, where: Span) -> dict[str, object]:
+    at = region(file, where)
     return {
         "start": {"line": at.line, "column": _byte_column(file, at.line, at.column)},
         "end": {"line": at.end_line, "column": _byte_column(file, at.end_line, at.end_column)},

@@ -21,7 +21,16 @@ from ..rule import Confidence, Finding, Fix
 from ..source import Edit, SourceFile, Span
 from .content import Report
 from .display import Screen, neutral
-from .exchange import encodable, file_uri, on_disk, region, remedy, repository, worst_first
+from .exchange import (
+    edits_on_disk,
+    encodable,
+    file_uri,
+    on_disk,
+    region,
+    remedy,
+    repository,
+    worst_first,
+)
 from .line_hash import line_hashes
 from .sarif_rules import rule_descriptors
 from .verdicts import verdict_counts
@@ -182,6 +191,7 @@ class _Run:
             "properties": {
                 "confidence": finding.confidence,
                 **({"safety": str(fix.safety)} if fix else {}),
+                **_cell(finding),
                 **({"url": finding.url} if finding.url else {}),
                 **self._verdict(finding),
             },
@@ -201,13 +211,13 @@ class _Run:
         return {}
 
     def _fingerprints(self, finding: Finding) -> _Object:
-        source, _ = on_disk(finding.source, finding.span)
-        at = region(finding.source, finding.span)
-        if source not in self._hashes:
-            self._hashes[source] = line_hashes(source.text)
-        line = source.line_text(at.line)
+        file, where = on_disk(finding.source, finding.span)
+        at = region(file, where)
+        if file not in self._hashes:
+            self._hashes[file] = line_hashes(file.text)
+        line = file.line_text(at.line)
         return {
-            "primaryLocationLineHash": self._hashes[source][at.line - 1],
+            "primaryLocationLineHash": self._hashes[file][at.line - 1],
             # GitHub counts from the first character that is no blank: indentation may change.
             "primaryLocationStartColumnFingerprint": str(
                 max(0, at.column - 1 - (len(line) - len(line.lstrip())))
@@ -224,9 +234,7 @@ class _Run:
             "artifactChanges": [
                 {
                     "artifactLocation": self._artifact(path),
-                    "replacements": [
-                        _replacement(self.report.sources[path], edit) for edit in edits
-                    ],
+                    "replacements": _replacements(self.report.sources[path], edits),
                 }
                 for path, edits in by_path.items()
             ],
@@ -234,8 +242,8 @@ class _Run:
         }
 
     def _location(self, source: SourceFile, span: Span, *, with_code: bool = False) -> _Object:
-        shown = _region(source, span)
         file, where = on_disk(source, span)
+        shown = _region(file, where)
         code = file.text[where.start : where.end]
         if with_code and 0 < len(code) <= _MOST_CODE:
             shown["snippet"] = {"text": encodable(code)}
@@ -249,9 +257,8 @@ class _Run:
         return {"uri": file_uri(path)}
 
 
-def _region(source: SourceFile, span: Span) -> _Object:
-    at = region(source, span)
-    file, _ = on_disk(source, span)
+def _region(file: SourceFile, where: Span) -> _Object:
+    at = region(file, where)
     return {
         "startLine": at.line,
         "startColumn": _utf16_column(file, at.line, at.column),
@@ -260,15 +267,21 @@ def _region(source: SourceFile, span: Span) -> _Object:
     }
 
 
-def _utf16_column(source: SourceFile, line: int, column: int) -> int:
-    before = source.line_text(line)[: column - 1]
+def _utf16_column(file: SourceFile, line: int, column: int) -> int:
+    before = file.line_text(line)[: column - 1]
     wide = 0 if before.isascii() else sum(letter > "\uffff" for letter in before)
     return column + wide
 
 
-def _replacement(source: SourceFile, edit: Edit) -> _Object:
-    inserted = {"insertedContent": {"text": encodable(edit.text)}} if edit.text else {}
-    return {"deletedRegion": _region(source, edit.span), **inserted}
+def _replacements(source: SourceFile, edits: Sequence[Edit]) -> list[_Object]:
+    file, replacements = edits_on_disk(source, edits)
+    return [
+        {
+            "deletedRegion": _region(file, Span(one.start, one.end)),
+            **({"insertedContent": {"text": encodable(one.text)}} if one.text else {}),
+        }
+        for one in replacements
+    ]
 
 
 def _suppression(hidden: Hidden) -> _Object:
@@ -279,6 +292,12 @@ def _suppression(hidden: Hidden) -> _Object:
 
 def _notification(level: str, text: str) -> _Object:
     return {"level": level, "message": {"text": text}}
+
+
+def _cell(finding: Finding) -> _Object:
+    """Where in a notebook of Jupyter a finding is; nothing for other files."""
+    cell = finding.source.cell(finding.span.start)
+    return {"cell": {"number": cell[0], "line": cell[1]}} if cell else {}
 
 
 def _is_enabled(rule: _Object) -> bool:

@@ -1,0 +1,219 @@
+"""The format `github`: annotations as GitHub's runner reads them, and the summary of a job."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import hostile
+import pytest
+from markdown_it import MarkdownIt
+from support import cli, write_files
+
+from remat_migrate.report import Report, github
+from remat_migrate.report.display import Screen, neutral
+from remat_migrate.report.exchange import worst_first
+from remat_migrate.rule import Finding, Fix, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("/project")
+VARIABLES = ("WORKSPACE", "STEP_SUMMARY", "SERVER_URL", "REPOSITORY", "SHA")
+
+Annotation = tuple[str, dict[str, str], str]
+
+
+@pytest.fixture(autouse=True)
+def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(f"GITHUB_{name}", raising=False)
+
+
+def annotation(line: str) -> Annotation:
+    """A line of output as the runner reads it: the command, its properties, its message."""
+    assert not re.search(r"[\r\n]", line)
+    assert line.startswith("::")
+    head, _, data = line[2:].partition("::")
+    command, _, listed = head.partition(" ")
+    properties = dict(pair.split("=", 1) for pair in listed.split(",") if pair)
+    return command, {name: unescaped(v) for name, v in properties.items()}, unescaped(data)
+
+
+def unescaped(text: str) -> str:
+    for code, letter in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(code, letter)
+    return text
+
+
+def annotated(report: Report) -> list[Annotation]:
+    return [annotation(line) for line in github.render(report, Screen(folder=FOLDER))]
+
+
+def found(number: int = 1, **more: Any) -> Finding:
+    file = SourceFile(FOLDER / "src/a,b.py", "f(1)\ng(\n2)\n")
+    span = more.pop("span", Span(0, 4))
+    name, message = "concrete-option", more.pop("message", f"gone {number}")
+    return Finding("RMT101", name, message, file, span, **more)
+
+
+def test_an_annotation() -> None:
+    file = found().source
+    fix = Fix("use g", Safety.SAFE, (Edit(file.path, 0, 1, "g"),))
+    one = found(message="50% of `x::y`,\ngone", fix=fix, reason="because\nso")
+    assert list(github.render(Report((one,), 1, FOLDER), Screen())) == [
+        "::error title=RMT101 concrete-option,file=src/a%2Cb.py,line=1,endLine=1,col=1,endColumn=5"
+        "::src/a,b.py:1:1: RMT101 50%25 of `x::y`,␊gone%0ASafe fix: use g%0Abecause%0Aso"
+    ]
+    [(command, properties, _)] = annotated(
+        Report((found(span=Span(5, 9), severity="note"),), 1, FOLDER)
+    )
+    assert command == "notice"
+    # GitHub takes columns of one line alone.
+    assert (properties["line"], properties["endLine"]) == ("2", "3")
+    assert "col" not in properties
+    assert "endColumn" not in properties
+
+
+def test_the_worst_ten_of_each_level_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = ("note", "warning", "error")
+    listed = [found(n, severity=level) for n in range(12) for level in levels]
+    shown = annotated(Report(tuple(listed), 1, FOLDER))
+    commands = [command for command, _, _ in shown]
+    assert commands == ["error"] * 10 + ["warning"] * 10 + ["notice"] * 10
+    assert shown[-1] == ("notice", {"title": "remat-migrate"}, "7 more findings not shown")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "anything")
+    *_, (_, _, last) = annotated(Report(tuple(listed), 1, FOLDER))
+    assert last == "7 more findings in the summary of this job"
+    exactly = [found(n, severity=level) for n in range(10) for level in levels]
+    assert len(annotated(Report(tuple(exactly), 1, FOLDER))) == 30
+    assert "more" not in annotated(Report(tuple(exactly), 1, FOLDER))[-1][2]
+
+
+def test_a_message_is_no_longer_than_the_runner_passes_on() -> None:
+    [(_, _, message)] = annotated(Report((found(message="x" * 9000),), 1, FOLDER))
+    assert len(message) == 4000
+    assert message.endswith("…")
+
+
+@hostile.given_reports
+def test_nothing_breaks_an_annotation(report: Report) -> None:
+    shown = annotated(report)
+    assert len(shown) == len(report.findings)
+    for finding, (command, properties, message) in zip(
+        worst_first(report.findings), shown, strict=True
+    ):
+        assert command == {"note": "notice"}.get(finding.severity, finding.severity)
+        assert properties["title"] == f"{finding.code} {finding.name}"
+        name = finding.path
+        inside = name.relative_to(FOLDER) if name.is_relative_to(FOLDER) else name
+        assert properties["file"] == neutral(inside.as_posix())
+        assert f": {finding.code} {neutral(finding.message)}"[:3000] in message
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the only table in a document, as a reader sees them."""
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    assert sum(token.type == "table_open" for token in tokens) <= 1
+    assert not any(token.type in ("html_block", "fence", "code_block") for token in tokens)
+    cells: list[list[str]] = []
+    for before, token in pairwise(tokens):
+        if before.type == "tr_open":
+            cells.append([])
+        if before.type in ("th_open", "td_open"):
+            children = token.children or []
+            assert not any(child.type in ("html_inline", "image") for child in children)
+            cells[-1].append("".join(child.content for child in children))
+    return cells
+
+
+@hostile.given_reports
+def test_nothing_breaks_the_summary(report: Report) -> None:
+    table = rows(github.step_summary(report, 1 << 20))
+    if not report.findings:
+        assert table == []
+        return
+    assert table[0] == ["", "where", "rule", "what", "fix"]
+    assert len(table) == len(report.findings) + 1
+    for finding, row in zip(worst_first(report.findings), table[1:], strict=True):
+        assert len(row) == 5
+        assert (row[0], row[2]) == (finding.severity, finding.code)
+        assert letters(row[3]) == letters(neutral(finding.message))
+
+
+def letters(text: str) -> str:
+    """What is left of a text where marks of code and blanks may differ."""
+    return "".join(text.replace("`", "").split())
+
+
+def test_code_stays_code_and_links_lead_to_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report((found(message="`a|b` is `gone` <b>", url="https://docs.jax.dev/"),), 1, FOLDER)
+    line = github.step_summary(report, 1 << 20).splitlines()[-1]
+    where = r"src\/a\,b\.py\:1"
+    assert line == (
+        rf"| error | {where} | [RMT101](https://docs.jax.dev/) |"
+        r" \`a\|b\` is `gone` \<b\> |  |"
+    )
+    for name, value in zip(VARIABLES[2:], ("https://github.com", "o/r", "abc"), strict=True):
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    line = github.step_summary(report, 1 << 20).splitlines()[-1]
+    assert f"[{where}](https://github.com/o/r/blob/abc/src/a%2Cb.py#L1)" in line
+
+
+def test_a_summary_is_no_longer_than_github_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = Report(tuple(found(n) for n in range(100)), 1, FOLDER)
+    text = github.step_summary(report, 3000)
+    assert 2000 < len(text.encode()) <= 3000
+    shown = len(rows(text)) - 1
+    assert text.endswith(f"\n\n{100 - shown} more findings: the summary is full.\n")
+    assert github.step_summary(report, 10) == ""
+    file = tmp_path / "summary.md"
+    file.write_text("x" * (1 << 20))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    github.write_step_summary(report)
+    assert file.stat().st_size == 1 << 20
+
+
+def test_each_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are those of the repository, wherever the tool runs."""
+    folder = tmp_path / "checkout/sub/old"
+    shutil.copytree(ROOT / "fixtures/old_trainer", folder)
+    summary = tmp_path / "summary.md"
+    summary.write_text("what another step wrote\n")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "checkout"))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    ran = cli(folder, "--output-format", "github", ".")
+    shown = [annotation(line) for line in ran.out.splitlines()]
+    assert ran.err == ""
+    levels = Counter(command for command, _, _ in shown)
+    assert all(count <= 10 for count in levels.values())
+    assert {properties["file"].split("/")[0] for _, properties, _ in shown[:-1]} == {"sub"}
+    text = summary.read_text()
+    assert text.startswith("what another step wrote\n## remat-migrate\n")
+    total = int(re.findall(r"Found (\d+)", text)[0])
+    assert len(rows(text)) == total + 1
+    assert annotation(ran.out.splitlines()[-1])[2].startswith(f"{total - len(shown) + 1} more")
+    cli(folder, "report", "--output-format", "github", "trainer/blocks.py")
+    assert summary.read_text().count("## remat-migrate") == 2
+
+
+def test_each_command_annotates(written: Mapping[tuple[str, str], str]) -> None:
+    assert written["report", "github"] == written["check", "github"]
+    checked, left = (written[c, "github"].splitlines() for c in ("check", "fix"))
+    assert 0 < len(left) < len(checked)
+
+
+def test_a_summary_that_cannot_be_written_fails_no_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "a.py": "x = 1\n"})
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none/summary.md"))
+    ran = cli(tmp_path, "--output-format", "github", ".")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("warning: the summary of the job cannot be written")

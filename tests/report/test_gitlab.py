@@ -1,0 +1,156 @@
+"""The format `gitlab`: what GitLab's documentation asks of each entry; and `rdjson` beside it.
+
+https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import hostile
+
+from remat_migrate.report import Report, gitlab, rdjson
+from remat_migrate.report.display import Screen, neutral
+from remat_migrate.report.exchange import encodable, worst_first
+from remat_migrate.rule import Finding, Fix, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("/project")
+SCREEN = Screen(folder=FOLDER)
+SEVERITIES = ("info", "minor", "major", "critical", "blocker")
+
+
+def entries(text: str) -> list[dict[str, Any]]:
+    """The entries of a document, each with all that GitLab asks for."""
+    # "GitLab does not accept a byte order mark at the beginning of the file."
+    assert text.isascii()
+    read = json.loads(text)
+    # "a JSON file that contains an array of objects"
+    assert isinstance(read, list)
+    for entry in read:
+        for field in ("description", "check_name", "fingerprint", "severity"):
+            assert isinstance(entry[field], str)
+            assert entry[field]
+        assert entry["severity"] in SEVERITIES
+        place = entry["location"]
+        # "Relative to the repository root. Must not start with ./"
+        assert isinstance(place["path"], str)
+        assert not place["path"].startswith("./")
+        assert place["lines"]["begin"] >= 1
+        assert place["positions"]["begin"]["line"] == place["lines"]["begin"]
+        assert all(isinstance(place["lines"][end], int) for end in ("begin", "end"))
+    # "A unique fingerprint": of several with the same one only the first is shown
+    assert len({entry["fingerprint"] for entry in read}) == len(read)
+    return read
+
+
+def found(text: str, piece: str, name: str = "src/a.py", **more: Any) -> Finding:
+    file = SourceFile(FOLDER / name, text)
+    at = text.index(piece)
+    return Finding("RMT101", "concrete-option", "gone", file, Span(at, at + len(piece)), **more)
+
+
+def test_an_entry() -> None:
+    (entry,) = entries(
+        gitlab.render(Report((found("x = 1\nf(\n2)\n", "f(\n2)"),), 1, FOLDER), SCREEN)
+    )
+    assert len(entry.pop("fingerprint")) == 32
+    assert entry == {
+        "description": "RMT101: gone",
+        "check_name": "RMT101",
+        "severity": "critical",
+        "location": {
+            "path": "src/a.py",
+            "lines": {"begin": 2, "end": 3},
+            "positions": {"begin": {"line": 2, "column": 1}, "end": {"line": 3, "column": 3}},
+        },
+    }
+
+
+def test_severities_step_down_with_doubt() -> None:
+    def severity(level: Any, confidence: Any) -> str:
+        return gitlab.severity(found("f", "f", severity=level, confidence=confidence))
+
+    assert severity("error", "high") == "critical"
+    assert severity("error", "low") == "major"
+    assert severity("warning", "medium") == "major"
+    assert severity("warning", "low") == "minor"
+    assert severity("note", "low") == "info"
+
+
+def test_a_fingerprint_stays_when_lines_move() -> None:
+    before = entries(gitlab.render(Report((found("f(1)\n", "f"),), 1, FOLDER), SCREEN))
+    after = entries(gitlab.render(Report((found("# x\n\nf(1)\n", "f"),), 1, FOLDER), SCREEN))
+    assert before[0]["fingerprint"] == after[0]["fingerprint"]
+    assert before[0]["location"] != after[0]["location"]
+
+
+@hostile.given_reports
+def test_nothing_breaks_it(report: Report) -> None:
+    read = entries(gitlab.render(report, SCREEN))
+    listed = worst_first(report.findings)
+    assert [e["description"] for e in read] == [
+        neutral(f"{finding.code}: {finding.message}") for finding in listed
+    ]
+
+
+def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
+    read = entries(written["check", "gitlab"])
+    assert all(entry["location"]["path"].startswith("old/") for entry in read)
+    assert written["report", "gitlab"] == written["check", "gitlab"]
+    assert len(entries(written["fix", "gitlab"])) < len(read)
+
+
+def test_each_command_writes_rdjson(written: Mapping[tuple[str, str], str]) -> None:
+    checked, left = (json.loads(written[c, "rdjson"])["diagnostics"] for c in ("check", "fix"))
+    assert any("suggestions" in one for one in checked)
+    assert len(left) < len(checked)
+    assert written["report", "rdjson"] == written["check", "rdjson"]
+
+
+def test_suggestions_of_rdjson() -> None:
+    file = SourceFile(FOLDER / "src/a.py", "é🜁 = f(1)\n")
+    other = FOLDER / "b.py"
+    edit = Edit(file.path, 5, 6, "g")
+    fix = Fix("use g", Safety.SAFE, (edit, Edit(file.path, 8, 8, ", 2")))
+    both = Fix("use g", Safety.SAFE, (edit, Edit(other, 0, 0, "x")))
+    one, two = (
+        Finding("RMT101", "concrete-option", "gone", file, Span(5, 6), fix=f, url="https://x.y")
+        for f in (fix, both)
+    )
+    sources = {file.path: file, other: SourceFile(other, "")}
+    document = json.loads(rdjson.render(Report((one, two), 1, FOLDER, sources=sources), SCREEN))
+    first, second = document["diagnostics"]
+    place = {"start": {"line": 1, "column": 10}, "end": {"line": 1, "column": 11}}
+    assert first == {
+        "message": "gone\nSafe fix: use g",
+        "location": {"path": "src/a.py", "range": place},
+        "severity": "ERROR",
+        "code": {"value": "RMT101", "url": "https://x.y"},
+        "suggestions": [
+            {"range": place, "text": "g"},
+            {
+                "range": {"start": {"line": 1, "column": 13}, "end": {"line": 1, "column": 13}},
+                "text": ", 2",
+            },
+        ],
+    }
+    # A reviewer would apply half of it.
+    assert "suggestions" not in second
+
+
+@hostile.given_reports
+def test_nothing_breaks_rdjson(report: Report) -> None:
+    text = rdjson.render(report, SCREEN)
+    assert text.isascii()
+    read = json.loads(text)["diagnostics"]
+    assert len(read) == len(report.findings)
+    for finding, one in zip(worst_first(report.findings), read, strict=True):
+        assert one["message"].split("\n")[0] == neutral(finding.message)
+        edits = sorted(finding.fix.edits) if finding.fix else []
+        suggested = [s["text"] for s in one.get("suggestions", [])]
+        assert suggested == [encodable(edit.text) for edit in edits]

@@ -1,0 +1,304 @@
+"""The format `sarif`: against the published schema, and read back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import unquote
+
+import hostile
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema.validators import validator_for
+from support import cli, write_files
+
+from remat_migrate.engine import Fault, Hidden, load_rules
+from remat_migrate.report import Report, sarif
+from remat_migrate.report.display import Screen
+from remat_migrate.report.exchange import encodable, worst_first
+from remat_migrate.report.line_hash import line_hashes
+from remat_migrate.rule import Finding, Fix, Related, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.verify.consequence import Proved
+from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("/project")
+SCHEMA = json.loads((ROOT / "tests/schemas/sarif-2.1.0.json").read_text())
+VALIDATOR = validator_for(SCHEMA)(SCHEMA)
+
+
+def read(text: str) -> dict[str, Any]:
+    """The one run of a document, which is valid."""
+    assert text.isascii()
+    document: dict[str, Any] = json.loads(text)
+    assert [error.message for error in VALIDATOR.iter_errors(document)] == []
+    (run,) = document["runs"]
+    return cast(dict[str, Any], run)
+
+
+def run_of(report: Report) -> dict[str, Any]:
+    return read(sarif.render(report, Screen(folder=FOLDER)))
+
+
+def found(file: SourceFile, piece: str = "f(", **more: Any) -> Finding:
+    start = file.text.index(piece)
+    span = Span(start, start + len(piece))
+    return Finding("RMT101", "concrete-option", more.pop("message", "gone"), file, span, **more)
+
+
+def test_a_finding() -> None:
+    file = SourceFile(FOLDER / "src/a b%.py", "x = 1\ny = '🜁é' + f(\n  2)\n")
+    other = SourceFile(Path("/elsewhere/b#.py"), "\n\ncall()\n")
+    at = file.text.index("f(")
+    finding = found(
+        file,
+        "f(\n  2)",
+        message="x[0](y) is gone",
+        severity="warning",
+        confidence="medium",
+        fix=Fix("use g", Safety.UNSAFE, (Edit(file.path, at, at + 1, "g"),)),
+        related=(Related(other, Span(2, 6), "called here"),),
+        reason="because",
+        url="https://docs.jax.dev",
+    )
+    run = run_of(Report((finding,), 5, root=FOLDER, sources={file.path: file}))
+    region = {"startLine": 2, "startColumn": 13, "endLine": 3, "endColumn": 5}
+    here = {"uri": "src/a%20b%25.py", "uriBaseId": "%SRCROOT%"}
+    (result,) = run["results"]
+    assert result.pop("partialFingerprints")["primaryLocationLineHash"].endswith(":1")
+    assert result == {
+        "ruleId": "RMT101",
+        "ruleIndex": 0,
+        "level": "warning",
+        # What looks like a link is none.
+        "message": {"text": "x[0] (y) is gone\nUnsafe fix: use g\nbecause"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": here,
+                    "region": {**region, "snippet": {"text": "f(\n  2)"}},
+                }
+            }
+        ],
+        "relatedLocations": [
+            {
+                "id": 1,
+                "physicalLocation": {
+                    "artifactLocation": {"uri": "file:///elsewhere/b%23.py"},
+                    "region": {"startLine": 3, "startColumn": 1, "endLine": 3, "endColumn": 5},
+                },
+                "message": {"text": "called here"},
+            }
+        ],
+        "fixes": [
+            {
+                "description": {"text": "use g"},
+                "artifactChanges": [
+                    {
+                        "artifactLocation": here,
+                        "replacements": [
+                            {
+                                "deletedRegion": {**region, "endLine": 2, "endColumn": 14},
+                                "insertedContent": {"text": "g"},
+                            }
+                        ],
+                    }
+                ],
+                "properties": {"safety": "unsafe"},
+            }
+        ],
+        "rank": 60.0,
+        "properties": {
+            "confidence": "medium",
+            "safety": "unsafe",
+            "url": "https://docs.jax.dev",
+        },
+    }
+    assert run["columnKind"] == "utf16CodeUnits"
+    assert run["originalUriBaseIds"] == {"%SRCROOT%": {"uri": "file:///project/"}}
+    assert run["invocations"] == [{"executionSuccessful": True}]
+
+
+def test_suppressed_ones_are_marked_and_come_last() -> None:
+    file = SourceFile(FOLDER / "a.py", "f(1)\nf(2)\ng(3)\n")
+    one, two, three = (found(file, piece) for piece in ("f(1)", "f(2)", "g(3)"))
+    report = Report((three,), 1, FOLDER, (Hidden(one, "comment"), Hidden(two, "settings")))
+    results = run_of(report)["results"]
+    assert [result.get("suppressions") for result in results] == [
+        None,
+        [{"kind": "inSource"}],
+        [{"kind": "external", "justification": "per-file-ignores in the settings"}],
+    ]
+    ours = [result["partialFingerprints"]["remat-migrate/v1"] for result in results]
+    assert len(set(ours)) == 3
+
+
+def test_rules_are_described() -> None:
+    rules = load_rules()
+    run = run_of(Report((), 0, FOLDER, rules=rules))
+    shown = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in shown] == [rule.code for rule in rules]
+    for rule, description in zip(rules, shown, strict=True):
+        assert description["shortDescription"]["text"].endswith("."), rule.code
+        assert len(description["fullDescription"]["text"]) <= 1024
+        assert "## What it does" in description["help"]["markdown"]
+        assert rule.wrong[0].before.strip() in description["help"]["markdown"]
+        assert description["defaultConfiguration"].get("enabled", True) == rule.enabled
+    off = [number for number, rule in enumerate(rules) if not rule.enabled]
+    overrides = run["invocations"][0].get("ruleConfigurationOverrides", [])
+    assert [one["descriptor"]["index"] for one in overrides] == off
+
+
+def test_what_could_not_be_looked_at_is_told_of_the_run() -> None:
+    file = SourceFile(FOLDER / "a.py", "f(\n")
+    unread = Finding("RMT000", "unreadable-file", "cannot be parsed", file, Span(0, 0))
+    fault = Fault("RMT201", file.path, "ValueError: no", "Traceback")
+    (invocation,) = run_of(Report((unread,), 1, FOLDER, faults=(fault,)))["invocations"]
+    assert not invocation["executionSuccessful"]
+    told = invocation["toolExecutionNotifications"]
+    assert [one["message"]["text"] for one in told] == [
+        "cannot be parsed",
+        "the rule RMT201 failed: ValueError: no",
+    ]
+    assert run_of(Report((unread,), 1, FOLDER))["invocations"][0]["executionSuccessful"]
+
+
+def test_a_verdict_stands_at_the_findings_of_its_unit() -> None:
+    file = SourceFile(FOLDER / "a.py", "f(0)\n\ndef loss(x):\n  return f(1)\n")
+    inside, outside = found(file, "f(1)"), found(file, "f(0)")
+    verdicts = (Verdict(Unit(file.path, "loss", "a", line=3), Outcome.EQUAL),)
+    proved = Proved(cast(Any, SimpleNamespace()), Proof(verdicts))
+    run = run_of(Report((outside, inside), 1, FOLDER, proved=proved))
+    first, second = run["results"]
+    assert "verdict" not in first["properties"]
+    assert second["properties"]["verdict"] == "equal"
+    assert second["properties"]["unit"] == "a.loss"
+    assert run["properties"]["verdicts"]["equal"] == 1
+
+
+def test_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = SourceFile(FOLDER / "a.py", "".join(f"f({n})\n" for n in range(40)))
+    notes = [found(file, f"f({n})", severity="note") for n in range(38)]
+    error, warning = found(file, "f(38)"), found(file, "f(39)", severity="warning")
+    report = Report((*notes, warning, error), 1, FOLDER)
+    monkeypatch.setattr(sarif, "_MOST_RESULTS", 3)
+    run = run_of(report)
+    assert [result["level"] for result in run["results"]] == ["error", "warning", "note"]
+    (told,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert told["message"]["text"].startswith("37 of 40 results are left out")
+    monkeypatch.setattr(sarif, "_MOST_RESULTS", 25_000)
+    monkeypatch.setattr(sarif, "_MOST_BYTES", 1500)
+    assert 1 <= len(run_of(report)["results"]) < 40
+
+
+@hostile.given_reports
+def test_nothing_breaks_it(report: Report) -> None:
+    run = run_of(report)
+    results = run["results"]
+    assert len(results) == len(report.findings) + len({one.finding for one in report.hidden})
+    for result in results:
+        rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+        assert rule["id"] == result["ruleId"]
+    for finding, result in zip(worst_first(report.findings), results, strict=False):
+        place = result["locations"][0]["physicalLocation"]
+        assert path_of(place["artifactLocation"]) == finding.path
+        assert span_of(place["region"], finding.source) == finding.span
+        changes = result.get("fixes", [{"artifactChanges": []}])[0]["artifactChanges"]
+        edits = [edit_of(one, finding.source) for c in changes for one in c["replacements"]]
+        wanted = sorted(finding.fix.edits) if finding.fix else []
+        # Halves of surrogate pairs cannot be written.
+        assert edits == [replace(edit, text=encodable(edit.text)) for edit in wanted]
+
+
+def path_of(location: dict[str, Any]) -> Path:
+    name = unquote(location["uri"], errors="surrogateescape")
+    return FOLDER / name if "uriBaseId" in location else Path(name.removeprefix("file://"))
+
+
+def span_of(region: dict[str, Any], file: SourceFile) -> Span:
+    """The characters of a region whose columns count UTF-16 units."""
+    return Span(
+        offset(file, region["startLine"], region["startColumn"]),
+        offset(file, region["endLine"], region["endColumn"]),
+    )
+
+
+def offset(file: SourceFile, line: int, column: int) -> int:
+    start, units = file.line_starts[line - 1], 0
+    while units < column - 1:
+        units += 2 if file.text[start] > "\uffff" else 1
+        start += 1
+    return start
+
+
+def edit_of(replacement: dict[str, Any], file: SourceFile) -> Edit:
+    text = replacement.get("insertedContent", {}).get("text", "")
+    return Edit(file.path, *span_of(replacement["deletedRegion"], file), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hashes"),
+    [
+        ("", ["c129715d7a2bc9a3:1"]),
+        (
+            " a\nb\n  \t\tc\n d",
+            ["271789c17abda88f:1", "54703d4cd895b18:1", "180aee12dab6264:1", "a23a3dc5e078b07b:1"],
+        ),
+        ("x = 2\r\nx = 1\r\n" * 2, None),
+    ],
+)
+def test_hashes_of_lines_are_those_of_github(text: str, hashes: list[str] | None) -> None:
+    assert line_hashes(text) == line_hashes(text.replace("\r\n", "\n"))
+    if hashes is not None:
+        assert line_hashes(text) == hashes
+
+
+@settings(deadline=None, max_examples=50)
+@given(hostile.texts, st.integers(0, 120))
+def test_hashes_of_lines_are_of_the_next_hundred_characters(text: str, filling: int) -> None:
+    text = f"{text}\n{'a' * filling}\n{text}"
+    flat = text.replace("\r\n", "\n").replace("\r", "\n")
+    seen: Counter[int] = Counter()
+    expected = []
+    for line in range(flat.count("\n") + 1):
+        rest = "".join(flat.split("\n", line)[line].split(" ")).replace("\t", "")
+        data = rest.encode("utf-16-le", "surrogatepass")
+        units = [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
+        units = [*units, 0xFFFF, *[0] * 100][:100]
+        value = sum(unit * 37 ** (99 - at) for at, unit in enumerate(units)) % 2**64
+        seen[value] += 1
+        expected.append(f"{value:x}:{seen[value]}")
+    assert line_hashes(text) == expected
+
+
+def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
+    checked, reported, left = (read(written[c, "sarif"]) for c in ("check", "report", "fix"))
+    assert {fix["properties"]["safety"] for r in checked["results"] for fix in r.get("fixes", [])}
+    assert reported["results"] == checked["results"]
+    assert sum(reported["properties"]["sites"].values()) > 0
+    assert len(left["results"]) < len(checked["results"])
+    assert left["properties"]["fixed"]
+
+
+def test_standard_input_is_the_file_that_it_is_said_to_be(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": ""})
+    code = b"import jax\nf = jax.checkpoint(g, concrete=True)\n"
+    arguments = ("--output-format", "sarif", "--stdin-filename", "src/new.py", "-")
+    (result,) = read(cli(tmp_path, *arguments, stdin=code).out)["results"]
+    location = result["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"] == {"uri": "src/new.py", "uriBaseId": "%SRCROOT%"}
+    assert location["region"]["startLine"] == 2
+
+
+def test_nothing_found_is_a_valid_document(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "a.py": "x = 1\n"})
+    run = read(cli(tmp_path, "--output-format", "sarif", ".").out)
+    assert run["results"] == []
+    assert run["tool"]["driver"]["rules"]
