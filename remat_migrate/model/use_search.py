@@ -51,6 +51,12 @@ def find_uses(project: Project, site: Site) -> Uses:
     return _Search(project, site).run()
 
 
+def _is_another_notebook(module: Module, own: Module) -> bool:
+    """Whether two modules cannot see one another: nothing imports a notebook."""
+    notebooks = module.source.container is not None and own.source.container is not None
+    return notebooks and module is not own
+
+
 class _Search:
     def __init__(self, project: Project, site: Site) -> None:
         self.project = project
@@ -103,7 +109,8 @@ class _Search:
             words.add(self.site.module.name.rpartition(".")[2])
         found = {self.site.module: None}
         for module in self.project.mentioning(sorted(words)):
-            found[module] = None
+            if not _is_another_notebook(module, self.site.module):
+                found[module] = None
         # Inherited methods that call what this class assigns.
         for around in self.site.module.ancestors(self.site.reference):
             if isinstance(around, ast.ClassDef):
