@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from .module import Module
+from .module import Module, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Mentions:
     assigned: list[ast.Assign] = field(default_factory=list)
 
 
+@once
 def find_mentions(module: Module) -> Mentions:
     """The mentions of a module, in no particular order."""
     found = Mentions()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from ..source import SourceFile, Span
 from .flow import Flow
@@ -17,6 +19,26 @@ _SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.La
 _NO_NODES = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"}
 )
+
+
+T = TypeVar("T")
+
+
+def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:
+    """A function of a module's syntax alone, computed once for a module: its text never changes.
+
+    It is kept as long as the module, which an editor's next look at the project takes over.
+    """
+    kept: WeakKeyDictionary[Module, T] = WeakKeyDictionary()
+
+    @wraps(compute)
+    def known(module: Module) -> T:
+        found = kept.get(module)
+        if found is None:
+            found = kept[module] = compute(module)
+        return found
+
+    return known
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from .bind import positional_parameters
 from .containers import stored_items
 from .evaluate import Evaluator
 from .forms import call_form, decorates, value_form
-from .module import Module
+from .module import Module, once
 from .values import Container, External, ModuleValue, Parameter, Partial, Value
 
 if TYPE_CHECKING:
@@ -114,15 +114,45 @@ def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
 
 def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
     names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
+    naming = _find_naming(module)
+    for node in naming.imports:
+        if node.names[0].name == "*":
+            for base in evaluator.import_base(node, module):
+                if isinstance(base, ModuleValue) and base.module is not module:
+                    names |= _exported(base.module, evaluator)
+        else:
+            _imported_names(module, node, evaluator, names)
+    growing = True
+    while growing:
+        growing = False
+        for name, mentioned in naming.aliases:
+            if name not in names and not mentioned.isdisjoint(names):
+                names.add(name)
+                growing = True
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    """What gives names to things in a module.
+
+    Attributes:
+        imports: the `from` imports.
+        aliases: other names, each with the identifiers that the value may be known by.
+    """
+
+    imports: tuple[ast.ImportFrom, ...]
+    aliases: tuple[tuple[str, frozenset[str]], ...]
+
+
+@once
+def _find_naming(module: Module) -> _Naming:
+    imports: list[ast.ImportFrom] = []
     aliases: list[tuple[str, ast.expr]] = []
     for node in module.nodes:
         match node:
-            case ast.ImportFrom(names=[ast.alias(name="*")]):
-                for base in evaluator.import_base(node, module):
-                    if isinstance(base, ModuleValue) and base.module is not module:
-                        names |= _exported(base.module, evaluator)
             case ast.ImportFrom():
-                _imported_names(module, node, evaluator, names)
+                imports.append(node)
             case ast.Assign(targets=targets, value=value) if _alias_like(value):
                 aliases += ((name, value) for target in targets for name in _bound_names(target))
             case ast.AnnAssign(value=ast.expr() as value) if _alias_like(value):
@@ -140,14 +170,12 @@ def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
                 for parameter, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
                     if kw_default is not None:
                         aliases.append((parameter.arg, kw_default))
-    growing = True
-    while growing:
-        growing = False
-        for name, value in aliases:
-            if name not in names and any(_identifier(n) in names for n in ast.walk(value)):
-                names.add(name)
-                growing = True
-    return names
+    return _Naming(tuple(imports), tuple((name, _identifiers(value)) for name, value in aliases))
+
+
+def _identifiers(value: ast.expr) -> frozenset[str]:
+    found = (_identifier(node) for node in ast.walk(value))
+    return frozenset(name for name in found if name is not None)
 
 
 def _bound_names(target: ast.expr) -> Iterator[str]:
@@ -200,31 +228,34 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
     """The sites of a module in order of place."""
     names = interesting_names(module, evaluator)
     found: list[Site] = []
-    for node in module.nodes:
-        match node:
-            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name) if (
-                name in names
-            ):
-                holder = module.parent(node)
-                if isinstance(holder, ast.Attribute) and holder.attr.startswith("__"):
-                    continue  # `remat.__name__` applies nothing
-            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]) if (
-                name in names
-            ):
-                pass
-            case ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder) if (
-                _identifier(holder) in names
-            ):
-                pass
-            case _:
-                continue
-        assert isinstance(node, ast.expr)
+    for name, node in _find_reads(module):
+        if name not in names:
+            continue
         values = evaluator.values(module, node)
         applying = [value for value in values if api_of(evaluator.apis, value) is not None]
         if applying:
             value = min(applying, key=lambda v: _rank(v, evaluator))
             found.append(_site(module, node, value, evaluator))
     found.sort(key=lambda site: site.span)
+    return found
+
+
+@once
+def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
+    """The expressions of a module that may name an Api, with the identifier that tells."""
+    found: list[tuple[str, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name):
+                holder = module.parent(node)
+                if isinstance(holder, ast.Attribute) and holder.attr.startswith("__"):
+                    continue  # `remat.__name__` applies nothing
+                found.append((name, node))
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                found.append((name, node))
+            case ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder):
+                name = holder.id if isinstance(holder, ast.Name) else holder.attr
+                found.append((name, node))
     return found
 
 
