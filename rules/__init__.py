@@ -18,6 +18,9 @@ from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .saves_everything import SavesEverything
 from .scan_body_bare import ScanBodyBare
+from .static_argnames_ignored import StaticArgnamesIgnored
+from .static_argnums_type import StaticArgnumsType
+from .static_array import StaticArray
 from .static_by_keyword import StaticByKeyword
 from .static_omitted import StaticOmitted
 from .traced_compile_time_value import TracedCompileTimeValue
@@ -39,6 +42,9 @@ RULES: list[type[Rule]] = [
     PositionalOption,
     PreventCseInScan,
     ScanBodyBare,
+    StaticArgnamesIgnored,
+    StaticArgnumsType,
+    StaticArray,
     StaticByKeyword,
     StaticOmitted,
     TracedCompileTimeValue,

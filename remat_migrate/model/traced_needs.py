@@ -113,10 +113,10 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     closed = {p.arg for p in positional[: target.skip]}
     if site.definition.counting != "function" and target.skip == 0 and positional:
         closed.add(positional[0].arg)
-    by_parameter: dict[str, Need] = {}
+    by_parameter: dict[str, list[Need]] = {}
     for need in project.needs.of(target.function):
         if need.certain and need.index is None:
-            by_parameter.setdefault(need.parameter, need)
+            by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
         needed = by_parameter.get(parameter.arg)
         if needed is None or parameter.arg in closed or is_self(target, positional, parameter):
@@ -131,17 +131,19 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
 
 
 def _evidence(
-    project: Project, subject: Subject, parameter: ast.arg, need: Need
+    project: Project, subject: Subject, parameter: ast.arg, needs: list[Need]
 ) -> TracedNeed | None:
     """What the calls say of a parameter that Python needs."""
     target = subject.target
+    of_arrays = next((n for n in needs if _of_an_array(target, n)), None)
     shown: list[TracedNeed] = []
     for call, arguments in subject.bound:
         expr = arguments.by_name.get(parameter.arg)
         if expr is None:
             continue
         evidence, sure = _passed(project, target, parameter, call.module, expr)
-        if evidence is not None:
+        need = of_arrays if evidence == "array" else needs[0]
+        if evidence is not None and need is not None:
             deliberate = expects_failure(call.module, call.node)
             sure = sure and call.own
             shown.append(TracedNeed(target, need, evidence, call, expr, sure, deliberate))
@@ -152,8 +154,22 @@ def _evidence(
     required = default_of(target.function.node, parameter) is None
     if not subject.bound and declared and required:
         deliberate = expects_failure(subject.site.module, subject.site.reference)
-        return TracedNeed(target, need, "declared", deliberate=deliberate)
+        return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
+
+
+def _of_an_array(target: Target, need: Need) -> bool:
+    """Whether a need is there if an array is passed, too: a comparison or a result that decides.
+
+    Not the truth of a name, which may be a tree; and not in other functions, which may take many
+    things.
+    """
+    node = need.node
+    if not any(node is inner for inner in ast.walk(target.function.node)):
+        return False
+    if not need.reason.startswith(("a branch", "a loop that", "an assertion")):
+        return False
+    return isinstance(node, ast.Compare | ast.Call)
 
 
 def _passed(

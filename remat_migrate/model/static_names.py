@@ -1,0 +1,81 @@
+"""`static_argnames` as it is written, and what it would make static."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .callable import Target
+from .changing import changing_name
+from .passing import by_value
+from .scopes import parameters
+from .sites import Option, Site
+from .static_arguments import bind_use, position_of, static_indices
+from .static_options import known_target
+from .statics import Obstacle, Required, Statics
+from .values import Constant, Container
+
+if TYPE_CHECKING:
+    from .project import Project
+
+
+def read_names(project: Project, option: Option) -> tuple[str, ...] | None:
+    """The names that an option `static_argnames` gives; None where they are not known."""
+    node = option.value
+    values = project.values(option.module, node)
+    if len(values) == 1:
+        match next(iter(values)):
+            case Constant(value=str(name)):
+                return (name,)
+            case Container(node=inner):
+                node = inner
+    match node:
+        case ast.Constant(value=str(name)):
+            return (name,)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            found = [p.value for p in parts if isinstance(p, ast.Constant)]
+            names = tuple(name for name in found if isinstance(name, str))
+            return names if len(names) == len(parts) else None
+    return None
+
+
+def named_statics(project: Project, site: Site) -> Statics:
+    """What must be static at a site by its `static_argnames`."""
+    option = site.arguments["static_argnames"]
+    names, target = read_names(project, option), known_target(project, site)
+    uses = project.uses(site)
+    if names is None or target is None:
+        what = "what it wraps cannot be seen" if target is None else "the names are computed"
+        reason = f"{what}: name the arguments by their indices in `static_argnums`"
+        return Statics(target, uses=uses, obstacle=_obstacle(option, reason))
+    bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
+    by_name = {p.arg: p for p in parameters(target.function.node)}
+    required: list[Required] = []
+    for name in names:
+        if name not in by_name:
+            reason = f"`{name}` is no argument of `{site.target}`"
+            return Statics(target, uses=uses, obstacle=_obstacle(option, reason))
+        if not _is_given(target, name):
+            fixed = by_value(project, target, by_name[name], None, bound)
+            position = position_of(target, name, None)
+            required.append(Required(name, None, position, (), "it is named static", fixed))
+    function = target.function
+    return Statics(
+        target,
+        tuple(required),
+        static_indices(site.definition, target, required),
+        uses,
+        bound,
+        None,
+        changing_name(function.module, function.node),
+    )
+
+
+def _is_given(target: Target, name: str) -> bool:
+    """Whether the call does not pass it: `self`, arguments of partials."""
+    position = position_of(target, name, None)
+    return name in target.given or (position is not None and position < target.skip)
+
+
+def _obstacle(option: Option, reason: str) -> Obstacle:
+    return Obstacle(reason, option.module, option.value, "named here")
