@@ -43,7 +43,7 @@ class Words:
             rb"|^[ \t]+(?:" + each + rb")\b[ \t]*(?:as\b[^\n]*)?[,)#\r\n]"
             rb"|import[^\n]*\*"
             rb"|['\"](?:" + each + rb")['\"]"
-            rb"|ad_checkpoint|(?i:jax_new_checkpoint)|RMT\d|remat-migrate",
+            rb"|ad_checkpoint|checkpoint_policies|(?i:jax_new_checkpoint)|RMT\d|remat-migrate",
             re.MULTILINE,
         )
 

@@ -232,6 +232,8 @@ CHECKPOINT_NAME = frozenset(
 
 # The first release in which a policy that answers neither yes nor no fails.
 ANSWER_IS_CHECKED_SINCE: Version = (0, 4, 16)
+# The first in which `save_from_both_policies` refuses a policy that offloads.
+BOTH_SAY_YES_OR_NO_SINCE: Version = (0, 4, 38)
 
 
 def asked_for(qualified: str) -> str | None:

@@ -12,6 +12,7 @@ from model.test_apis import installed, jax_version, parameters
 from remat_migrate.model.apis import APIS
 from remat_migrate.model.policies import (
     ANSWER_IS_CHECKED_SINCE,
+    BOTH_SAY_YES_OR_NO_SINCE,
     CHECKPOINT_NAME,
     NAMESPACES,
     POLICIES,
@@ -165,3 +166,16 @@ def test_an_answer_that_is_neither_yes_nor_no() -> None:
             function(1.0)
     else:
         assert importlib.import_module("math").isfinite(function(1.0))
+
+
+def test_offloading_as_one_of_two() -> None:
+    policies = jax.checkpoint_policies
+    both = policies.save_from_both_policies(
+        policies.dots_saveable,
+        policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+    )
+    x = jax.numpy.ones((2, 2))
+    gradient = jax.grad(jax.checkpoint(lambda x: jax.numpy.sin(x @ x).sum(), policy=both))
+    assert jax_version() >= BOTH_SAY_YES_OR_NO_SINCE
+    with pytest.raises(ValueError, match="should be a boolean"):
+        jax.make_jaxpr(gradient)(x)

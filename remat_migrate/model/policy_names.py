@@ -1,0 +1,124 @@
+"""Where names of `jax.checkpoint_policies` are read: attributes, `getattr`, imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .module import Module
+from .policies import NAMESPACE
+from .policy_values import is_namespace
+from .texts import Texts, written_text
+from .values import External
+
+if TYPE_CHECKING:
+    from .project import Project
+
+_CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PolicyName:
+    """One name that is read from `jax.checkpoint_policies`.
+
+    Attributes:
+        module: where.
+        node: the attribute, the call of `getattr`, or the import.
+        name: the name.
+        place: what to report.
+        written: module, start and end of the name's letters, where it may be rewritten.
+        default: the default of `getattr`.
+        sure: whether it is this name that is read, whatever way the code took.
+        by_import: whether it is imported as if from a module.
+    """
+
+    module: Module
+    node: ast.AST
+    name: str
+    place: ast.expr | ast.alias
+    written: tuple[Module, tuple[int, int]] | None = None
+    default: ast.expr | None = None
+    sure: bool = True
+    by_import: bool = False
+
+
+def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
+    """The names that a module reads, in order of place; not where it is ready for their absence."""
+    if NAMESPACE.rpartition(".")[2] not in module.source.text:
+        return
+    found = [read for node in module.nodes for read in _read(project, module, node)]
+    own = None
+    for read in sorted(found, key=lambda read: module.span(read.place)):
+        if _is_ready(module, read.node):
+            continue
+        own = _added_names(project) if own is None else own
+        if read.name not in own and not read.name.startswith("_"):
+            yield read
+
+
+def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyName]:
+    match node:
+        case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
+            if is_namespace(project, module, base):
+                end = module.span(node).end
+                letters = (end - len(name), end)
+                yield PolicyName(module, node, name, node, (module, letters))
+        case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
+            if not is_namespace(project, module, base):
+                return
+            if External("builtins.getattr") not in project.values(module, node.func):
+                return
+            texts = Texts(project).of(module, asked)
+            for text in sorted(texts.exact):
+                where = written_text(texts, text)
+                if where is not None and not where[0].editable:
+                    where = None
+                sure = texts.only == text
+                otherwise = default[0] if default else None
+                yield PolicyName(module, node, text, node, where, otherwise, sure)
+        case ast.ImportFrom(module=base_name, level=0, names=names) if base_name == NAMESPACE:
+            for alias in names:
+                yield PolicyName(module, node, alias.name, alias, by_import=True)
+
+
+def _is_ready(module: Module, node: ast.AST) -> bool:
+    """Whether the code has another way for a JAX that lacks the name.
+
+    A `try` around it, or an `if` that asks for the version or for the name.
+    """
+    for around in module.ancestors(node):
+        match around:
+            case ast.Try(handlers=handlers, body=body):
+                inside = any(node is inner for part in body for inner in ast.walk(part))
+                if inside and any(_catches(handler.type) for handler in handlers):
+                    return True
+            case ast.If(test=test) | ast.IfExp(test=test):
+                asked = ast.unparse(test)
+                if "version" in asked or "hasattr" in asked:
+                    return True
+    return False
+
+
+def _catches(caught: ast.expr | None) -> bool:
+    if isinstance(caught, ast.Tuple):
+        return any(_catches(part) for part in caught.elts)
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCHES)
+
+
+def _added_names(project: Project) -> frozenset[str]:
+    """The names that the project itself adds to `jax.checkpoint_policies`."""
+    found: set[str] = set()
+    for module in project.mentioning(("checkpoint_policies",)):
+        for node in module.nodes:
+            match node:
+                case ast.Attribute(ctx=ast.Store(), value=base, attr=name):
+                    if is_namespace(project, module, base):
+                        found.add(name)
+                case ast.Call(
+                    func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str(name)), _]
+                ):
+                    if is_namespace(project, module, base):
+                        found.add(name)
+    return frozenset(found)

@@ -1,0 +1,87 @@
+"""Which name was meant: a slip of the pen, told from a name that is merely like it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+
+# Shorter words differ by a letter without being slips: `q_proj` and `k_proj`.
+_SHORTEST = 5
+# From this length on two letters may differ.
+_LONG = 10
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """The one known name of which `name` is a slip; None where there is none, or more."""
+    slips = {other for other in known if other != name and is_slip(name, other)}
+    return slips.pop() if len(slips) == 1 else None
+
+
+def is_slip(name: str, other: str) -> bool:
+    """Whether one name is the other with a slip: case, hyphens, a letter or two, a plural.
+
+    Numbers count, and so does each word of the name that is short: `wi_0` is no slip of `wi_1`, nor
+    `q_proj` of `k_proj`, nor `attn_in` of `attn_out`.
+    """
+    one, two = _words(name), _words(other)
+    if "".join(one) == "".join(two):
+        return True
+    if _digits(name) != _digits(other):
+        return False
+    if len(one) == len(two):
+        pairs = [(a, b) for a, b in zip(one, two, strict=True) if a != b]
+        return len(pairs) == 1 and _is_slip_of_word(*pairs[0])
+    return _is_slip_of_word("".join(one), "".join(two))
+
+
+def _is_slip_of_word(one: str, two: str) -> bool:
+    shorter = min(len(one), len(two))
+    if one.rstrip("s") == two.rstrip("s"):
+        return True
+    if shorter < _SHORTEST - 1 or one[0] != two[0]:
+        return False
+    return distance(one, two) <= (2 if shorter >= _LONG else 1)
+
+
+def _words(name: str) -> list[str]:
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return [part for part in re.split(r"[^a-z0-9]+", parts.lower()) if part]
+
+
+def _digits(name: str) -> str:
+    return "".join(c for c in name if c.isdigit())
+
+
+def distance(one: str, two: str) -> int:
+    """How many letters are wrong, left out, too many, or in the order of the next one."""
+    older: list[int] = []
+    last = list(range(len(two) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(two, 1):
+            least = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == two[j - 2] and b == one[i - 2]:
+                least = min(least, older[j - 2] + 1)
+            row.append(least)
+        older, last = last, row
+    return last[-1]
+
+
+# How like a name must be, and by how much more than the next, to be the one that is meant.
+_LIKE, _MARGIN = 0.8, 0.06
+
+
+def nearest(name: str, known: Mapping[str, str]) -> str | None:
+    """The one known name that is much like `name`; None where there is none, or two are.
+
+    `known` gives the usual one of several names for the same thing.
+    """
+    ranked = sorted(
+        ((SequenceMatcher(None, name, other).ratio(), other) for other in known), reverse=True
+    )
+    if not ranked or ranked[0][0] < _LIKE:
+        return None
+    best, found = ranked[0]
+    others = [ratio for ratio, other in ranked if known[other] != known[found]]
+    return found if not others or best - others[0] >= _MARGIN else None

@@ -1,0 +1,181 @@
+"""RMT404: a policy called that should not be, a factory that is not called, or called wrongly.
+
+https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project
+from remat_migrate.model.expected_failures import expects_failure
+from remat_migrate.rule import Example, Fails, Finding, Fix, Rule
+
+from .policy_faults import Fault, faults_of
+
+_SHOWN = (
+    "from jax._src.ad_checkpoint import saved_residuals\n"
+    "kept = [text for _, text in saved_residuals(f, 1.0) if 'argument' not in text]\n"
+)
+
+
+class PolicyCall(Rule):
+    """## What it does
+
+    Finds what cannot be, or is not, the policy that it looks like:
+
+    - a policy that is called: `nothing_saveable()` is False, `everything_saveable()` is True,
+      `dots_saveable()` raises;
+    - a factory that is not called: `policy=jax.checkpoint_policies.save_only_these_names`;
+    - names in a list or tuple: `save_only_these_names(["h"])`, or `names_which_can_be_saved="h"`;
+    - arguments that a factory does not take, or does without;
+    - a string, a number or True in place of a policy; a function that answers neither True nor
+      False, or takes no `**`;
+    - a policy that offloads inside of `save_from_both_policies`.
+
+    ## Why it matters
+
+    Most of it raises `TypeError` once the checkpoint is differentiated. Some of it is silent:
+    `policy=False` is as good as none until `jax_remat3` calls it; names in a tuple never match, so
+    that nothing is saved; under `jax_remat3` what is no policy is not even noticed where the
+    function has neither matrix products nor named values, or in jax 0.10 and 0.11 at all.
+
+    ## Fix
+
+    Takes the call away; gives the names one by one; names the arguments; writes the policy that a
+    string names.
+    """
+
+    code, name = "RMT404", "policy-call"
+    url = "https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies"
+    wrong = [
+        Example(
+            "import jax\n\n"
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin, policy=jax.checkpoint_policies.nothing_saveable()\n"
+            ")\n",
+            "import jax\n\n"
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin, policy=jax.checkpoint_policies.nothing_saveable\n"
+            ")\n",
+            use="policy = jax.checkpoint_policies.nothing_saveable()\nslope = jax.grad(f)(0.0)\n",
+            shows="assert policy is False\n",
+            holds="assert slope == 1.0\n",
+        ),
+        Example(
+            "import jax\n\npolicy = jax.checkpoint_policies.dots_saveable()\n",
+            "import jax\n\npolicy = jax.checkpoint_policies.dots_saveable\n",
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            fails=Fails("TypeError: .*missing 1 required positional argument: 'prim'"),
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        Example(
+            "import jax\n\n"
+            "policy = jax.checkpoint_policies.save_only_these_names\n"
+            "f = jax.checkpoint(jax.numpy.tanh, policy=policy)\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            fails=Fails("TypeError|AssertionError"),
+        ),
+        Example(
+            'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names(["h", "y"])\n',
+            'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names("h", "y")\n',
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            fails=Fails("TypeError: unhashable type: 'list'"),
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        Example(
+            "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\n"
+            'NAMES = ("h", "y")\n'
+            "f = jax.checkpoint(\n"
+            '    lambda x: jax.numpy.sin(checkpoint_name(jax.numpy.sin(x), "h")),\n'
+            "    policy=jax.checkpoint_policies.save_only_these_names(NAMES),\n"
+            ")\n",
+            "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\n"
+            'NAMES = ("h", "y")\n'
+            "f = jax.checkpoint(\n"
+            '    lambda x: jax.numpy.sin(checkpoint_name(jax.numpy.sin(x), "h")),\n'
+            "    policy=jax.checkpoint_policies.save_only_these_names(*NAMES),\n"
+            ")\n",
+            use=_SHOWN,
+            shows="assert kept == []\n",
+            holds="assert len(kept) == 1\n",
+        ),
+        Example(
+            'import jax\n\nf = jax.checkpoint(jax.numpy.sin, policy="dots_saveable")\n',
+            "import jax\n\n"
+            "f = jax.checkpoint(jax.numpy.sin, policy=jax.checkpoint_policies.dots_saveable)\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            fails=Fails("TypeError: 'str' object is not callable"),
+            holds="assert slope == 1.0\n",
+        ),
+        Example(
+            "import jax\n\nf = jax.checkpoint(jax.numpy.sin, policy=lambda *_, **__: None)\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            fails=Fails("TypeError: .*a remat policy|AssertionError", since="0.4.16"),
+        ),
+        Example(
+            "import jax\n\n\n"
+            "def sines(prim, *operands):\n"
+            '    return prim.name == "sin"\n\n\n'
+            "f = jax.checkpoint(jax.numpy.dot, policy=sines)\n",
+            use="x = jax.numpy.ones(2)\nslope = jax.grad(f)(x, x)\n",
+            fails=Fails("TypeError: .*unexpected keyword argument"),
+        ),
+        Example(
+            "import jax\n\n"
+            "policy = jax.checkpoint_policies.save_from_both_policies(\n"
+            "    jax.checkpoint_policies.dots_saveable,\n"
+            '    jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),\n'
+            ")\n",
+            use="f = jax.checkpoint(jax.numpy.dot, policy=policy)\nx = jax.numpy.ones(2)\n"
+            "jax.make_jaxpr(jax.grad(f))(x, x)\n",
+            fails=Fails("ValueError: .*should be a boolean", since="0.4.38"),
+        ),
+    ]
+    right = [
+        Example(
+            "import jax\n\n\n"
+            "def own(prim, *operands, **parameters):\n"
+            "    dots = jax.checkpoint_policies.dots_saveable(prim, *operands, **parameters)\n"
+            '    return dots or prim.name == "sin"\n\n\n'
+            "f = jax.checkpoint(lambda x: jax.numpy.sin(jax.numpy.sin(x)), policy=own)\n",
+            use=_SHOWN,
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        Example(
+            "import jax\n\n"
+            'NAMES = ["h", "y"]\n'
+            "policy = jax.checkpoint_policies.save_and_offload_only_these_names(\n"
+            "    names_which_can_be_saved=NAMES,\n"
+            '    names_which_can_be_offloaded=["z"],\n'
+            '    offload_src="device",\n'
+            '    offload_dst="pinned_host",\n'
+            ")\n",
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        "import jax\n\n\n"
+        "def checkpointed(f, policy=None):\n"
+        "    if isinstance(policy, str):\n"
+        "        policy = getattr(jax.checkpoint_policies, policy)\n"
+        "    return jax.checkpoint(f, policy=policy)\n\n\n"
+        'g = checkpointed(print, "dots_saveable")\n',
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each expression that is not what it looks like."""
+        for fault in faults_of(project, module):
+            tested = expects_failure(module, fault.node)
+            yield self.finding(
+                module.source,
+                module.span(fault.node),
+                fault.message,
+                severity="warning" if fault.silent else "error",
+                confidence="low" if tested else "high",
+                fix=None if tested else _fix(fault),
+                reason="a test around it asks for the failure" if tested else fault.reason,
+            )
+
+
+def _fix(fault: Fault) -> Fix | None:
+    return Fix(fault.title, fault.safety, fault.edits) if fault.title else None

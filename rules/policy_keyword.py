@@ -1,0 +1,131 @@
+"""RMT401: a misspelt `policy=` of a checkpoint.
+
+https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.expected_failures import expects_failure
+from remat_migrate.model.policies import POLICY_OPTION, TAKES_POLICY
+from remat_migrate.model.sites import Option
+from remat_migrate.model.spelling import is_slip
+from remat_migrate.model.values import Partial
+from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
+from remat_migrate.source import Edit
+
+
+class PolicyKeyword(Rule):
+    """## What it does
+
+    Finds options of the checkpoint family that are meant for `policy=`: `checkpoint_policy=`,
+    `save_policy=`, `policies=`, and slips of the pen.
+
+    ## Why it matters
+
+    None of them takes other keywords than its own: the call raises `TypeError`.
+
+    ## Fix
+
+    `policy=`.
+    """
+
+    code, name = "RMT401", "policy-keyword"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    wrong = [
+        Example(
+            "import jax\n\n"
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin,\n"
+            "    checkpoint_policy=jax.checkpoint_policies.dots_saveable,  # products are dear\n"
+            ")\n",
+            "import jax\n\n"
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin,\n"
+            "    policy=jax.checkpoint_policies.dots_saveable,  # products are dear\n"
+            ")\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            fails=Fails("TypeError: .*unexpected keyword argument 'checkpoint_policy'"),
+            holds="assert slope == 1.0\n",
+        ),
+        Example(
+            "from functools import partial\n\nimport jax\n\n\n"
+            "@partial(jax.remat, save_policy=jax.checkpoint_policies.nothing_saveable)\n"
+            "def f(x):\n"
+            "    return x * x\n",
+            "from functools import partial\n\nimport jax\n\n\n"
+            "@partial(jax.remat, policy=jax.checkpoint_policies.nothing_saveable)\n"
+            "def f(x):\n"
+            "    return x * x\n",
+            use="slope = jax.grad(f)(3.0)\n",
+            fails=Fails("TypeError: .*unexpected keyword argument 'save_policy'"),
+            holds="assert slope == 6.0\n",
+        ),
+    ]
+    right = [
+        Example(
+            "import jax\n\n"
+            "f = jax.checkpoint(jax.numpy.sin, policy=jax.checkpoint_policies.dots_saveable)\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            holds="assert slope == 1.0\n",
+        ),
+        "def remat(f, save_policy):\n    return f\n\n\nf = remat(print, save_policy=1)\n",
+        "from torch.utils.checkpoint import checkpoint\n\ny = checkpoint(print, save_policy=1)\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each keyword, wherever it is written."""
+        seen: set[ast.expr] = set()
+        for site in project.sites:
+            if site.api not in TAKES_POLICY or not site.certain:
+                continue  # a user's own wrapper has keywords of its own
+            for name, option in site.arguments.items():
+                if option.module is not module or option.value in seen or not is_misspelt(name):
+                    continue
+                seen.add(option.value)
+                tested = expects_failure(option.module, option.value)
+                fix, reason = self._fix(site, option)
+                yield self.finding(
+                    module.source,
+                    module.span(option.keyword or option.value),
+                    f"`{site.api}` takes no `{name}`: its option is `{POLICY_OPTION}`",
+                    confidence="low" if tested else "high",
+                    fix=None if tested else fix,
+                    reason="a test around it asks for the failure" if tested else reason,
+                )
+
+    def _fix(self, site: Site, option: Option) -> tuple[Fix, str]:
+        title = f"write `{POLICY_OPTION}=`"
+        if POLICY_OPTION in site.arguments:
+            return Fix(title, Safety.MANUAL), f"`{POLICY_OPTION}` is given, too: keep one of them"
+        if option.keyword is None or not _is_given_here(site, option):
+            reason = "the options are put together in a place that other code may share"
+            return Fix(title, Safety.MANUAL), reason
+        source = option.module.source
+        start = option.module.span(option.keyword).start
+        assert option.keyword.arg is not None
+        edit = Edit(source.path, start, start + len(option.keyword.arg), POLICY_OPTION)
+        return Fix(title, Safety.SAFE, (edit,)), ""
+
+
+def is_misspelt(name: str) -> bool:
+    """Whether a keyword is meant for `policy`: the checkpoint family takes none that is like it."""
+    plain = name.lower()
+    if name == POLICY_OPTION:
+        return False
+    return "policy" in plain or "policies" in plain or is_slip(plain, POLICY_OPTION)
+
+
+def _is_given_here(site: Site, option: Option) -> bool:
+    """Whether an option is written in a call of the Api, or of a partial of it."""
+    calls: list[ast.expr | ast.Dict] = []
+    if site.application is not None:
+        calls.append(site.application)
+    callee = site.callee
+    while isinstance(callee, Partial):
+        calls.append(callee.call)
+        callee = callee.func
+    return option.call in calls

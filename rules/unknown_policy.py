@@ -1,0 +1,178 @@
+"""RMT402: a name that `jax.checkpoint_policies` does not have.
+
+https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from remat_migrate.model import Module, Project
+from remat_migrate.model.expected_failures import expects_failure
+from remat_migrate.model.policies import NAMESPACE, POLICIES, Policy, available
+from remat_migrate.model.policy_names import PolicyName, names_read
+from remat_migrate.model.spelling import nearest
+from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
+from remat_migrate.source import Edit, Span
+
+Version = tuple[int, ...]
+
+
+class UnknownPolicy(Rule):
+    """## What it does
+
+    Finds names read from `jax.checkpoint_policies` that the target version of JAX does not have:
+    as an attribute, by `getattr` with a name that can be resolved, or by an import. Some exist in
+    other versions only.
+
+    ## Why it matters
+
+    It raises `AttributeError`. A `getattr` with a default hides that: the policy is the default,
+    mostly None, and everything is computed again.
+
+    ## Fix
+
+    The name that is meant, where only one is near.
+    """
+
+    code, name = "RMT402", "unknown-policy"
+    url = "https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies"
+    wrong = [
+        Example(
+            "import jax\n\n"
+            "policy = jax.checkpoint_policies.dot_saveable\n"
+            "f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            "import jax\n\n"
+            "policy = jax.checkpoint_policies.dots_saveable\n"
+            "f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            use="slope = jax.grad(f)(0.0)\n",
+            fails=Fails("AttributeError: .*'dot_saveable'"),
+            holds="assert slope == 1.0\n",
+        ),
+        # The name that old documentation has.
+        Example(
+            'import jax\n\npolicy = jax.checkpoint_policies.save_anything_but_these_names("h")\n',
+            "import jax\n\n"
+            'policy = jax.checkpoint_policies.save_anything_except_these_names("h")\n',
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            fails=Fails("AttributeError: .*'save_anything_but_these_names'"),
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        Example(
+            "import jax\n\n"
+            'POLICY = "nothing_savable"\n'
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin, policy=getattr(jax.checkpoint_policies, POLICY, None)\n"
+            ")\n",
+            "import jax\n\n"
+            'POLICY = "nothing_saveable"\n'
+            "f = jax.checkpoint(\n"
+            "    jax.numpy.sin, policy=getattr(jax.checkpoint_policies, POLICY, None)\n"
+            ")\n",
+            use="policy = getattr(jax.checkpoint_policies, POLICY, None)\n",
+            shows="assert policy is None\n",
+            holds="assert policy is jax.checkpoint_policies.nothing_saveable\n",
+        ),
+        Example(
+            "from jax.checkpoint_policies import dots_saveable\n",
+            use="dots_saveable\n",
+            fails=Fails("ModuleNotFoundError: .*jax.checkpoint_policies"),
+        ),
+    ]
+    right = [
+        Example(
+            "import jax\nimport jax.ad_checkpoint\n\n"
+            'POLICY = "dots_saveable"\n'
+            "policy = getattr(jax.checkpoint_policies, POLICY)\n"
+            'names = jax.ad_checkpoint.checkpoint_policies.save_only_these_names("h")\n',
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
+        ),
+        # Another way for a JAX that lacks it.
+        "import jax\n\n"
+        "try:\n"
+        "    policy = jax.checkpoint_policies.offload_everything\n"
+        "except AttributeError:\n"
+        "    policy = None\n",
+        "from my_library import checkpoint_policies\n\npolicy = checkpoint_policies.my_own\n",
+    ]
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """One finding for each place that reads such a name."""
+        version = project.settings.jax_version
+        for read in names_read(project, module):
+            known = POLICIES.get(read.name)
+            if known is not None and known.is_in(version) and not read.by_import:
+                continue
+            tested = expects_failure(read.module, read.node)
+            hint = _hint(read, version)
+            effect = ""
+            if read.default is not None:
+                effect = f"; here it is `{read.module.segment(read.default)}` in silence"
+            yield self.finding(
+                module.source,
+                module.span(read.place),
+                f"{_what(read, known, version)}{effect}{_meant(read, hint)}",
+                severity="error" if read.default is None else "warning",
+                confidence="low" if tested else "high" if read.sure else "medium",
+                fix=None if tested else self._fix(read, hint),
+                reason="a test around it asks for the failure" if tested else hint.reason,
+            )
+
+    def _fix(self, read: PolicyName, hint: Hint) -> Fix | None:
+        if hint.name is None:
+            return None
+        title = f"use `{hint.name}`"
+        if hint.reason or read.written is None:
+            return Fix(title, Safety.MANUAL)
+        module, span = read.written
+        safety = Safety.SAFE if read.default is None else Safety.UNSAFE
+        return Fix(title, safety, (Edit(module.source.path, *Span(*span), hint.name),))
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """The name that is meant, if one is, and why it cannot just be put in."""
+
+    name: str | None
+    reason: str = ""
+
+
+def _what(read: PolicyName, known: Policy | None, version: Version) -> str:
+    if read.by_import:
+        return f"`{NAMESPACE}` is no module, so nothing is imported from it"
+    if known is None:
+        return f"`{NAMESPACE}` has no `{read.name}`"
+    if version < known.since:
+        since = ".".join(map(str, known.since))
+        return f"`{NAMESPACE}` has `{read.name}` only since jax {since}"
+    assert known.gone_in is not None
+    gone = ".".join(map(str, known.gone_in))
+    return f"`{NAMESPACE}` has no `{read.name}` since jax {gone}"
+
+
+def _hint(read: PolicyName, version: Version) -> Hint:
+    if read.by_import:
+        return Hint(None, f"import jax, and read it from `{NAMESPACE}`")
+    known = POLICIES.get(read.name)
+    if known is None:
+        same = {p.name: p.same_as or p.name for p in available(version)}
+        found = nearest(read.name, same)
+        if found is None:
+            names = ", ".join(f"`{policy.name}`" for policy in available(version))
+            return Hint(None, f"there are {names}")
+        return Hint(found)
+    usual = known.same_as or known.name
+    for policy in available(version):
+        if usual in (policy.name, policy.same_as) and policy.name != read.name:
+            if policy.kind == known.kind:
+                return Hint(policy.name)
+            return Hint(policy.name, "it takes its arguments in another way")
+    return Hint(None)
+
+
+def _meant(read: PolicyName, hint: Hint) -> str:
+    if hint.name is None:
+        return ""
+    return f": use `{hint.name}`" if read.name in POLICIES else f": `{hint.name}` is meant"

@@ -1,0 +1,183 @@
+"""RMT404: policies called, factories not called, or called wrongly."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT404"
+HEAD = "import jax\n\np = jax.checkpoint_policies\n"
+
+SAFE = [
+    ("policy = p.nothing_saveable()\n", "policy = p.nothing_saveable\n"),
+    ("policy = p.everything_saveable()\n", "policy = p.everything_saveable\n"),
+    ("policy = p.dots_saveable( )  # dots\n", "policy = p.dots_saveable  # dots\n"),
+    (
+        "g = jax.checkpoint(f, policy=p.nothing_saveable())\n",
+        "g = jax.checkpoint(f, policy=p.nothing_saveable)\n",
+    ),
+    (
+        "g = jax.checkpoint(f, policy='dots_saveable')\n",
+        "g = jax.checkpoint(f, policy=jax.checkpoint_policies.dots_saveable)\n",
+    ),
+    ("q = p.save_only_these_names(['a', 'b'])\n", "q = p.save_only_these_names('a', 'b')\n"),
+    (
+        "q = p.save_only_these_names([\n    'a',  # first\n    'b',\n])\n",
+        "q = p.save_only_these_names(\n    'a',  # first\n    'b',\n)\n",
+    ),
+    (
+        "q = p.save_only_these_names('a', ['b', 'c',], 'd')\n",
+        "q = p.save_only_these_names('a', *['b', 'c',], 'd')\n",
+    ),
+    (
+        "N = [a.name for a in names]\nq = p.save_any_names_but_these(N)\n",
+        "N = [a.name for a in names]\nq = p.save_any_names_but_these(*N)\n",
+    ),
+    (
+        "q = p.save_only_these_names(list(names))\n",
+        "q = p.save_only_these_names(*list(names))\n",
+    ),
+    (
+        "q = p.save_only_these_names(names_which_can_be_saved=['a'])\n",
+        "q = p.save_only_these_names(*['a'])\n",
+    ),
+    (
+        "q = p.save_and_offload_only_these_names(['a'], (), 'device', 'pinned_host')\n",
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],"
+        " names_which_can_be_offloaded=(), offload_src='device', offload_dst='pinned_host')\n",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), SAFE)
+def test_transformed(before: str, after: str) -> None:
+    assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + after}
+    assert findings(HEAD + after, select=CODE) == []
+
+
+# What is saved changes with these.
+UNSAFE = [
+    ("q = p.save_only_these_names(('a', 'b'))\n", "q = p.save_only_these_names('a', 'b')\n"),
+    (
+        "N = ('a', 'b')\nq = p.save_only_these_names(N)\n",
+        "N = ('a', 'b')\nq = p.save_only_these_names(*N)\n",
+    ),
+    (
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved='attn',\n"
+        "    names_which_can_be_offloaded=[], offload_src='device', offload_dst='pinned_host')\n",
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['attn'],\n"
+        "    names_which_can_be_offloaded=[], offload_src='device', offload_dst='pinned_host')\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), UNSAFE)
+def test_transformed_on_request(before: str, after: str) -> None:
+    assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + before}
+    assert fixed(HEAD + before, select=CODE, unsafe=True) == {"example.py": HEAD + after}
+
+
+UNFIXED = [
+    ("g = jax.checkpoint(f, policy=p.save_only_these_names)\n", "makes a policy and is none"),
+    ("q = p.save_only_these_names\ng = jax.checkpoint(f, policy=q)\n", "makes a policy"),
+    ("q = p.save_from_both_policies(p.dots_saveable, p.save_only_these_names)\n", "makes a policy"),
+    ("g = jax.checkpoint(f, policy='full')\n", "a string is no policy"),
+    ("g = jax.checkpoint(f, policy='save_only_these_names')\n", "a string is no policy"),
+    ("N = 'dots_saveable'\ng = jax.checkpoint(f, policy=N)\n", "a string is no policy"),
+    ("g = jax.checkpoint(f, policy=True)\n", "this is no policy"),
+    ("g = jax.checkpoint(f, policy=False)\n", "as good as none"),
+    ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "several values"),
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "answers None"),
+    ("def q(prim, *_, **__):\n  print(prim)\n\ng = jax.checkpoint(f, policy=q)\n", "answers None"),
+    ("g = jax.checkpoint(f, policy=lambda prim: True)\n", "by keyword, its parameters"),
+    ("q = p.save_from_both_policies(p.dots_saveable)\n", "is called without `policy_2`"),
+    ("q = p.save_from_both_policies(a, b, c)\n", "takes 2 arguments by position"),
+    ("q = p.offload_dot_with_no_batch_dims('device')\n", "without `offload_dst`"),
+    ("q = p.offload_dot_with_no_batch_dims(src='a', dst='b')\n", "takes no `src=`"),
+    (
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],\n"
+        "    names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='host')\n",
+        "`a` is in `names_which_can_be_saved`, too",
+    ),
+    ("policy = p.dots_saveable(  # dots\n)\n", "raises TypeError"),
+    ("q = p.save_only_these_names(n for n in names)\n", "never matches"),
+    ("q = p.save_only_these_names({'a': 1})\n", "a dict raises TypeError"),
+]
+
+
+@pytest.mark.parametrize(("code", "message"), UNFIXED)
+def test_found_and_left_to_the_reader(code: str, message: str) -> None:
+    [finding] = findings(HEAD + code, select=CODE)
+    assert message in finding.message
+    assert finding.fix is None or finding.fix.safety == "manual"
+
+
+def test_silent_ones_are_warnings() -> None:
+    codes = ["p.nothing_saveable()", "p.save_only_these_names(('a',))"]
+    for code in codes:
+        [finding] = findings(f"{HEAD}q = {code}\n", select=CODE)
+        assert finding.severity == "warning"
+
+
+LEFT_ALONE = [
+    "g = jax.checkpoint(f, policy=None)\n",
+    "g = jax.checkpoint(f, policy=p.save_only_these_names('a', 'b'))\n",
+    "g = jax.checkpoint(f, policy=p.save_only_these_names(*NAMES))\n",
+    "g = jax.checkpoint(f, policy=p.save_only_these_names())\n",
+    "def q(prim, *args, **params):\n    return p.dots_saveable(prim, *args, **params)\n",
+    "def ck(f, policy='dots_saveable'):\n"
+    "    if isinstance(policy, str):\n        policy = getattr(p, policy)\n"
+    "    return jax.checkpoint(f, policy=policy)\n",
+    "policy = 'dots_saveable'\nif loud:\n    policy = p.dots_saveable\n"
+    "g = jax.checkpoint(f, policy=policy)\n",
+    "make = p.save_only_these_names\nq = make('a')\n",
+    "q = p.save_from_both_policies(p.dots_saveable, p.save_only_these_names('a'))\n",
+    "q = p.save_from_both_policies(*both)\n",
+    "q = p.save_and_offload_only_these_names(**options)\n",
+    "g = jax.checkpoint(f, policy=Policy())\n",
+    "class Policy:\n    def __call__(self, prim, *_, **__):\n        return False\n\n\n"
+    "g = jax.checkpoint(f, policy=Policy())\n",
+    "import functools\ndef q(names, prim, *_, **params):\n    return params.get('name') in names\n\n"
+    "g = jax.checkpoint(f, policy=functools.partial(q, ('a',)))\n",
+    # It does not look at names.
+    "q = p.save_anything_except_these_names(('a',))\n",
+    # One's own wrapper takes names of policies.
+    "def my(f, policy, concrete=False):\n"
+    "    return jax.checkpoint(f, policy=getattr(p, policy), concrete=concrete)\n\n"
+    "g = my(h, policy='dots_saveable')\n",
+    "def nothing_saveable():\n    return 1\n\nq = nothing_saveable()\n",
+    "from library import checkpoint_policies as cp\nq = cp.nothing_saveable()\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
+
+
+VERSIONS = [
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.14", "in silence"),
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.16", "TypeError"),
+    ("q = p.save_anything_except_these_names(['a'])\n", "0.10.1", "a list raises TypeError"),
+]
+
+
+@pytest.mark.parametrize(("code", "version", "message"), VERSIONS)
+def test_versions(code: str, version: str, message: str) -> None:
+    [finding] = findings(HEAD + code, select=CODE, jax_version=version)
+    assert message in finding.message
+
+
+def test_two_of_which_one_offloads() -> None:
+    code = (
+        "q = p.save_from_both_policies(\n    p.dots_saveable,\n"
+        "    p.offload_dot_with_no_batch_dims('device', 'pinned_host'),\n)\n"
+    )
+    assert findings(HEAD + code, select=CODE, jax_version="0.4.37") == []
+    assert len(findings(HEAD + code, select=CODE)) == 1
+
+
+def test_a_test_of_the_failure() -> None:
+    code = "with pytest.raises(TypeError):\n    p.dots_saveable()\n"
+    [finding] = findings(HEAD + "import pytest\n" + code, select=CODE)
+    assert (finding.confidence, finding.fix) == ("low", None)

@@ -1,0 +1,92 @@
+"""RMT401: misspelt `policy=`."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT401"
+HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\nfrom flax import linen as nn\nfrom flax import nnx\nimport haiku as hk\n\nP = jax.checkpoint_policies.dots_saveable\n"
+
+SPELLINGS = ["checkpoint_policy", "save_policy", "remat_policy", "policies", "polciy", "Policy"]
+APIS = [
+    "jax.checkpoint(f, {}=P)",
+    "jax.remat(f, prevent_cse=False, {}=P)",
+    "nn.remat(nn.Dense, {}=P)",
+    "nn.remat_scan(nn.Dense, (2, 2), {}=P)",
+    "nnx.remat({}=P)",
+    "hk.remat(f, {}=P)",
+    "eqx.filter_checkpoint(f, {}=P)",
+    "partial(jax.checkpoint, {}=P)(f)",
+    "partial(partial(jax.checkpoint, {}=P), prevent_cse=False)(f)",
+]  # fmt: skip
+
+
+def transformed(before: str, after: str) -> None:
+    assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + after}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_spellings(spelling: str) -> None:
+    transformed(f"g = jax.checkpoint(f, {spelling}=P)\n", "g = jax.checkpoint(f, policy=P)\n")
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_apis(api: str) -> None:
+    before, after = api.format("save_policy"), api.format("policy")
+    transformed(f"g = {before}\n", f"g = {after}\n")
+
+
+def test_a_decorator_and_comments() -> None:
+    transformed(
+        "@partial(\n    jax.checkpoint,\n    save_policy = P,  # kept\n)\ndef g(x):\n    return x\n",
+        "@partial(\n    jax.checkpoint,\n    policy = P,  # kept\n)\ndef g(x):\n    return x\n",
+    )
+
+
+UNFIXED = [
+    "g = jax.checkpoint(f, policy=P, save_policy=P)\n",
+    "OPTIONS = dict(save_policy=P)\ng = jax.checkpoint(f, **OPTIONS)\n",
+    "g = jax.checkpoint(f, **{'save_policy': P})\n",
+]
+
+
+@pytest.mark.parametrize("code", UNFIXED)
+def test_found_and_left_to_the_reader(code: str) -> None:
+    [finding] = findings(HEAD + code, select=CODE)
+    assert finding.fix is not None and finding.fix.safety == "manual"
+    assert finding.reason
+
+
+def test_a_partial_is_reported_once() -> None:
+    code = "ck = partial(jax.checkpoint, save_policy=P)\na = ck(f)\nb = ck(g)\n"
+    assert len(findings(HEAD + code, select=CODE)) == 1
+
+
+def test_a_test_of_the_failure() -> None:
+    code = (
+        "def test(self):\n    with self.assertRaises(TypeError):\n"
+        "        jax.checkpoint(f, save_policy=P)\n"
+    )
+    [finding] = findings(HEAD + code, select=CODE)
+    assert (finding.confidence, finding.fix) == ("low", None)
+
+
+LEFT_ALONE = [
+    "g = jax.checkpoint(f, policy=P)\n",
+    # One's own wrapper has keywords of its own.
+    "def my(f, save_policy=None, concrete=False):\n"
+    "    return jax.checkpoint(f, policy=save_policy, concrete=concrete)\n\n"
+    "g = my(h, save_policy=P)\n",
+    "def checkpoint(f, save_policy):\n    return f\n\ng = checkpoint(f, save_policy=P)\n",
+    "from torch.utils.checkpoint import checkpoint\ng = checkpoint(f, save_policy=P)\n",
+    # Two of one kind: which one is called cannot be seen.
+    "def my(f, **options):\n    return f\n\nck = my if flag else jax.checkpoint\n"
+    "g = ck(f, save_policy=P)\n",
+    "g = jax.checkpoint(f, prevent_cse=False, static_argnums=(1,))\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
