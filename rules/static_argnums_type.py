@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from remat_migrate.model import Module, Project
@@ -15,7 +16,14 @@ from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.misplaced_arguments import misplaced
 from remat_migrate.model.next_implementation import uses_next_implementation
 from remat_migrate.model.sites import Option, Site
-from remat_migrate.model.static_options import Indices, known_target, read_indices
+from remat_migrate.model.static_options import (
+    Indices,
+    StaticParameter,
+    known_target,
+    lost_indices,
+    read_indices,
+    static_site,
+)
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 from remat_migrate.source import Edit
 
@@ -53,6 +61,20 @@ def block(x, scale, double=False):
 
 def loss(x):
     return jnp.sum(block(x, %s))
+"""
+_FLAX = """\
+import flax.linen as nn
+
+
+class Block(nn.Module):
+    def __call__(self, x, train):
+        return 2 * x if train else x
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Block, static_argnums=%s)()(x, True)
 """
 _USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
 _HOLDS = "assert value == 6 and (gradient == 2).all()\n"
@@ -110,13 +132,11 @@ class StaticArgnumsType(Rule):
             holds="assert value == 9 and (gradient == 3).all() and static == [False]\n",
         ),
         Example(
-            "import flax.linen as nn\n\n\n"
-            "class Block(nn.Module):\n"
-            "    def __call__(self, x, train):\n"
-            "        return 2 * x if train else x\n\n\n"
-            "Checkpointed = nn.remat(Block, static_argnums=-1)\n",
-            use="import jax.numpy as jnp\n\nCheckpointed().apply({}, jnp.ones(3), True)\n",
+            _FLAX % "-1",
+            _FLAX % "(2,)",
+            use="import jax.numpy as jnp\n\nvalue = Net().apply({}, jnp.ones(3))\n",
             fails=Fails("TracerBoolConversionError|ConcretizationTypeError"),
+            holds="assert (value == 2).all()\n",
         ),
     ]
     right: ClassVar[list[Example | str]] = [
@@ -200,19 +220,38 @@ class StaticArgnumsType(Rule):
                 if node.args.args
                 else (),
             )
-        lost = [i for i in values if i < 0 and api.negative_shift and i + api.negative_shift >= 0]
-        if lost:
-            reason = f"name it by its index from the first, `self` being 0: {count - 1} is the last"
-            return self.finding(
-                module.source,
-                place,
-                f"index {lost[0]} of {api.name} names none of the arguments: it shifts indices, and"
-                " does not make the last argument static",
-                severity="warning",
-                fix=Fix(reason, Safety.MANUAL),
-                reason=reason,
-            )
+        if lost_indices(api, values):
+            return self._lost(site, indices, project)
         return self._negative(site, indices, project)
+
+    def _lost(self, site: Site, indices: Indices, project: Project) -> Finding:
+        """`-1` of Flax."""
+        api, module, option = site.definition, indices.module, site.arguments["static_argnums"]
+        static = static_site(project, site)
+        assert static is not None
+        assert indices.values is not None
+        positional = positional_parameters(static.function)
+        last = len(positional) - 1
+        reason = f"name it by its index from the first, `self` being 0: {last} is the last"
+        fix = Fix(reason, Safety.MANUAL)
+        uses = project.uses(site)
+        seen = len(static.bound) == len(uses.calls) > 0 and not uses.escapes
+        here = option.value is indices.node and option.call is site.application
+        if seen and here and indices.values == (-1,) and api.counting == "method":
+            wanted = (StaticParameter(last, last, positional[last]),)
+            called, _ = by_position(reason, replace(static, static=wanted), static.bound, last)
+            if called.safety is Safety.SAFE:
+                edit = Edit(module.source.path, *module.span(indices.node), f"({last},)")
+                fix, reason = Fix(f"write `({last},)`", Safety.SAFE, (edit, *called.edits)), ""
+        return self.finding(
+            module.source,
+            module.span(indices.node),
+            f"index {lost_indices(api, indices.values)[0]} of {api.name} names none of the"
+            " arguments: it shifts indices, and does not make the last argument static",
+            severity="warning",
+            fix=fix,
+            reason=reason,
+        )
 
     def _negative(self, site: Site, indices: Indices, project: Project) -> Finding | None:
         """A negative index, and calls that leave out what has a default."""

@@ -29,6 +29,8 @@ _PASSING_ON = frozenset(
         "jax.pmap",
         "jax.vmap",
         "jax.named_call",
+        "flax.linen.scan",
+        "flax.linen.vmap",
         "functools.lru_cache",
         "functools.cache",
         *(name for name in DIFFERENTIATE if name.startswith(("jax.", "haiku."))),
@@ -182,6 +184,12 @@ def counted_position(api: Api, target: Target, index: int) -> int | None:
         case "method":
             return index
     return index + 1
+
+
+def lost_indices(api: Api, values: Iterable[int]) -> list[int]:
+    """The negative indices that name no argument: `-1` of `flax.linen.remat`."""
+    shift = api.negative_shift
+    return [i for i in values if i < 0 and shift and i + shift >= 0]
 
 
 def known_target(project: Project, site: Site) -> Target | None:

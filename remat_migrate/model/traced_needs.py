@@ -22,7 +22,7 @@ from .passing import has_attributes
 from .scopes import parameters
 from .sites import Site
 from .static_arguments import bind_use, is_self, position_of
-from .static_options import counted_position, known_target, read_indices
+from .static_options import counted_position, known_target, lost_indices, read_indices
 from .uses import Call
 from .values import Constant, Container
 
@@ -89,8 +89,8 @@ def subject_of_site(project: Project, site: Site) -> Subject | None:
     option = site.arguments.get("static_argnums")
     if option is not None:
         indices = read_indices(project, option).values
-        if indices is None:
-            return None
+        if indices is None or lost_indices(api, indices):
+            return None  # a wrong index is mended first
         for index in indices:
             position = counted_position(api, target, index)
             if position is not None:
