@@ -1,0 +1,211 @@
+"""Notebooks through the whole tool: found, shown, fixed, undone; all but the fix as it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from support import cli, read_files, write_files
+
+ONLY = ("--select", "RMT101")
+IMPORTS = "import jax\nimport jax.numpy as jnp\n"
+BLOCK = """\
+@jax.checkpoint
+def block(x):
+  return jnp.sin(x)
+
+def layer(x, flag):
+  if flag:
+    return jnp.sin(x)
+  return x
+
+layer = jax.checkpoint(layer, concrete=True)
+"""
+USE = """\
+%matplotlib inline
+out = jax.grad(lambda x: 2 * layer(x, flag=True))(1.0)  # é
+%timeit -n 3 layer(2.0, flag=False)"""
+
+
+def jupyter(*cells: str) -> str:
+    """A notebook as Jupyter writes it, the first cell prose."""
+    found = [nbformat.v4.new_markdown_cell("# jax.checkpoint(f, concrete=True)")]
+    for cell in cells:
+        found.append(nbformat.v4.new_code_cell(cell))
+        found[-1]["outputs"] = [nbformat.v4.new_output("stream", text="jax.remat concrete=True")]
+    return nbformat.writes(nbformat.v4.new_notebook(cells=found)) + "\n"
+
+
+PROSE = "Prose: jax.remat(f, concrete=True)"
+
+
+def myst(*cells: str) -> str:
+    """A notebook in MyST Markdown."""
+    fences = (
+        f"Prose: jax.remat(f, concrete=True)\n\n```{{code-cell}}\n{cell}\n```\n" for cell in cells
+    )
+    return "---\njupytext:\n  formats: md:myst\n---\n" + "".join(fences)
+
+
+def jupytext(*cells: str) -> str:
+    """A notebook in jupytext's Markdown."""
+    fences = (f"{PROSE}\n\n```python\n{cell}\n```\n" for cell in cells)
+    head = "---\njupytext:\n  text_representation:\n    format_name: markdown\n---\n"
+    return head + "".join(fences)
+
+
+KINDS = pytest.mark.parametrize(
+    ("name", "write"), [("a.ipynb", jupyter), ("a.md", myst), ("a.md", jupytext)]
+)
+
+
+@KINDS
+def test_fixed_across_cells_and_undone(tmp_path: Path, name: str, write) -> None:
+    before = write(IMPORTS.strip(), BLOCK.strip(), USE)
+    write_files(tmp_path, {"pyproject.toml": "", name: before})
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    files = read_files(tmp_path)
+    diff = cli(tmp_path, "--diff", *ONLY)
+    ran = cli(tmp_path, "--fix", *ONLY)
+    assert (ran.code, "Fixed 1" in ran.out) == (0, True)
+    after = read_files(tmp_path)[name].decode()
+    assert changed_lines(before, after) == [
+        "layer = jax.checkpoint(layer, static_argnums=(1,))",
+        "out = jax.grad(lambda x: 2 * layer(x, True))(1.0)  # é",
+        "%timeit -n 3 layer(2.0, False)",
+    ]
+    if name == "a.ipynb":
+        nbformat.validate(nbformat.reads(after, 4))
+    assert cli(tmp_path, "undo").code == 0
+    assert read_files(tmp_path) == files
+    applied = subprocess.run(
+        ["git", "apply", "-"], cwd=tmp_path, input=diff.out.encode(), capture_output=True
+    )
+    assert applied.returncode == 0, applied.stderr
+    assert read_files(tmp_path)[name].decode() == after
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    """The lines that came in the place of others, as code; the others are the same."""
+    old, new = before.splitlines(), after.splitlines()
+    assert len(old) == len(new)
+    found = [line for line, was in zip(new, old, strict=True) if line != was]
+    return [
+        json.loads(line.rstrip(",")).rstrip("\n") if line.lstrip().startswith('"') else line
+        for line in found
+    ]
+
+
+def test_a_fixed_notebook_runs(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.ipynb": jupyter(IMPORTS.strip(), BLOCK.strip(), USE)})
+    assert cli(tmp_path, "--fix", *ONLY).code == 0
+    cells = json.loads((tmp_path / "a.ipynb").read_text())["cells"]
+    lines = [line for cell in cells[1:] for line in "".join(cell["source"]).splitlines()]
+    program = "\n".join(
+        line.replace("%timeit -n 3 ", "") for line in lines if not line.startswith("%mat")
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program + "\nprint(float(out))"], capture_output=True, text=True
+    )
+    assert ran.stdout == "1.0806045532226562\n", ran.stderr
+
+
+def test_places(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.ipynb": jupyter(IMPORTS.strip(), BLOCK.strip(), USE)})
+    text = (tmp_path / "a.ipynb").read_text()
+    assert cli(tmp_path, "--output-format", "concise", *ONLY).out.startswith("a.ipynb:cell 3:10:")
+    full = cli(tmp_path, *ONLY).out
+    assert "10 | layer = jax.checkpoint(layer, concrete=True)\n" in full
+    assert "a.ipynb:cell 4:2  " in full
+    (finding,) = json.loads(cli(tmp_path, "--output-format", "json", *ONLY).out)["findings"]
+    line = text.splitlines()[finding["line"] - 1]
+    assert line[finding["column"] - 1 : finding["end_column"] - 1].startswith("concrete=")
+    assert finding["cell"] == {"number": 3, "line": 10}
+    for edit in reversed(finding["fix"]["edits"]):
+        rows = text.splitlines(keepends=True)
+        start = sum(map(len, rows[: edit["start_line"] - 1])) + edit["start_column"] - 1
+        end = sum(map(len, rows[: edit["end_line"] - 1])) + edit["end_column"] - 1
+        text = text[:start] + edit["text"] + text[end:]
+    cli(tmp_path, "--fix", *ONLY)
+    assert (tmp_path / "a.ipynb").read_text() == text
+
+
+@KINDS
+def test_an_import_comes_into_a_cell(tmp_path: Path, name: str, write) -> None:
+    cells = ("# Nothing", "!ls", "from jax.ad_checkpoint import checkpoint\nf = checkpoint(abs)")
+    before = write(*cells)
+    write_files(tmp_path, {name: before})
+    assert cli(tmp_path, "--fix").code == 0
+    after = read_files(tmp_path)[name].decode()
+    assert changed_lines(before, after) == ["from jax import checkpoint"]
+
+
+@KINDS
+def test_suppressions(tmp_path: Path, name: str, write) -> None:
+    old = "import jax\nf = jax.checkpoint(abs, concrete=True)"
+    write_files(tmp_path, {name: write(f"{old}  # noqa: RMT101")})
+    assert cli(tmp_path).code == 0
+    write_files(tmp_path, {name: write("# remat-migrate: ignore-file", old)})
+    assert cli(tmp_path).code == 0
+    # Not what is written about it between the cells.
+    write_files(tmp_path, {name: write(old).replace("Prose:", "# remat-migrate: ignore-file")})
+    assert cli(tmp_path).code == 1
+
+
+@KINDS
+def test_on_standard_input(tmp_path: Path, name: str, write) -> None:
+    before = write(IMPORTS.strip(), BLOCK.strip(), USE)
+    ran = cli(tmp_path, "--fix", "-", "--stdin-filename", name, stdin=before.encode())
+    assert len(changed_lines(before, ran.out.partition("Fixed ")[0])) == 3
+
+
+def test_what_is_no_notebook_is_left_alone(tmp_path: Path) -> None:
+    julia = '"metadata": {"language_info": {"name": "julia"}},\n "nb'
+    in_julia = jupyter(BLOCK).replace('"metadata": {},\n "nb', julia)
+    assert julia in in_julia
+    files = {
+        "README.md": "```python\nimport jax\njax.checkpoint(f, concrete=True)\n```\n",
+        "a.ipynb": '{"cells": [',
+        ".ipynb_checkpoints/b.ipynb": jupyter(BLOCK),
+        "c.ipynb": in_julia,
+        "d.py": "import a\n",
+    }
+    write_files(tmp_path, files)
+    assert cli(tmp_path).out == "Nothing found in 3 files.\n"
+    write_files(tmp_path, {"a.ipynb": '{"cells": ["remat",]}'})
+    ran = cli(tmp_path, "--output-format", "concise")
+    assert ran.out.startswith("a.ipynb:1:20: RMT000 is no notebook: its JSON is wrong")
+
+
+def test_a_glance_sees_the_code(tmp_path: Path) -> None:
+    from remat_migrate.glance import cannot_matter
+
+    def without_words(cell: str) -> str:
+        text = jupyter(cell).replace("concrete=True", "")
+        return text.replace("checkpoint", "c").replace("remat", "r")
+
+    hidden = '{"cells": [{"cell_type": "code", "source": "import jax; jax.\\u0072emat(abs)"}]}'
+    files = {
+        "a.ipynb": without_words("import jax"),
+        "b.ipynb": without_words("from mine import again\nagain(abs)"),
+        "c.ipynb": hidden,
+        "mine.py": "from jax import checkpoint as again\n",
+        "pyproject.toml": "",
+    }
+    write_files(tmp_path, files)
+    assert cannot_matter([tmp_path / "a.ipynb"])
+    assert not cannot_matter([tmp_path / "b.ipynb"])
+    assert not cannot_matter([tmp_path / "c.ipynb"])
+
+
+def test_a_call_that_cannot_be_read_keeps_the_signature(tmp_path: Path) -> None:
+    odd = "print 'old', layer(1.0, flag=True)"
+    write_files(tmp_path, {"a.ipynb": jupyter(IMPORTS.strip(), BLOCK.strip(), odd)})
+    ran = cli(tmp_path, "--fix")
+    text = (tmp_path / "a.ipynb").read_text()
+    assert odd in text
+    assert "static_argnums" not in text, ran.out
