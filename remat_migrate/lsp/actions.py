@@ -187,8 +187,10 @@ def _workspace_edit(
     """Edits of files as the editor takes them; None if there are none, or not of the texts it has.
 
     A file of which another text was looked at, as it cannot be parsed at the moment, cannot be
-    edited; nor one whose text is not the file's own, but a part of it.
+    edited. Of a notebook the editor has the file, not the view.
     """
+    edits = {path: _of_file(sources[path], here) for path, here in edits.items()}
+    sources = {path: source.on_disk for path, source in sources.items()}
     by_path = {path: tuple(here) for path, here in edits.items() if here}
     if not by_path or not all(_is_as_shown(offer, path, sources[path]) for path in by_path):
         return None
@@ -214,9 +216,15 @@ def _workspace_edit(
 
 def _is_as_shown(offer: Offer, path: Path, source: SourceFile) -> bool:
     document = offer.documents.get(path)
-    if document is not None:
-        return document.source.text == source.text
-    return path.suffix != ".ipynb"
+    return document is None or document.source.on_disk.text == source.text
+
+
+def _of_file(source: SourceFile, edits: Sequence[Edit]) -> Sequence[Edit]:
+    """Edits of a text as edits of its file, which differs from it in notebooks alone."""
+    if source.container is None:
+        return edits
+    after = source.replaced(apply_edits(source.text, edits))
+    return _line_edits(source.on_disk, after.on_disk)
 
 
 def _text_edit(offer: Offer, source: SourceFile, edit: Edit) -> types.TextEdit:

@@ -21,7 +21,8 @@ def units(text: str, encoding: Encoding) -> int:
 
 
 def position(source: SourceFile, offset: int, encoding: Encoding) -> types.Position:
-    """The position of a character offset."""
+    """The position of a character offset; of a notebook's view, where it stands in the file."""
+    offset, source = source.file_offset(offset), source.on_disk
     line, column = source.position(offset)
     before = source.text[offset - (column - 1) : offset]
     return types.Position(line - 1, units(before, encoding))
@@ -31,22 +32,6 @@ def range_of(source: SourceFile, span: Span, encoding: Encoding) -> types.Range:
     """The range of a span."""
     start, end = span
     return types.Range(position(source, start, encoding), position(source, end, encoding))
-
-
-def offset_of(source: SourceFile, place: types.Position, encoding: Encoding) -> int:
-    """The character offset of a position; past a line's end, as editors may ask, it is the end."""
-    if place.line >= len(source.line_starts):
-        return len(source.text)
-    start = source.line_starts[place.line]
-    line = source.line_text(place.line + 1)
-    if line.isascii():
-        return start + min(place.character, len(line))
-    counted = 0
-    for index, letter in enumerate(line):
-        if counted >= place.character:
-            return start + index
-        counted += units(letter, encoding)
-    return start + len(line)
 
 
 def touches(range_: types.Range, other: types.Range) -> bool:

@@ -23,7 +23,7 @@ from .actions import EXPLAIN, FIX_ALL, Offer, code_actions, fix_all_edit, uri_at
 from .desk import Desk
 from .diagnostics import Abilities, abilities, diagnostic
 from .documents import Document, document, path_of, uri_of
-from .places import UTF_16, offset_of, range_of
+from .places import UTF_16, range_of, touches
 from .projects import Trouble, View
 
 _NAME = "remat-migrate"
@@ -243,11 +243,12 @@ def _register_questions(server: Server) -> None:
             return None
         one, offer = found
         encoding = ls.can.encoding
-        at = offset_of(one.source, params.position, encoding)
+        cursor = types.Range(params.position, params.position)
         here = [
             finding
             for finding in offer.view.findings(one.path)
-            if finding.span.start <= at <= finding.span.end and finding.code in ls.rules
+            if finding.code in ls.rules
+            and touches(range_of(finding.source, finding.span, encoding), cursor)
         ]
         if not here or one.path in offer.view.behind:
             return None

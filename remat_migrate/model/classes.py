@@ -113,7 +113,8 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
     return found
 
 
-def class_annotations(node: ast.ClassDef) -> dict[str, ast.expr]:
+@lru_cache(maxsize=4096)
+def class_annotations(node: ast.ClassDef) -> Mapping[str, ast.expr]:
     """The annotated fields in a class body."""
     return {
         s.target.id: s.annotation
