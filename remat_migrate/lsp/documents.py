@@ -14,7 +14,7 @@ from pygls.uris import to_fs_path
 
 from ..discover import can_matter, find_root, is_foreign, is_python
 from ..errors import SourceError
-from ..source import SourceFile
+from ..source import SourceFile, read_source
 from ..source.text import may_be_notebook
 
 # Half of a pair, which an editor may send and no encoding can hold.
@@ -76,14 +76,26 @@ def document(
         is_settled: whether it was just opened or saved.
     """
     path = path_of(uri, folders, language)
-    if path is None or _is_others(path) or may_be_notebook(path):
+    if path is None or _is_others(path):
         return None
+    text = _HALF.sub("\ufffd", text)
+    if may_be_notebook(path):
+        source = _notebook(path, text)
+        return None if source is None else Document(uri, version, source, True, is_settled)
     # An editor knows a script without an ending before its first line is on disk.
     if not (can_matter(path) or (language == "python" and not path.suffix)):
         return None
-    source = SourceFile(path, _HALF.sub("\ufffd", text))
     python = is_python(path) or language == "python"
-    return Document(uri, version, source, python, is_settled)
+    return Document(uri, version, SourceFile(path, text), python, is_settled)
+
+
+def _notebook(path: Path, text: str) -> SourceFile | None:
+    """A notebook that is open as the text of its file; None if it is none, or not at the moment."""
+    data = text.encode()
+    try:
+        return read_source(path, data) if is_python(path, data) else None
+    except SourceError:
+        return None
 
 
 def _is_others(path: Path) -> bool:

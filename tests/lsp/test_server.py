@@ -159,6 +159,26 @@ class TestDiagnostics:
         )
         assert editor.codes(uri) == ["RMT102"]
 
+    def test_notebooks_that_are_text(self, editor: Editor, project: Path) -> None:
+        """MyST, and a notebook of Jupyter as an editor has it that knows no notebooks."""
+        myst = "---\njupytext:\n  formats: md:myst\nkernelspec:\n  name: python3\n---\n\n# 🦒\n\n"
+        myst += f"```{{code-cell}}\n{ALIAS}```\n"
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        code = {**cell, "id": "a", "source": ALIAS.splitlines(keepends=True)}
+        notebook = {"cells": [code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        jupyter = json.dumps(notebook, indent=1, ensure_ascii=False)
+        documents = (("doc.md", myst, "markdown"), ("doc.ipynb", jupyter, "json"))
+        for name, text, language in documents:
+            uri = editor.open(project / name, text, language)
+            [found] = editor.diagnostics(uri)
+            line = text.splitlines()[found.range.start.line].encode("utf-16-le")
+            start, end = found.range.start.character, found.range.end.character
+            assert "jax.ad_checkpoint" in line[2 * start : 2 * end].decode("utf-16-le")
+            editor.apply(editor.action(uri, "RMT103: ").edit)
+            assert editor.codes(uri) == []
+            by_hand = text.replace("jax.ad_checkpoint.checkpoint", "jax.checkpoint")
+            assert editor.texts[uri] == by_hand.replace("import jax.ad_checkpoint", "import jax")
+
     def test_nothing_is_said_of_installed_packages(self, editor: Editor, project: Path) -> None:
         package = project / ".venv/lib/python3.11/site-packages/lib.py"
         editor.open(package, MODEL)
