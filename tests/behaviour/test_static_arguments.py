@@ -1,0 +1,65 @@
+"""Programs whose static arguments are wrong: values and gradients after the fixes of RMT2.
+
+`fixtures/behaviour/static`: modules with a function `main()` that returns values and gradients, and
+fails as it is. What it is under a checkpoint that does nothing is what the fixed form must give.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour" / "static"
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.py"))
+TARGETS = [f"{name}:main" for name in NAMES]
+SELECT = ("--select", "RMT2")
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory, remat_migrate):
+    folder = tmp_path_factory.mktemp("static") / "static"
+    shutil.copytree(PROGRAMS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    remat_migrate(folder, "--fix", *SELECT, ".")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(run_programs):
+    return run_programs(PROGRAMS, *TARGETS, plain=True)
+
+
+@pytest.fixture(scope="module")
+def today(run_programs):
+    return run_programs(PROGRAMS, *TARGETS)
+
+
+@pytest.fixture(scope="module")
+def actual(fixed, run_programs):
+    return run_programs(fixed, *TARGETS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_values_and_gradients(name, expected, actual, today, assert_equal_arrays):
+    before, after = expected[f"{name}:main"], actual[f"{name}:main"]
+    assert isinstance(today[f"{name}:main"], str), "it runs as it is: no test of a fix"
+    assert not isinstance(before, str), before
+    assert not isinstance(after, str), after
+    assert_equal_arrays(before, after, 1e-6)
+
+
+def test_nothing_is_left_and_a_second_fix_changes_nothing(fixed, remat_migrate):
+    assert remat_migrate(fixed, *SELECT, ".").returncode == 0
+    before = {path: path.read_bytes() for path in fixed.glob("*.py")}
+    remat_migrate(fixed, "--fix", *SELECT, ".")
+    assert {path: path.read_bytes() for path in fixed.glob("*.py")} == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_checkpoint_and_the_comments_stay(name, fixed):
+    before, after = (folder / f"{name}.py" for folder in (PROGRAMS, fixed))
+    for word in ("checkpoint", "remat"):
+        assert (word in before.read_text()) == (word in after.read_text())
+    comments = [line.partition("  # ")[2] for line in before.read_text().splitlines()]
+    assert all(comment in after.read_text() for comment in comments)
