@@ -209,3 +209,11 @@ def test_a_call_that_cannot_be_read_keeps_the_signature(tmp_path: Path) -> None:
     text = (tmp_path / "a.ipynb").read_text()
     assert odd in text
     assert "static_argnums" not in text, ran.out
+
+
+def test_a_fix_in_a_notebook_is_not_exercised(tmp_path: Path) -> None:
+    cell = "import jax\nf = jax.checkpoint(lambda x: x * 2, concrete=True)"
+    write_files(tmp_path, {"pyproject.toml": "", "a.ipynb": jupyter(cell)})
+    ran = cli(tmp_path, "--fix", "--verify")
+    assert "not-exercised  a.ipynb (a notebook, which cannot be imported)" in ran.out + ran.err
+    assert "proved 0 by running the code, 1 not exercised" in ran.out

@@ -135,7 +135,7 @@ def verdict_entries(report: Report, screen: Screen) -> tuple[VerdictEntry, ...]:
 
 def entry_of(verdict: Verdict, screen: Screen) -> VerdictEntry:
     """A verdict as a reader is shown it."""
-    text = "not Python: there is nothing to run" if verdict.unit.is_text else ""
+    text = verdict.detail if verdict.unit.is_text else ""
     return VerdictEntry(
         neutral(verdict.unit.qualname) or ("" if verdict.unit.is_text else "the module"),
         screen.path(verdict.unit.path),
