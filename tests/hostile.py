@@ -98,7 +98,7 @@ def reports(draw: st.DrawFn, most: int = 4) -> Report:
     files = draw(st.lists(sources(), min_size=1, max_size=3, unique_by=lambda file: file.path))
     found = draw(st.lists(findings(files), max_size=most, unique=True))
     hidden = draw(st.lists(findings(files), max_size=2, unique=True))
-    by = draw(st.sampled_from(["comment", "settings"]))
+    by = draw(st.sampled_from(["comment", "settings", "baseline"]))
     return Report(
         tuple(found),
         files=len(files) + draw(st.integers(0, 2)),

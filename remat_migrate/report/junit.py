@@ -50,10 +50,12 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
 
 def _suites(report: Report, folder: Path) -> Iterator[tuple[str, list[_Case]]]:
     """The cases of each file with findings, by its path."""
-    hidden = [one.finding for one in report.hidden]
+    skipped = {"suppressed": report.suppressed, "in the baseline": report.known}
+    hidden = (one.finding for one in report.hidden)
     for path in sorted({finding.path for finding in (*report.findings, *hidden)}):
         cases = [_failed(found, folder) for found in _by_rule(report.findings, path)]
-        cases += [_suppressed(found) for found in _by_rule(hidden, path)]
+        for why, findings in skipped.items():
+            cases += [_skip(found, why) for found in _by_rule(findings, path)]
         yield neutral(exchanged_path(path, folder)), cases
 
 
@@ -75,9 +77,9 @@ def _failed(found: Sequence[Finding], folder: Path) -> _Case:
     )
 
 
-def _suppressed(found: Sequence[Finding]) -> _Case:
-    name = f"{_name(found[0])} (suppressed)"
-    return _Case(name, "skipped", f"{counted(len(found), 'finding')} suppressed")
+def _skip(found: Sequence[Finding], why: str) -> _Case:
+    name, message = f"{_name(found[0])} ({why})", f"{counted(len(found), 'finding')} {why}"
+    return _Case(name, "skipped", message)
 
 
 def _name(finding: Finding) -> str:

@@ -45,6 +45,7 @@ _MOST_BYTES = 10_000_000
 _MOST_CODE = 2_000
 _ROOT = "%SRCROOT%"
 _RANKS: Mapping[Confidence, float] = {"high": 90.0, "medium": 60.0, "low": 30.0}
+_WHY = {"settings": "per-file-ignores in the settings", "baseline": "known: in the baseline"}
 _LINK = re.compile(r"\](?=\()")
 
 _Object = dict[str, object]
@@ -164,6 +165,9 @@ class _Run:
             proved = report.proved
             properties["verdicts"] = dict(verdict_counts((*proved.proof.verdicts, *proved.wrong)))
             properties["takenBack"] = len(proved.taken_back)
+        if report.baseline is not None:
+            known, stale = len(report.known), report.baseline.stale_count
+            properties["baseline"] = {"known": known, "stale": stale}
         return properties
 
     def _result(self, finding: Finding, hidden: Hidden | None) -> _Object:
@@ -186,7 +190,8 @@ class _Run:
             **({"relatedLocations": related} if related else {}),
             "partialFingerprints": self._fingerprints(finding),
             **({"fixes": [self._fix(fix)]} if fix and fix.edits and edited else {}),
-            **({"suppressions": [_suppression(hidden)]} if hidden else {}),
+            **self._baseline_state(hidden),
+            **_suppressions(hidden),
             "rank": _RANKS[finding.confidence],
             "properties": {
                 "confidence": finding.confidence,
@@ -196,6 +201,12 @@ class _Run:
                 **self._verdict(finding),
             },
         }
+
+    def _baseline_state(self, hidden: Hidden | None) -> _Object:
+        """Whether a finding is new; of what a comment took away the baseline says nothing."""
+        if self.report.baseline is None or (hidden and hidden.by != "baseline"):
+            return {}
+        return {"baselineState": "unchanged" if hidden else "new"}
 
     def _verdict(self, finding: Finding) -> _Object:
         """What running the code around a finding showed."""
@@ -284,10 +295,12 @@ def _replacements(source: SourceFile, edits: Sequence[Edit]) -> list[_Object]:
     ]
 
 
-def _suppression(hidden: Hidden) -> _Object:
+def _suppressions(hidden: Hidden | None) -> _Object:
+    if hidden is None:
+        return {}
     if hidden.by == "comment":
-        return {"kind": "inSource"}
-    return {"kind": "external", "justification": "per-file-ignores in the settings"}
+        return {"suppressions": [{"kind": "inSource"}]}
+    return {"suppressions": [{"kind": "external", "justification": _WHY[hidden.by]}]}
 
 
 def _notification(level: str, text: str) -> _Object:

@@ -50,7 +50,11 @@ def test_a_case_for_each_file_and_rule() -> None:
         found("g(3)", "RMT301", severity="warning"),
         found("f(1)", "RMT000", "b.py"),
     )
-    hidden = (Hidden(found("g(3)"), "comment"), Hidden(found("g(3)", name="c.py"), "settings"))
+    hidden = (
+        Hidden(found("g(3)"), "comment"),
+        Hidden(found("g(3)", name="c.py"), "settings"),
+        Hidden(found("f(1)", name="c.py"), "baseline"),
+    )
     root = written(Report(findings, 5, FOLDER, hidden))
     shape = [
         (suite.get("name"), [(case.get("name"), [c.tag for c in case]) for case in suite])
@@ -58,7 +62,13 @@ def test_a_case_for_each_file_and_rule() -> None:
     ]
     assert shape == [
         ("b.py", [("RMT000 concrete-option", ["error"])]),
-        ("c.py", [("RMT101 concrete-option (suppressed)", ["skipped"])]),
+        (
+            "c.py",
+            [
+                ("RMT101 concrete-option (suppressed)", ["skipped"]),
+                ("RMT101 concrete-option (in the baseline)", ["skipped"]),
+            ],
+        ),
         (
             "src/a.py",
             [

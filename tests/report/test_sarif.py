@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from support import cli, write_files
 
+from remat_migrate.baseline import Comparison, Entry
 from remat_migrate.engine import Fault, Hidden, load_rules
 from remat_migrate.report import Report, sarif
 from remat_migrate.report.display import Screen
 from remat_migrate.report.exchange import encodable, worst_first
 from remat_migrate.report.line_hash import line_hashes
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.source import Edit, SourceFile, Span, apply_edits
 from remat_migrate.verify.consequence import Proved
 from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
 
@@ -138,6 +139,29 @@ def test_suppressed_ones_are_marked_and_come_last() -> None:
     ]
     ours = [result["partialFingerprints"]["remat-migrate/v1"] for result in results]
     assert len(set(ours)) == 3
+
+
+def test_what_a_baseline_holds_is_unchanged() -> None:
+    file = SourceFile(FOLDER / "a.py", "f(1)\nf(2)\ng(3)\n")
+    new, known, silenced = (found(file, piece) for piece in ("g(3)", "f(1)", "f(2)"))
+    entry = Entry("a.py", "RMT101", 2, "", "h(4)", "0" * 32)
+    compared = Comparison(FOLDER / "baseline.json", (known,), (entry,))
+    hidden = (Hidden(known, "baseline"), Hidden(silenced, "comment"))
+    run = run_of(Report((new,), 1, FOLDER, hidden, baseline=compared))
+    states = {
+        result["locations"][0]["physicalLocation"]["region"]["snippet"]["text"]: (
+            result.get("baselineState"),
+            [one["kind"] for one in result.get("suppressions", [])],
+        )
+        for result in run["results"]
+    }
+    assert states == {
+        "g(3)": ("new", []),
+        "f(1)": ("unchanged", ["external"]),
+        "f(2)": (None, ["inSource"]),
+    }
+    assert run["properties"]["baseline"] == {"known": 1, "stale": 2}
+    assert all("baselineState" not in one for one in run_of(Report((new,), 1, FOLDER))["results"])
 
 
 def test_rules_are_described() -> None:
@@ -302,3 +326,37 @@ def test_nothing_found_is_a_valid_document(tmp_path: Path) -> None:
     run = read(cli(tmp_path, "--output-format", "sarif", ".").out)
     assert run["results"] == []
     assert run["tool"]["driver"]["rules"]
+
+
+CELLS = (
+    ["import jax\n"],
+    [
+        "%time\n",
+        "def g(x):\n",
+        "    return 2 * x\n",
+        "s = '\"🜁\"'; f = jax.checkpoint(g, concrete=True)\n",
+    ],
+)
+
+
+def test_places_and_fixes_in_a_notebook_are_those_of_its_json(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    notebook = {
+        "cells": [{**cell, "source": source} for source in CELLS],
+        "metadata": {"kernelspec": {"name": "python3", "language": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    text = json.dumps(notebook, indent=1, ensure_ascii=False)
+    write_files(tmp_path, {"pyproject.toml": "", "n.ipynb": text})
+    (result,) = read(cli(tmp_path, "--output-format", "sarif", ".").out)["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    file = SourceFile(tmp_path / "n.ipynb", text)
+    shown = span_of(region, file)
+    assert text[shown.start : shown.end] == region["snippet"]["text"] == "concrete=True"
+    assert result["properties"]["cell"] == {"number": 2, "line": 4}
+    replacements = result["fixes"][0]["artifactChanges"][0]["replacements"]
+    mended = apply_edits(text, [edit_of(one, file) for one in replacements])
+    cli(tmp_path, "--fix", ".")
+    assert mended == (tmp_path / "n.ipynb").read_text()
+    assert result["partialFingerprints"]["primaryLocationLineHash"] in line_hashes(text)
