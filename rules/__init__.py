@@ -25,8 +25,10 @@ from .static_by_keyword import StaticByKeyword
 from .static_omitted import StaticOmitted
 from .traced_compile_time_value import TracedCompileTimeValue
 from .traced_control_flow import TracedControlFlow
+from .unknown_name import UnknownName
 from .unknown_policy import UnknownPolicy
 from .unreadable_file import UnreadableFile
+from .unused_name import UnusedName
 from .unused_suppression import UnusedSuppression
 from .whole_function import WholeFunction
 
@@ -52,8 +54,10 @@ RULES: list[type[Rule]] = [
     PolicyCall,
     PolicyKeyword,
     SavesEverything,
+    UnknownName,
     UnknownPolicy,
     UnreadableFile,
+    UnusedName,
     UnusedSuppression,
     WholeFunction,
 ]
