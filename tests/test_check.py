@@ -84,7 +84,7 @@ class TestFix:
     def test_nothing_to_fix_writes_nothing(self, project: Path) -> None:
         before = {path: path.stat().st_mtime_ns for path in project.rglob("*")}
         ran = cli(project, "--fix", "src/new.py")
-        assert (ran.code, ran.out) == (0, "Fixed nothing.\nNothing found in 1 file.\n")
+        assert (ran.code, ran.out) == (0, "Nothing found in 1 file.\n")
         assert {path: path.stat().st_mtime_ns for path in project.rglob("*")} == before
 
     def test_json_has_what_is_left_and_the_number_fixed(self, project: Path) -> None:

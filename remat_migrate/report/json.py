@@ -14,6 +14,7 @@ from ..source import SourceFile
 from ..source.edits import Replacement
 from .content import Report, SiteRow, Weighed
 from .display import Screen, shown_path
+from .statistics import RuleCount, rule_counts
 from .verdicts import verdict_counts, verdict_rows
 
 if TYPE_CHECKING:
@@ -219,6 +220,20 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
         **verdicts,
         **measured,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
+        "rules": [_rule(count) for count in rule_counts(report)],
+    }
+
+
+def _rule(count: RuleCount) -> dict[str, object]:
+    return {
+        "code": count.code,
+        "name": count.name,
+        "findings": count.findings,
+        "files": len(count.files),
+        "safe_fixes": count.safe,
+        "unsafe_fixes": count.unsafe,
+        "suppressed": count.suppressed,
+        "known": count.known,
     }
 
 

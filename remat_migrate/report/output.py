@@ -14,7 +14,8 @@ from ..source import SourceFile
 from . import json, table
 from .content import Report
 from .display import Screen, neutral, shown_path, wants_colour
-from .summary import statistics, summary
+from .statistics import statistics
+from .summary import summary
 from .verdicts import proof_lines, tally
 from .weights import measurement_lines
 
@@ -50,7 +51,7 @@ def write_report(
     if text and report.sites is not None:
         _write(table.render(report, screen), to)
     elif text and count_only:
-        _write([*statistics(report), *summary(report, screen)], to)
+        _write([*statistics(report, screen), *summary(report, screen)], to)
     else:
         _write(_format(output_format).render(report, screen), to)
     if output_format == "github":

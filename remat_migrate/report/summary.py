@@ -1,8 +1,7 @@
-"""The last line of a report, and the statistics."""
+"""The last lines of a report: what was found and mended, and what is not shown."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from ..rule import Safety
@@ -14,23 +13,22 @@ from .verdicts import proved_summary, verdict_lines
 def summary(report: Report, screen: Screen) -> Iterator[str]:
     """What was found and fixed, in a line or two."""
     yield from verdict_lines(report, screen)
-    if report.fixed is not None:
+    mended = report.fixed is not None and sum(report.fixed.values()) > 0
+    if mended or (report.fixed is not None and (report.findings or report.proved)):
         yield _fixed(report, screen)
-    hidden = _hidden(report)
+    hidden = not_shown(report)
     if not report.findings:
-        clean = (
-            "Nothing left" if report.fixed else f"Nothing found in {counted(report.files, 'file')}"
-        )
+        clean = "Nothing left" if mended else f"Nothing found in {counted(report.files, 'file')}"
         yield f"{clean}.{hidden}"
         return
-    verb = "Left" if report.fixed else "Found"
+    verb = "Left" if mended else "Found"
     total = screen.paint(f"{verb} {len(report.findings)}", "bold")
     files = counted(len({finding.path for finding in report.findings}), "file")
     yield f"{total} in {files}: {', '.join(shares(report))}.{hidden}"
 
 
-def _hidden(report: Report) -> str:
-    """What is not reported, and what the baseline holds in vain."""
+def not_shown(report: Report) -> str:
+    """`  (1 suppressed, 3 known, 2 stale)`: what is not reported; what a baseline has in vain."""
     parts = []
     if report.suppressed:
         parts.append(f"{len(report.suppressed)} suppressed")
@@ -43,26 +41,20 @@ def _hidden(report: Report) -> str:
 
 def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
     """What a diff shows, and what would be left after it."""
+    hidden = not_shown(left)
+    found = len(left.findings)
     if number:
-        yield f"{screen.paint(f'Would fix {number}', 'bold')}; {len(left.findings)} would be left."
+        yield f"{screen.paint(f'Would fix {number}', 'bold')}; {found} would be left.{hidden}"
     else:
-        yield f"Nothing to fix; {len(left.findings)} found." if left.findings else "Nothing to fix."
-
-
-def statistics(report: Report) -> Iterator[str]:
-    """How many findings there are of each code, most first."""
-    names = {finding.code: finding.name for finding in report.findings}
-    counts = Counter(finding.code for finding in report.findings)
-    width = max((len(str(n)) for n in counts.values()), default=0)
-    for code, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield f"{n:>{width}}  {code}  {names[code]}"
+        yield f"Nothing to fix; {found} found.{hidden}" if found else f"Nothing to fix.{hidden}"
 
 
 def _fixed(report: Report, screen: Screen) -> str:
     fixed = report.fixed or {}
     total = sum(fixed.values())
     if not total:
-        return "Fixed nothing."
+        taken_back = len(report.proved.taken_back) if report.proved else 0
+        return f"Fixed nothing: {taken_back} taken back." if taken_back else "Fixed nothing."
     proved = f"; {text}" if (text := proved_summary(report)) else ""
     parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."

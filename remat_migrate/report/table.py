@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .content import Report, Risk, SiteRow
 from .display import Screen, counted, neutral, width_of
+from .summary import not_shown
 from .verdicts import verdict_lines
 from .weights import operations, size
 
@@ -39,7 +40,7 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     files = counted(len({row.site.module.source.path for row in rows}), "file")
     at_risk = sum(row.risk != "none" for row in rows)
     yield ""
-    yield f"{counted(len(rows), 'site')} in {files}, {at_risk} with findings."
+    yield f"{counted(len(rows), 'site')} in {files}, {at_risk} with findings.{not_shown(report)}"
     if report.proved is not None:
         yield ""
         yield "Run as it is, and with its fixes:"

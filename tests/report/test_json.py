@@ -62,6 +62,18 @@ def test_a_finding() -> None:
         "suppressed": 2,
         "fixed": 4,
         "codes": {"RMT101": 1},
+        "rules": [
+            {
+                "code": "RMT101",
+                "name": finding.name,
+                "findings": 1,
+                "files": 1,
+                "safe_fixes": 0,
+                "unsafe_fixes": 1,
+                "suppressed": 2,
+                "known": 0,
+            }
+        ],
     }
     assert written["findings"] == [
         {

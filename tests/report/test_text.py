@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from remat_migrate.baseline import Comparison, Entry
 from remat_migrate.engine import Hidden
 from remat_migrate.report import Report, concise, full
 from remat_migrate.report.display import Screen, neutral, wants_colour, width_of
-from remat_migrate.report.summary import statistics
+from remat_migrate.report.statistics import rule_counts, statistics
+from remat_migrate.report.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.source import Edit, SourceFile, Span
 
@@ -293,13 +295,105 @@ def test_summary() -> None:
     ]
 
 
+def stale(count: int) -> Entry:
+    return Entry("a.py", "RMT101", count, "f", "x = 1", "0" * 32)
+
+
+def compared(*known: Finding, gone: int = 0) -> Comparison:
+    return Comparison(FOLDER / "known.json", known, (stale(gone),) if gone else ())
+
+
+SAFE = finding(MODEL, "block", fix=fix(MODEL))
+UNSAFE = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
+BY_HAND = finding(TRAIN, "block")
+TAKEN = (Hidden(SAFE, "comment"), Hidden(BY_HAND, "settings"))
+KNOWN = (Hidden(BY_HAND, "baseline"),)
+
+
+@pytest.mark.parametrize(
+    ("report", "lines"),
+    [
+        (Report((), 0), ["Nothing found in 0 files."]),
+        (Report((), 2, baseline=compared()), ["Nothing found in 2 files.  (0 known)"]),
+        (
+            Report((), 2, hidden=KNOWN, baseline=compared(BY_HAND)),
+            ["Nothing found in 2 files.  (1 known)"],
+        ),
+        (
+            Report((SAFE,), 2, hidden=(*TAKEN, *KNOWN), baseline=compared(BY_HAND, gone=3)),
+            ["Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"],
+        ),
+        (Report((), 2, fixed={}), ["Nothing found in 2 files."]),
+        (Report((), 2, fixed={"RMT101": 0}), ["Nothing found in 2 files."]),
+        (
+            Report((), 2, hidden=KNOWN, fixed={}, baseline=compared(BY_HAND)),
+            ["Nothing found in 2 files.  (1 known)"],
+        ),
+        (
+            Report((BY_HAND,), 2, fixed={"RMT101": 0}, baseline=compared(gone=1)),
+            ["Fixed nothing.", "Found 1 in 1 file: 1 needs you.  (0 known, 1 stale)"],
+        ),
+        (
+            Report((UNSAFE,), 2, hidden=TAKEN, fixed={"RMT103": 2, "RMT101": 1}),
+            [
+                "Fixed 3: 1 RMT101, 2 RMT103.",
+                "Left 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
+            ],
+        ),
+        (
+            Report((), 2, hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(BY_HAND)),
+            ["Fixed 1: 1 RMT101.", "Nothing left.  (1 known)"],
+        ),
+    ],
+)
+def test_summaries(report: Report, lines: list[str]) -> None:
+    assert last_line(report) == lines
+
+
+@pytest.mark.parametrize(
+    ("number", "left", "line"),
+    [
+        (0, Report((), 1), "Nothing to fix."),
+        (0, Report((), 1, hidden=TAKEN), "Nothing to fix.  (2 suppressed)"),
+        (0, Report((BY_HAND,), 1), "Nothing to fix; 1 found."),
+        (2, Report((), 1), "Would fix 2; 0 would be left."),
+        (
+            2,
+            Report((BY_HAND,), 1, hidden=KNOWN, baseline=compared(BY_HAND, gone=1)),
+            "Would fix 2; 1 would be left.  (1 known, 1 stale)",
+        ),
+    ],
+)
+def test_what_a_diff_would_fix(number: int, left: Report, line: str) -> None:
+    assert list(would_fix(number, left, Screen())) == [line]
+
+
 def test_statistics() -> None:
-    one = finding(MODEL, "block")
-    other = Finding("RMT103", "ad-checkpoint-alias", "m", MODEL, Span(0, 1))
-    assert list(statistics(Report((other, one, one), 1))) == [
-        "2  RMT101  concrete-option",
-        "1  RMT103  ad-checkpoint-alias",
+    other = Finding("RMT103", "ad-checkpoint-alias", "m", MODEL, Span(0, 1), fix=fix(MODEL))
+    third = Finding("RMT301", "whole-function", "m", MODEL, Span(0, 1))
+    alone = Finding("RMT302", "nested-twice", "m", MODEL, Span(0, 1))
+    found = (other, *[BY_HAND] * 9, SAFE, UNSAFE, third)
+    hidden = (*TAKEN, *KNOWN, Hidden(alone, "baseline"))
+    report = Report(found, 3, hidden=hidden, baseline=compared(BY_HAND, alone, gone=2))
+    assert list(statistics(report, Screen())) == [
+        "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known, 2 stale)",
+        " 1  RMT103  [*]  ad-checkpoint-alias  in 1 file",
+        " 1  RMT301       whole-function       in 1 file",
+        " 0  RMT302       nested-twice                       (1 known)",
+        "",
+        "[*] all of them are mended by --fix; [-] some of them",
     ]
+    assert list(statistics(Report((UNSAFE,), 1, unsafe=True), Screen())) == [
+        "1  RMT101  [*]  concrete-option  in 1 file",
+        "",
+        "[*] all of them are mended by --fix --unsafe-fixes; [-] some of them",
+    ]
+    assert list(statistics(Report((UNSAFE,), 1), Screen())) == [
+        "1  RMT101       concrete-option  in 1 file"
+    ]
+    assert list(statistics(Report((), 1), Screen())) == []
+    [first, *_] = rule_counts(report)
+    assert (first.findings, first.safe, first.unsafe, first.known) == (11, 1, 1, 1)
 
 
 def test_colour_changes_nothing_but_colour() -> None:
