@@ -184,11 +184,13 @@ def _sections(page: Page) -> Iterator[tuple[str, str]]:
 def _choices(page: Page) -> list[tuple[str, str, list[str]]]:
     """What can be chosen from: the id of each list, its label, its values."""
     sites = page.sites or ()
-    return [
+    lists = [
         ("rule", "Rule", sorted(code for code, _, _ in page.totals.codes)),
         ("api", "Api", sorted({site.api for site in sites})),
         ("folder", "Folder", sorted({site.folder for site in sites})),
     ]
+    # One rule alone still tells what it finds from what nothing does.
+    return [one for one in lists if len(one[2]) > (0 if one[0] == "rule" else 1)]
 
 
 def _views(found: Sequence[Measurement], screen: Screen) -> list[TargetView]:

@@ -25,6 +25,7 @@
   const tables = all("table.list");
   const risks = ["high", "medium", "low", "none"];
   const text = new Map();
+  const order = new Map(rows.map((row, number) => [row, number]));
   const boxes = all("input[name=risk]", controls);
   const fields = ["q", "rule", "api", "folder"].map(one).filter(Boolean);
   const withFindings = one("with");
@@ -32,8 +33,15 @@
 
   // -- filtering
 
+  // Not the lines around the marked ones: they are of the neighbours.
+  const said =
+    "tr:first-child, summary, .facts, .note, .hit, .label, .related .place, .evidence, .added";
+
   function textOf(row) {
-    if (!text.has(row)) text.set(row, row.textContent.toLowerCase());
+    if (!text.has(row)) {
+      const pieces = all(said, row).map((piece) => piece.textContent);
+      text.set(row, pieces.join("\n").toLowerCase());
+    }
     return text.get(row);
   }
 
@@ -58,7 +66,7 @@
   function filter() {
     const chosen = chosenNow();
     const words = chosen.q.toLowerCase().split(/\s+/).filter(Boolean);
-    const said = [];
+    const counts = [];
     for (const table of tables) {
       const own = rows.filter((row) => row.parentNode === table);
       let count = 0;
@@ -70,9 +78,9 @@
       table.hidden = count === 0;
       const noun = table.id === "sites" ? "checkpoint" : "finding";
       const where = table.id === "findings" && tables.length > 1 ? " elsewhere" : "";
-      said.push(`${count} of ${own.length} ${noun}${own.length === 1 ? "" : "s"}${where}`);
+      counts.push(`${count} of ${own.length} ${noun}${own.length === 1 ? "" : "s"}${where}`);
     }
-    one("shown").textContent = `${said.join(", ")} shown`;
+    one("shown").textContent = `${counts.join(", ")} shown`;
     return chosen;
   }
 
@@ -94,7 +102,7 @@
   function sort(table, key, down) {
     const own = all("tbody.row", table);
     // What compares as equal stays in the order of the page.
-    own.sort((a, b) => (down ? -1 : 1) * compare(key, a, b) || rows.indexOf(a) - rows.indexOf(b));
+    own.sort((a, b) => (down ? -1 : 1) * compare(key, a, b) || order.get(a) - order.get(b));
     const pieces = document.createDocumentFragment();
     pieces.append(...own);
     table.append(pieces);

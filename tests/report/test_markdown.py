@@ -1,0 +1,152 @@
+"""The format `markdown`: it fits, the worst is first, and nothing in it is markup by accident."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from report_samples import FOLDER, HOSTILE, SCREEN, measurement, whole_report
+
+from remat_migrate.report import Report
+from remat_migrate.report.content import Weighed
+from remat_migrate.report.display import Screen
+from remat_migrate.report.markdown import MOST, render
+from remat_migrate.rule import Finding, Fix, Safety
+from remat_migrate.source import Edit, SourceFile, Span
+
+
+def findings(count: int, text: str = "call(x)\n", **more: object) -> Report:
+    files = [SourceFile(FOLDER / f"m{number}.py", text) for number in range(count)]
+    found = tuple(
+        Finding(
+            "RMT901",
+            "name",
+            f"message {number}",
+            file,
+            Span(0, 4),
+            severity="note" if number % 2 else "error",
+            fix=Fix("write it", Safety.SAFE, (Edit(file.path, 0, 4, "other"),)),
+        )
+        for number, file in enumerate(files)
+    )
+    return Report(found, count, FOLDER, sources={file.path: file for file in files}, **more)  # type: ignore[arg-type]
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def outside_fences(text: str) -> str:
+    kept, fence = [], ""
+    for line in text.split("\n"):
+        run = re.match("`{3,}", line)
+        if not fence and run:
+            fence = run.group()
+        elif fence and line == fence:
+            fence = ""
+        elif not fence:
+            kept.append(line)
+    assert not fence, "a fence is open"
+    return "\n".join(kept)
+
+
+def test_the_worst_first_with_its_difference() -> None:
+    report = whole_report()
+    text = render(report, Screen(100, False, report.root))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows[2].startswith("| 🔴 high | `pkg/a.py:5` | RMT101 `concrete=` is gone")
+    assert "safe fix" in rows[2]
+    assert "+@partial(jax.checkpoint, static_argnums=(1,))" in text
+    assert "**2 checkpoints**: 🔴 1 high" in text
+    assert text.count("<details>") == text.count("</details>") > 0
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    text = render(findings(900), SCREEN)
+    assert units(text) <= MOST
+    rows = [line for line in text.splitlines() if line.startswith(("| 🔴", "| 🔵"))]
+    assert 100 < len(rows) < 900
+    assert f"and {900 - len(rows)} more, see the report" in text
+    shown = text.count("<summary>")
+    assert f"and {900 - shown} more not shown in full" in text
+    assert all(row.startswith("| 🔴") for row in rows)
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_characters_beyond_the_16th_bit_count_twice() -> None:
+    text = render(findings(600, "call('" + "𝔘" * 150 + "')\n"), SCREEN)
+    assert MOST - 3000 < units(text) <= MOST
+
+
+def test_one_finding_that_is_longer_than_a_comment() -> None:
+    lines = "".join(f"line_{number} = {'y' * 90}\n" for number in range(2000))
+    report = findings(1, "call(x)\n" + lines)
+    [finding] = report.findings
+    edits = tuple(
+        Edit(finding.path, at.start(), at.start() + 4, "LINE") for at in re.finditer("line", lines)
+    )
+    shifted = tuple(Edit(e.path, e.start + 8, e.end + 8, e.text) for e in edits)
+    report = replace(report, findings=(replace(finding, fix=Fix("all", Safety.SAFE, shifted)),))
+    text = render(report, SCREEN)
+    assert units(text) <= MOST
+    assert "The difference is too long for a comment" in text
+
+
+def test_hostile_text_is_neither_markup_nor_a_mention() -> None:
+    bad = f"@someone #12 GH-7 www.evil.org https://evil.org |cell| **bold** [a](b) {HOSTILE}"
+    code = "````\ncall(x)\n```\n@someone </details>\n"
+    file = SourceFile(FOLDER / "a|b`c<d>.py", code)
+    finding = Finding(
+        "RMT901",
+        "name",
+        f"{bad} `code | @someone <i>`",
+        file,
+        Span(5, 9),
+        fix=Fix(bad, Safety.SAFE, (Edit(file.path, 5, 9, "`````\nx"),)),
+        reason=f"{bad}\n    ``` {bad}",
+    )
+    text = render(Report((finding,), 1, FOLDER, sources={file.path: file}), SCREEN)
+    prose = outside_fences(text)
+    in_code = re.sub(r"`[^`\n]*`|<code>.*?</code>", "", prose)
+    in_code = re.sub(r"&#\d+;|\\.", "", in_code)
+    for wrong in ("@someone", "#12", "GH-7", "www.evil", "https://", "<script", "<img", "[a](b)"):
+        assert wrong not in in_code, wrong
+    assert "**bold" not in in_code
+    # The only elements are those of the format.
+    assert set(re.findall(r"</?([a-z]+)", re.sub(r"`[^`\n]*`|\\.", "", prose))) <= {
+        "details",
+        "summary",
+        "code",
+    }
+    # Each row of the table has as many cells as its head.
+    rows = [line for line in prose.splitlines() if line.startswith("| ")]
+    cells = {len(re.findall(r"(?<!\\)\|", line)) for line in rows}
+    assert len(cells) == 1
+    assert "\n`````` " not in text
+    assert re.search(r"^`{6}diff$", text, re.MULTILINE)
+
+
+def test_measured_figures_stand_in_columns() -> None:
+    report = whole_report()
+    assert report.sites is not None
+    found = measurement()
+    rows = (replace(report.sites[0], weights=found.sites), *report.sites[1:])
+    report = replace(report, sites=rows, weighed=Weighed((found,), {"b:c": "cannot | be"}))
+    text = render(report, Screen(100, False, report.root))
+    table = [line for line in text.splitlines() if line.startswith("| ")]
+    assert table[0] == "| risk | place | what | fix | saves | costs | measured |"
+    assert table[2].endswith("| 300 kB | 1.00 kFLOP | saves |")
+    assert "peak 600 kB, 900 kB without checkpoints" in text
+    assert "not measured: `b:c`: cannot \\| be" in text
+    assert "| 500 kB | ×2.000 | \\<b\\>all\\</b\\> |" in text
+
+
+def test_nothing_found() -> None:
+    text = render(Report((), 3, Path("/x/project"), sites=()), SCREEN)
+    assert text.splitlines() == [
+        "## Checkpoints in project",
+        "",
+        "- **0 checkpoints**: 🔴 0 high, 🟠 0 medium, 🔵 0 low, ⚪ 0 none",
+        "- **0 findings**",
+    ]
