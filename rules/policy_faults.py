@@ -144,7 +144,8 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
             if made is not None and made.offloads and fails:
                 return Fault(
                     node,
-                    f"a policy that offloads raises ValueError in `{place.within}` since jax 0.4.38",
+                    f"since jax 0.4.38 a policy that offloads raises ValueError in"
+                    f" `{place.within}`",
                     reason="write a function that asks both policies",
                 )
     return None

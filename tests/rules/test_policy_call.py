@@ -137,7 +137,8 @@ LEFT_ALONE = [
     "g = jax.checkpoint(f, policy=Policy())\n",
     "class Policy:\n    def __call__(self, prim, *_, **__):\n        return False\n\n\n"
     "g = jax.checkpoint(f, policy=Policy())\n",
-    "import functools\ndef q(names, prim, *_, **params):\n    return params.get('name') in names\n\n"
+    "import functools\n"
+    "def q(names, prim, *_, **params):\n    return params.get('name') in names\n\n"
     "g = jax.checkpoint(f, policy=functools.partial(q, ('a',)))\n",
     # It does not look at names.
     "q = p.save_anything_except_these_names(('a',))\n",

@@ -6,7 +6,8 @@ import pytest
 from support import findings, fixed
 
 CODE = "RMT401"
-HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\nfrom flax import linen as nn\nfrom flax import nnx\nimport haiku as hk\n\nP = jax.checkpoint_policies.dots_saveable\n"
+HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\nfrom flax import linen as nn\nfrom flax import nnx\n"
+HEAD += "import haiku as hk\n\nP = jax.checkpoint_policies.dots_saveable\n"
 
 SPELLINGS = ["checkpoint_policy", "save_policy", "remat_policy", "policies", "polciy", "Policy"]
 APIS = [
@@ -39,8 +40,8 @@ def test_apis(api: str) -> None:
 
 def test_a_decorator_and_comments() -> None:
     transformed(
-        "@partial(\n    jax.checkpoint,\n    save_policy = P,  # kept\n)\ndef g(x):\n    return x\n",
-        "@partial(\n    jax.checkpoint,\n    policy = P,  # kept\n)\ndef g(x):\n    return x\n",
+        "@partial(\n    jax.checkpoint,\n    save_policy = P,  # kept\n)\ndef g(x):\n  return x\n",
+        "@partial(\n    jax.checkpoint,\n    policy = P,  # kept\n)\ndef g(x):\n  return x\n",
     )
 
 
@@ -54,7 +55,8 @@ UNFIXED = [
 @pytest.mark.parametrize("code", UNFIXED)
 def test_found_and_left_to_the_reader(code: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
-    assert finding.fix is not None and finding.fix.safety == "manual"
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
     assert finding.reason
 
 

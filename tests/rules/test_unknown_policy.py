@@ -62,7 +62,8 @@ def test_a_default_hides_it() -> None:
     assert finding.severity == "warning"
     assert "`None` in silence" in finding.message
     # What is saved changes: not without being asked.
-    assert finding.fix is not None and finding.fix.safety == "unsafe"
+    assert finding.fix is not None
+    assert finding.fix.safety == "unsafe"
 
 
 def test_a_field_that_has_a_default() -> None:
@@ -114,7 +115,8 @@ LEFT_ALONE = [
     "jax.checkpoint_policies.own = own\np = jax.checkpoint_policies.own\n",
     "setattr(jax.checkpoint_policies, 'own', own)\np = jax.checkpoint_policies.own\n",
     "from library import checkpoint_policies\np = checkpoint_policies.own\n",
-    "import types\ncheckpoint_policies = types.SimpleNamespace(own=1)\np = checkpoint_policies.own\n",
+    "import types\ncheckpoint_policies = types.SimpleNamespace(own=1)\n"
+    "p = checkpoint_policies.own\n",
 ]
 
 
