@@ -56,6 +56,7 @@ class Tab:
     def __init__(self, browser: Chromium, session: str) -> None:
         self._browser = browser
         self._session = session
+        self._size = 800, 600
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
@@ -100,6 +101,7 @@ class Tab:
 
     def resize(self, width: int, height: int) -> None:
         """The size of the window, in pixels."""
+        self._size = width, height
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -110,7 +112,13 @@ class Tab:
 
     def picture(self, name: str, *, whole: bool = False) -> Path:
         """Keep a picture of what is in the window, or of the whole page, in the artefacts."""
-        reply = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        width, height = self._size
+        if whole:
+            # What is out of sight is not drawn: the window is made as high as the page.
+            self.resize(width, self.run("document.documentElement.scrollHeight"))
+            self.resize(width, self.run("document.documentElement.scrollHeight"))
+        reply = self.ask("Page.captureScreenshot", format="png")
+        self.resize(width, height)
         path = artefacts() / name
         path.write_bytes(base64.b64decode(reply["data"]))
         return path

@@ -37,7 +37,7 @@ class CodeLine:
 
     number: int | None
     pieces: tuple[Piece, ...] = ()
-    labels: tuple[str, ...] = ()
+    labels: tuple[tuple[Piece, ...], ...] = ()
 
     @property
     def text(self) -> str:
@@ -193,7 +193,7 @@ def _line(source: SourceFile, number: int, marks: Sequence[Underline]) -> CodeLi
         at = end
     if stop < len(text):
         pieces.append(Piece("…"))
-    labels = tuple(neutral(mark.label) for mark in marks if mark.label)
+    labels = tuple(prose(mark.label) for mark in marks if mark.label)
     return CodeLine(source.shown_number(number), tuple(pieces), labels)
 
 

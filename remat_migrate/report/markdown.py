@@ -226,9 +226,13 @@ def _numbered(lines: Sequence[CodeLine]) -> str:
             shown.append("...")
             continue
         sign = ">" if line.is_marked else " "
-        labels = "".join(f"  ← {label}" for label in line.labels)
+        labels = "".join(f"  ← {_text(label)}" for label in line.labels)
         shown.append(f"{sign} {line.number:>{width}} | {_cut(line.text)}{labels}".rstrip())
     return "\n".join(shown)
+
+
+def _text(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
 
 
 def _related(entries: Sequence[RelatedEntry]) -> Iterator[str]:

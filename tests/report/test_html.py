@@ -7,6 +7,7 @@ import builtins
 import hashlib
 import re
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -202,3 +203,14 @@ def test_check_and_report_write_it(tmp_path: Path) -> None:
         page = Page((tmp_path / f"{command}.html").read_text())
         assert ("Checkpoints" in page.text) == (command == "report")
         assert "concrete=" in page.text
+
+
+def test_the_wheel_has_the_templates() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["remat_migrate"]
+    package = root / "remat_migrate"
+    packed = {path for pattern in patterns for path in package.glob(pattern)}
+    templates = set((package / "report" / "templates").iterdir())
+    assert templates
+    assert templates <= packed
