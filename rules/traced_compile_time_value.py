@@ -87,9 +87,12 @@ class TracedCompileTimeValue(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each place that needs such a result."""
         found: dict[ast.expr, Need] = {}
+        looked_at = set(project.modules.values())
         for site in project.sites:
             for _, need in needs_of_static(project, site):
-                if need.module is module:
+                # Files that only hold functions for others belong to the checkpoint's.
+                owner = need.module if need.module in looked_at else site.module
+                if owner is module and need.module.editable:
                     known = found.setdefault(need.node, need)
                     if not known.traced <= need.traced:
                         found[need.node] = need

@@ -43,16 +43,22 @@ class Misplaced:
 
 
 def misplaced_in(project: Project, module: Module) -> Iterator[Misplaced]:
-    """The calls written in a module that misplace a static argument, each once."""
+    """The calls written in a module that misplace a static argument, each once.
+
+    Those in files that hold nothing but calls, which no rule looks at, belong to their site's.
+    """
     seen: set[ast.Call] = set()
-    for site in _sites_reaching(project, module):
+    looked_at = set(project.modules.values())
+    for site in _sites_reaching(project):
         for found in misplaced(project, site):
-            if found.call.module is module and found.call.node not in seen:
+            place = found.call.module
+            owner = place if place in looked_at else site.module
+            if owner is module and place.editable and found.call.node not in seen:
                 seen.add(found.call.node)
                 yield found
 
 
-def _sites_reaching(project: Project, module: Module) -> Iterator[Site]:
+def _sites_reaching(project: Project) -> Iterator[Site]:
     """The sites with static arguments, of all modules: their calls may stand in any file."""
     for owner in project.modules.values():
         for site in project.sites_in(owner):

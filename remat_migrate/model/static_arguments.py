@@ -149,7 +149,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
                 continue
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
             if problem is not None:
-                obstacle = obstacle or (problem if certain else None)
+                if certain and obstacle is None:
+                    obstacle = replace(problem, parameter=name)
                 continue
             reason = (certain or tuple(own))[0].reason
             position = position_of(target, name, index)
@@ -300,6 +301,7 @@ def _mixed_obstacle(parameter: ast.arg, needs: list[Need]) -> Obstacle:
         need.module,
         need.node,
         "asks what kind of value it is",
+        parameter.arg,
     )
 
 

@@ -38,12 +38,16 @@ class Required:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Obstacle:
-    """Why the arguments cannot be made static: a reason and the place that shows it."""
+    """Why the arguments cannot be made static: a reason and the place that shows it.
+
+    `parameter` is the argument that it is about; "": all of them.
+    """
 
     reason: str
     module: Module
     node: ast.expr | ast.stmt | ast.arg
     label: str
+    parameter: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -37,11 +37,11 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
 
 def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
     """The decision for some parameters alone, and for those that JAX takes no value of."""
-    if statics.obstacle is not None:
-        obstacle = statics.obstacle
+    obstacle = statics.obstacle
+    if obstacle is not None and obstacle.parameter in {"", *names}:
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
     kept = [r for r in statics.required if r.name in names or not r.needs]
     if statics.target is None or not set(names) <= {r.name for r in kept}:
         raise Refused("name the argument in `static_argnums`, and pass it by position")
     indices = static_indices(site.definition, statics.target, kept)
-    return replace(statics, required=tuple(kept), indices=indices)
+    return replace(statics, required=tuple(kept), indices=indices, obstacle=None)

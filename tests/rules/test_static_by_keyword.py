@@ -1,0 +1,84 @@
+"""RMT202 and RMT203: static arguments by keyword, or left to their default."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+HEAD = "from functools import partial\nimport jax\nimport flax.linen as nn\n"
+F = "def f(x, a=1, b=2):\n    return x * a * b\n"
+BOTH = ("RMT202", "RMT203")
+
+
+def codes(code: str, **options: object) -> list[str]:
+    return [f.code for f in findings(HEAD + code, select=BOTH, **options)]
+
+
+FOUND = [
+    ("y = jax.checkpoint(f, static_argnums=(2,))(1.0, 1, b=2)\n", ["RMT202"]),
+    ("y = jax.checkpoint(f, static_argnums=2)(1.0, a=1)\n", ["RMT203"]),
+    ("y = jax.checkpoint(f, static_argnums=(1, 2))(1.0, b=1)\n", ["RMT202"]),
+    (
+        "g = jax.checkpoint(f, static_argnums=(2,))\ny = g(1.0) + g(1.0, b=2)\n",
+        ["RMT203", "RMT202"],
+    ),
+    ("N = (1, 2)\ny = jax.remat(f, static_argnums=N)(1.0)\n", ["RMT203"]),
+    ("y = jax.grad(jax.checkpoint(f, static_argnums=(1,)))(1.0, a=1)\n", ["RMT202"]),
+    # Negative indices count what is passed: left out is for RMT207.
+    ("y = jax.checkpoint(f, static_argnums=-1)(1.0, 1, b=2)\n", ["RMT202"]),
+    ("y = jax.checkpoint(f, static_argnums=-1)(1.0, 1)\n", []),
+    # By position; not static; unclear; bound by what stands between.
+    ("y = jax.checkpoint(f, static_argnums=(1,))(1.0, 1, b=2)\n", []),
+    ("y = jax.checkpoint(f)(1.0, b=2)\n", []),
+    ("y = jax.checkpoint(f, static_argnums=(1,))(*args)\n", []),
+    ("y = jax.checkpoint(f, static_argnums=(1,))(1.0, **more)\n", []),
+    ("from flax import nnx\ny = nnx.remat(f, static_argnums=(1,))(1.0, a=1)\n", []),
+    (
+        "import equinox as eqx\n"
+        "y = eqx.filter_jit(jax.checkpoint(f, static_argnums=1))(1.0, a=1)\n",
+        [],
+    ),
+    ("y = jax.checkpoint(partial(f, 1.0), static_argnums=(0,))(3)\n", []),
+    ("y = jax.checkpoint(partial(f, 1.0), static_argnums=(1,))(3)\n", ["RMT203"]),
+    ("y = jax.jit(f, static_argnums=(1,))(1.0, a=1)\n", []),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), FOUND)
+def test_found(code: str, expected: list[str]) -> None:
+    assert codes(F + code) == expected
+
+
+def test_the_next_implementation_takes_defaults() -> None:
+    flag = 'jax.config.update("jax_remat3", True)\n'
+    call = "g = jax.checkpoint(f, static_argnums=(2,))\ny = g(1.0) + g(1.0, b=2)\n"
+    assert codes(flag + F + call) == ["RMT202"]
+
+
+def test_a_default_that_is_no_literal_is_for_you() -> None:
+    code = (
+        f"{HEAD}D = object()\ndef f(x, d=D):\n    return x\n"
+        "y = jax.checkpoint(f, static_argnums=(1,))(1.0)\n"
+    )
+    (found,) = findings(code, select=BOTH)
+    assert "not a literal" in found.reason
+    assert fixed(code, select=BOTH)["example.py"] == code
+
+
+def test_calls_in_other_files() -> None:
+    files = {
+        "model.py": "import jax\nfrom functools import partial\n\n\n"
+        "@partial(jax.checkpoint, static_argnums=(1,))\ndef f(x, n=2):\n    return x**n\n",
+        "train.py": "from model import f\n\ny = f(1.0, n=3)\n",
+    }
+    assert fixed(files, select=BOTH)["train.py"] == "from model import f\n\ny = f(1.0, 3)\n"
+
+
+def test_an_expected_failure_is_not_mended() -> None:
+    code = (
+        f"import unittest\n{HEAD}{F}g = jax.checkpoint(f, static_argnums=(1,))\n\n\n"
+        "class Tests(unittest.TestCase):\n    def test(self):\n"
+        "        with self.assertRaises(ValueError):\n            g(1.0, a=1)\n"
+    )
+    assert [f.confidence for f in findings(code, select=BOTH)] == ["low"]
+    assert fixed(code, select=BOTH)["example.py"] == code

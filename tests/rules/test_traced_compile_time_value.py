@@ -1,0 +1,47 @@
+"""RMT204: Python needs the result of a `jax.numpy` operation on static values."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT204"
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
+USE = "\n\ny = jax.checkpoint(f, static_argnums=(1,))(1.0, 2)\n"
+
+FOUND = [
+    "def f(x, n):\n    if jnp.greater(n, 1):\n        return x\n    return -x\n",
+    "def f(x, n):\n    rows = int(jnp.ceil(n / 2))\n    return x * rows\n",
+]
+
+
+@pytest.mark.parametrize("code", FOUND)
+def test_fixed(code: str) -> None:
+    assert [f.code for f in findings(HEAD + code + USE, select=CODE)] == [CODE]
+    after = fixed(HEAD + code + USE, select=CODE)["example.py"]
+    assert "with jax.ensure_compile_time_eval():" in after
+    assert findings(after, select=CODE) == []
+
+
+LEFT_ALONE = [
+    "def f(x, n):\n    return x if n > 1 else -x\n",
+    "def f(x, n):\n    return x if np.greater(n, 1) else -x\n",
+    "def f(x, n):\n    return jnp.where(jnp.greater(n, 1), x, -x)\n",
+    "def f(x, n):\n    with jax.ensure_compile_time_eval():\n        big = jnp.greater(n, 1)\n"
+    "    return x if big else -x\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code + USE, select=CODE) == []
+
+
+def test_in_another_file() -> None:
+    files = {
+        "helper.py": "import jax.numpy as jnp\n\n\ndef big(n):\n    rows = int(jnp.ceil(n))\n"
+        "    return rows\n",
+        "model.py": "import jax\nfrom helper import big\n\n\n"
+        "def f(x, n):\n    return x * big(n)\n" + USE,
+    }
+    assert "ensure_compile_time_eval" in fixed(files, select=CODE)["helper.py"]

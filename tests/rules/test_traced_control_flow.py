@@ -1,0 +1,110 @@
+"""RMT201: Python needs the value of an argument that a checkpoint traces."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT201"
+HEAD = "from functools import partial\nimport jax\nimport flax.linen as nn\nimport haiku as hk\n"
+BODY = "    if flag:\n        return 2 * x\n    return x\n"
+
+
+def mended(code: str) -> str:
+    return fixed(HEAD + code, select=CODE)["example.py"].removeprefix(HEAD)
+
+
+FIXED = [
+    # The value comes through names, and from the caller's own declaration.
+    (
+        f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f)\n"
+        "def loss(x, train: bool):\n    return g(x, train)\n",
+        f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f, static_argnums=(1,))\n"
+        "def loss(x, train: bool):\n    return g(x, train)\n",
+    ),
+    # One that is static already stays so; only what Python needs joins it.
+    (
+        "@partial(jax.checkpoint, static_argnums=(2,))\n"
+        f"def f(x, flag, n, s):\n{BODY}\ny = f(1.0, True, 2, 3)\n",
+        "@partial(jax.checkpoint, static_argnums=(1, 2))\n"
+        f"def f(x, flag, n, s):\n{BODY}\ny = f(1.0, True, 2, 3)\n",
+    ),
+    (
+        f"def f(x, flag):\n{BODY}\nnet = hk.transform(lambda x: hk.remat(f)(x, True))\n",
+        f"def f(x, flag):\n{BODY}\n"
+        "net = hk.transform(lambda x: hk.remat(f, static_argnums=(1,))(x, True))\n",
+    ),
+    # A loop count that another function needs.
+    (
+        "def steps(x, n):\n    for _ in range(n):\n        x = x * x\n    return x\n"
+        "y = jax.checkpoint(lambda x, n: steps(x, n))(2.0, 3)\n",
+        "def steps(x, n):\n    for _ in range(n):\n        x = x * x\n    return x\n"
+        "y = jax.checkpoint(lambda x, n: steps(x, n), static_argnums=(1,))(2.0, 3)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_fixed(before: str, after: str) -> None:
+    assert mended(before) == after
+
+
+LEFT_ALONE = [
+    # A default that no call passes stays a Python value; so does None.
+    f"@jax.checkpoint\ndef f(x, flag=True):\n{BODY}\ny = f(1.0)\n",
+    "@jax.checkpoint\ndef f(x, m):\n    return x if m is None else x * m\ny = f(1.0, None)\n",
+    # Trees have a truth and a length.
+    "@jax.checkpoint\ndef f(x, ws):\n    return x if not ws else x * ws[0]\ny = f(1.0, [2.0])\n",
+    # Static, under each library's own counting; a computed option may name it.
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=-1)(1.0, True)\n",
+    f"N = (1,)\ndef f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=N)(1.0, True)\n",
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=which())(1.0, True)\n",
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, **options())(1.0, True)\n",
+    "class B(nn.Module):\n    def __call__(self, x, flag):\n        return x if flag else 2 * x\n"
+    "class N(nn.Module):\n    def __call__(self, x):\n"
+    "        return nn.remat(B, static_argnums=(2,))()(x, True)\n",
+    # Closed over, or given by a partial.
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(lambda x: f(x, True))(1.0)\n",
+    f"def f(flag, x):\n{BODY}\ny = jax.checkpoint(partial(f, True))(1.0)\n",
+    # Asked for in another way: RMT101 and RMT206 say it.
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, concrete=True)(1.0, True)\n",
+    f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnames='flag')(1.0, flag=True)\n",
+    # Other functions of that name.
+    f"def checkpoint(f):\n    return f\n@checkpoint\ndef f(x, flag):\n{BODY}\ny = f(1.0, True)\n",
+    f"import equinox as eqx\n@eqx.filter_checkpoint\ndef f(x, flag):\n{BODY}\ny = f(1.0, True)\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
+
+
+def test_no_call_is_seen() -> None:
+    """What is declared to be a Python value, and has no default, is suspected."""
+    (found,) = findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag: bool):\n{BODY}", select=CODE)
+    assert found.confidence == "low"
+    assert found.fix is not None
+    assert not found.fix.edits
+    assert findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag=True):\n{BODY}", select=CODE) == []
+
+
+def test_an_expected_failure_is_not_mended() -> None:
+    code = (
+        f"import pytest\n{HEAD}@jax.checkpoint\ndef f(x, flag):\n{BODY}\n"
+        "def test_f():\n    with pytest.raises(TypeError):\n        f(1.0, True)\n"
+    )
+    (found,) = findings(code, select=CODE)
+    assert found.confidence == "low"
+    assert fixed(code, select=CODE)["example.py"] == code
+
+
+def test_a_branch_on_an_array_is_for_you() -> None:
+    code = (
+        f"{HEAD}import jax.numpy as jnp\n@jax.checkpoint\ndef f(x):\n"
+        "    return x if x > 0 else -x\n"
+        "y = f(jnp.ones(()))\n"
+    )
+    (found,) = findings(code, select=CODE)
+    assert "jnp.where" in found.reason
+    assert fixed(code, select=CODE)["example.py"] == code
