@@ -36,6 +36,9 @@ _PASSING_ON = frozenset(
         *(name for name in DIFFERENTIATE if name.startswith(("jax.", "haiku."))),
     }
 )
+_TRACING = frozenset(
+    {"jax.jit", "jax.pmap", "jax.vmap", "flax.linen.jit", "flax.linen.scan", "flax.linen.vmap"}
+)
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.arange", "jax.numpy.array", "jax.numpy.arange")
 
 
@@ -249,6 +252,24 @@ def passes_keywords_on(callee: Value | None) -> bool:
             case _:
                 return True
     return True
+
+
+def tracing_layer(callee: Value | None) -> Wrapped | None:
+    """A transformation between a call and the checkpoint that may trace any argument, or counts
+    them (`in_axes`): one more argument by position may not be what it takes."""
+    while callee is not None:
+        match callee:
+            case Wrapped(how=how, func=inner):
+                if how in _TRACING:
+                    return callee
+                callee = inner
+            case Applied(target=deeper):
+                callee = deeper
+            case Partial(func=inner) | Bound(func=inner) | Instance(cls=inner):
+                callee = inner
+            case _:
+                return None
+    return None
 
 
 def deliberate(calls: Iterable[Call]) -> bool:

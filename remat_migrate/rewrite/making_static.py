@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..model import Project
 from ..model.sites import Site
 from ..model.static_arguments import find_statics, static_indices
+from ..model.static_options import tracing_layer
 from ..model.statics import Statics
 from .concrete import Migration, at_application, merged, plan_site
 from .refusal import Refused
@@ -28,6 +29,17 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
             named.module,
             named.value,
         )
+    for call, arguments in statics.bound:
+        layer = tracing_layer(call.callee)
+        scanned = layer is not None and layer.how.endswith(".scan")  # `in_axes=nn.broadcast`
+        if layer is not None and not (scanned and set(names) <= arguments.by_position):
+            raise Refused(
+                f"a call goes through `{layer.how}`, which may trace its arguments: name what"
+                " Python needs static there, too, and in `static_argnums`",
+                call.module,
+                call.node,
+                "called here",
+            )
     plan = plan_site(project, site, statics, None)
     edits = [*plan.edits]
     if plan.indices:

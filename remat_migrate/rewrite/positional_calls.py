@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model.bind import Arguments
-from ..model.static_options import StaticSite
+from ..model.static_options import StaticSite, tracing_layer
 from ..model.uses import Call
 from ..source import Edit
 from .calls import pass_by_position
@@ -27,6 +27,13 @@ def positional_edits(
         if made and not call.module.editable:
             raise Refused(
                 "the call stands in a file that is not to be changed", call.module, call.node
+            )
+        layer = tracing_layer(call.callee)
+        if made and layer is not None:
+            raise Refused(
+                f"the call goes through `{layer.how}`, which may trace or count its arguments",
+                call.module,
+                call.node,
             )
         edits += made
     return edits

@@ -108,3 +108,10 @@ def test_a_branch_on_an_array_is_for_you() -> None:
     (found,) = findings(code, select=CODE)
     assert "jnp.where" in found.reason
     assert fixed(code, select=CODE)["example.py"] == code
+
+
+def test_what_a_compilation_traces_is_for_you() -> None:
+    code = f"{HEAD}def f(x, flag):\n{BODY}\ny = jax.jit(jax.checkpoint(f))(1.0, True)\n"
+    (found,) = findings(code, select=CODE)
+    assert "jax.jit" in found.reason
+    assert fixed(code, select=CODE)["example.py"] == code
