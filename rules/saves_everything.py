@@ -151,9 +151,14 @@ class SavesEverything(Rule):
 
 def _is_tested(module: Module, node: ast.AST) -> bool:
     """Whether a test asks what a checkpoint does with such a policy."""
-    return any(
-        isinstance(around, ast.FunctionDef) and around.name.lower().startswith("test")
-        for around in module.ancestors(node)
+    stem = module.source.path.stem
+    return (
+        stem.startswith("test_")
+        or stem.endswith("_test")
+        or any(
+            isinstance(around, ast.FunctionDef) and around.name.lower().startswith("test")
+            for around in module.ancestors(node)
+        )
     )
 
 

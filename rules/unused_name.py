@@ -6,6 +6,7 @@ https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.ht
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from remat_migrate.model import Module, Project
@@ -76,15 +77,28 @@ class UnusedName(Rule):
 
 
 def _is_mentioned(project: Project, name: str) -> bool:
-    """Whether a string holds the name that does not give it."""
+    """Whether a string holds the name, or matches it, that does not give it."""
     giving = {naming.name for naming in names_of(project).namings}
     giving |= {node for n in names_of(project).namings for _, node in n.text.places}
-    for module in project.mentioning((name,)):
+    part = max(re.split(r"\W+", name), key=len)  # of it a pattern of a policy may be made
+    for module in project.mentioning((part,)):
         for node in module.nodes:
             if isinstance(node, ast.Constant) and node not in giving:
-                if isinstance(node.value, str) and name in node.value:
+                if isinstance(node.value, str) and _says(node.value, name):
                     return True
     return False
+
+
+def _says(text: str, name: str) -> bool:
+    """Whether a string holds a name, or is a pattern for it."""
+    if name in text:
+        return True
+    if "*" not in text and "|" not in text:
+        return False
+    try:
+        return re.fullmatch(text, name) is not None
+    except re.error:
+        return False
 
 
 def _saves_any_name(project: Project) -> bool:

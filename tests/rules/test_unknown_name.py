@@ -1,0 +1,145 @@
+"""RMT405: names that policies list and nothing bears."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT405"
+HEAD = "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\np = jax.checkpoint_policies\n"
+GIVEN = "def block(x, i):\n    return checkpoint_name(x, 'attention_out')\n\n"
+
+SLIPS = [
+    ("p.save_only_these_names('{}')", "atention_out"),
+    ("p.save_only_these_names('{}')", "attention-out"),
+    ("p.save_only_these_names('other', '{}')", "attention_outs"),
+    ("p.save_any_names_but_these('{}')", "attentionOut"),
+    (
+        "p.save_and_offload_only_these_names(names_which_can_be_saved=[],\n"
+        "    names_which_can_be_offloaded=['{}'], offload_src='device', offload_dst='host')",
+        "atttention_out",
+    ),
+    ("p.save_only_these_names(*['{}'])", "attentoin_out"),
+]
+
+
+@pytest.mark.parametrize(("code", "slip"), SLIPS)
+def test_a_slip(code: str, slip: str) -> None:
+    given = GIVEN + "def other(x):\n    return checkpoint_name(x, name='other')\n\n"
+    before = HEAD + given + f"policy = {code.format(slip)}  # names\n"
+    [finding] = findings(before, select=CODE)
+    assert (finding.severity, finding.confidence) == ("warning", "high")
+    assert fixed(before, select=CODE) == {"example.py": before}
+    after = HEAD + given + f"policy = {code.format('attention_out')}  # names\n"
+    assert fixed(before, select=CODE, unsafe=True) == {"example.py": after}
+
+
+def test_no_slip() -> None:
+    [finding] = findings(HEAD + GIVEN + "q = p.save_only_these_names('mlp')\n", select=CODE)
+    assert (finding.confidence, finding.fix) == ("medium", None)
+    assert "`attention_out`" in finding.reason
+
+
+def test_the_name_stands_elsewhere() -> None:
+    code = "NAMES = ('atention_out',)\nq = p.save_only_these_names(*NAMES)\n"
+    [finding] = findings(HEAD + GIVEN + code, select=CODE)
+    assert finding.fix is not None
+
+
+# How names are given.
+GIVING = [
+    "checkpoint_name(x, 'h')",
+    "checkpoint_name(x, name='h')",
+    "jax.ad_checkpoint.checkpoint_name(x, 'h')",
+    "jax.tree.map(functools.partial(checkpoint_name, name='h'), x)",
+    "checkpoint_name(x, NAME)",
+    "checkpoint_name(x, PREFIX + 'h')",
+    "checkpoint_name(x, f'{PREFIX}h')",
+    "checkpoint_name(x, 'h' if i else 'k')",
+    "checkpoint_name(x, Names.H)",
+    "checkpoint_name(x, Names.H.value)",
+    "kernel(x, residual_checkpoint_name='h')",
+    "named(x, 'h')",
+    "named(x)",
+]
+
+
+@pytest.mark.parametrize("giving", GIVING)
+def test_a_name_that_is_given(giving: str) -> None:
+    code = (
+        "import functools\nNAME = 'h'\nPREFIX = ''\n\n\nclass Names:\n    H = 'h'\n\n\n"
+        "def named(x, name='h'):\n    return checkpoint_name(x, name)\n\n\n"
+        f"def block(x, i):\n    return {giving}\n\n\nq = p.save_only_these_names('h')\n"
+    )
+    assert findings(HEAD + code, select=CODE) == []
+
+
+OPEN = [
+    # Computed: it may be anything.
+    "def block(x, name):\n    return checkpoint_name(x, name)\n\nregister(block)\n",
+    "def block(x):\n    return checkpoint_name(x, names[0])\n",
+    "class Block:\n    name: str = 'attention'\n\n"
+    "    def __call__(self, x):\n        return checkpoint_name(x, self.name)\n",
+    "def block(x):\n    return checkpoint_name(x, *rest)\n",
+    "keep(checkpoint_name)\napply(x, checkpoint_name)\n",
+    # Another package may name it.
+    "import some_kernels\n",
+    "from jax.experimental.pallas.ops.tpu.splash_attention import kernel\n",
+]
+
+
+@pytest.mark.parametrize("code", OPEN)
+def test_what_may_be_given_out_of_sight(code: str) -> None:
+    assert findings(HEAD + code + "q = p.save_only_these_names('mlp')\n", select=CODE) == []
+
+
+def test_a_slip_of_one_that_is_seen_is_a_suspicion_then() -> None:
+    code = "import some_kernels\n" + GIVEN + "q = p.save_only_these_names('atention_out')\n"
+    [finding] = findings(HEAD + code, select=CODE)
+    assert finding.confidence == "low"
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
+
+
+NO_SLIPS = [
+    ("layer_1", "layer_2"),
+    ("q_proj", "k_proj"),
+    ("mlp_in", "mlp_out"),
+    ("query_proj", "value_proj"),
+    ("attn", "attention_out"),
+]
+
+
+@pytest.mark.parametrize(("given", "listed"), NO_SLIPS)
+def test_names_of_one_family_are_no_slips(given: str, listed: str) -> None:
+    code = f"import some_kernels\n\n\ndef block(x):\n    return checkpoint_name(x, '{given}')\n\n"
+    code += f"q = p.save_only_these_names('{listed}')\n"
+    assert findings(HEAD + code, select=CODE) == []
+
+
+LEFT_ALONE = [
+    GIVEN + "q = p.save_only_these_names(*names)\n",
+    GIVEN + "q = p.save_only_these_names(name)\n",
+    GIVEN + "q = p.save_only_these_names()\n",
+    GIVEN + "q = p.dots_saveable\n",
+    "def block(x, i):\n    return checkpoint_name(x, f'layer_{i}')\n\n"
+    "q = p.save_only_these_names('layer_7')\n",
+    "for name in ('a', 'b'):\n    x = checkpoint_name(x, name)\n\n"
+    "q = p.save_only_these_names('a')\n",
+    "def save_only_these_names(name):\n    return name\n\nq = save_only_these_names('z')\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(HEAD + code, select=CODE) == []
+
+
+def test_over_files() -> None:
+    block = "from jax.ad_checkpoint import checkpoint_name\nfrom names import OUT\n\n\n"
+    block += "def block(x):\n    return checkpoint_name(x, OUT)\n"
+    policy = "import jax\n\nq = jax.checkpoint_policies.save_only_these_names('{}')\n"
+    files = {"names.py": "OUT = 'block_out'\n", "block.py": block, "train.py": ""}
+    assert findings(files | {"train.py": policy.format("block_out")}, select=CODE) == []
+    [finding] = findings(files | {"train.py": policy.format("block_ouput")}, select=CODE)
+    assert finding.path.name == "train.py"
