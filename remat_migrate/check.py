@@ -12,6 +12,7 @@ from .baseline import Choice, read_baseline, write_baseline
 from .engine import Analysis, enabled_rules
 from .errors import UsageError
 from .globs import matcher
+from .progress import Progress
 from .report import Report
 from .report.known import written_lines
 from .report.output import say, screen_of, write_diff
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .model.need import Learned
     from .verify.consequence import FindingKey, Proved
     from .verify.options import VerifyOptions
-    from .verify.prove import Progress
 
 CLEAN, FINDINGS, FAULT, WRONG = 0, 1, 2, 3
 
@@ -159,7 +159,7 @@ def _weighed(run: Run) -> Weighed | None:
         configured_targets(settings),
         measure_options(settings),
         settings.base,
-        lambda what, done, total: None,
+        run.progress,
     )
     screen = screen_of(sys.stderr)
     for finding, effect in weighed.kept:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from . import __version__
+from .bar import progress_bar
 from .errors import RematMigrateError, UsageError
 from .execution import (
     check_output,
     configured_measurements,
     measure_command,
     plan_command,
-    progress_bar,
     server_command,
     verification,
     verify_command,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
 _INTERRUPTED, _NO_READER = 130, 141
+# So many seconds nobody wants to be told anything.
+_PATIENCE = 1.0
 
 _EXIT_CODES = """\
 Exit codes: 0 nothing left to report; 1 findings are left, or with --diff something would change;
@@ -135,7 +137,10 @@ def check(
 
     options = Options(select, extend_select, ignore, jax_version, jobs, force_exclude)
     run = _prepare(paths, stdin_filename, options, known)
-    with _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial:
+    with (
+        _watched(run, "Fixing" if fix or diff else "Checking") as run,
+        _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial,
+    ):
         if diff:
             return show_difference(run, unsafe=unsafe_fixes, trial=trial)
         result = apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(look(run))
@@ -194,7 +199,7 @@ def report(
     check_output(*(output.file for output in written))
     known.check()
     run = _prepare(paths, None, Options(select, extend_select, ignore, jax_version, jobs), known)
-    with _trial(run, verify, strict=False, **how) as trial:
+    with _watched(run, "Checking") as run, _trial(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
     if known.write:
         run, result = keep_known(run, result, known.write)
@@ -362,6 +367,15 @@ def _say_stale(report: Report) -> None:
 
         for line in stale_lines(report.baseline, screen_of(sys.stderr)):
             say(line)
+
+
+@contextmanager
+def _watched(run: Run, label: str) -> Iterator[Run]:
+    """The run with a progress bar, which comes where it takes long."""
+    from dataclasses import replace
+
+    with progress_bar(label, after=_PATIENCE) as progress:
+        yield replace(run, progress=progress)
 
 
 @contextmanager

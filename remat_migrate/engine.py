@@ -16,6 +16,7 @@ from .errors import PluginError
 from .globs import matcher
 from .model import Project
 from .model.need import Learned
+from .progress import Progress, silent
 from .rule import Finding, Rule
 from .settings import Settings
 from .source import SourceFile
@@ -135,12 +136,14 @@ def analyse(
     request: Request,
     overlay: Mapping[Path, SourceFile] | None = None,
     previous: Analysis | None = None,
+    progress: Progress = silent,
 ) -> Analysis:
     """Run the rules over the targets; `overlay` holds texts in place of what is on disk.
 
     What a `previous` analysis has read of files that are still the same is used again.
     """
     settings, targets = request.settings, request.targets
+    progress(f"reading {len(targets.python) + len(targets.texts)} files", 0, 1)
     project = Project(
         settings,
         targets.python,
@@ -152,7 +155,8 @@ def analyse(
     )
     enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []
-    found = list(dict.fromkeys(_run_rules(request, enabled, project, faults)))
+    found = list(dict.fromkeys(_run_rules(request, enabled, project, faults, progress)))
+    progress("", 1, 1)
     kept, commented = _heed_comments(found, request, project, enabled, faults)
     ignored = _per_file_ignores(settings)
     shown = [finding for finding in kept if not ignored(finding)]
@@ -212,15 +216,21 @@ def _longest(code: str, prefixes: Sequence[str]) -> int:
 
 
 def _run_rules(
-    request: Request, rules: Sequence[Rule], project: Project, faults: list[Fault]
+    request: Request,
+    rules: Sequence[Rule],
+    project: Project,
+    faults: list[Fault],
+    progress: Progress,
 ) -> Iterator[Finding]:
     modules = [(path, it) for path, it in project.modules.items() if request.shows(path)]
     texts = [(path, it) for path, it in project.texts.items() if request.shows(path)]
-    for rule in rules:
+    total = len(rules) * len(modules) + 1
+    for number, rule in enumerate(rules):
         for finding in _guarded(rule, request.settings.root, rule.check_project(project), faults):
             if request.shows(finding.path):
                 yield finding
-        for path, module in modules:
+        for at, (path, module) in enumerate(modules):
+            progress(f"{rule.code} {path.name}", number * len(modules) + at, total)
             yield from _guarded(rule, path, rule.check(module, project), faults)
         for path, source in texts:
             yield from _guarded(rule, path, rule.check_text(source, project), faults)

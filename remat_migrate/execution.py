@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .bar import progress_bar
 from .errors import UsageError
 from .options import entry_options, measure_options, output_options, running_options, verify_options
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .report.content import Weighed
     from .settings import Settings
     from .verify.options import VerifyOptions
-    from .verify.prove import Progress
 
 _RIGHT, _UNMET, _FAULT = 0, 1, 2
 
@@ -175,7 +174,9 @@ def plan_command(
         settings, {"cases": cases, "python": python, "platform": platform}, how
     )
     function = parse_target(target, base)
-    found = plan(function, options, base, limit, pareto=pareto, as_calls=is_applied)
+    with progress_bar("Planning") as progress:
+        progress(target, 0, 1)
+        found = plan(function, options, base, limit, pareto=pareto, as_calls=is_applied)
     write_plan(found, output_format, output_file or sys.stdout)
     if not is_applied:
         return _RIGHT if found.is_met else _UNMET
@@ -307,46 +308,6 @@ def verification(
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     return replace(verify_options(settings), **chosen)  # type: ignore[arg-type]
-
-
-@contextmanager
-def progress_bar(label: str = "Verifying") -> Iterator[Progress]:
-    """A bar on standard error that comes with the first news, if that is a terminal.
-
-    It goes when all is done, so that what is said then stands alone.
-    """
-    bar: Any = None
-
-    def tell(what: str, done: int, total: int) -> None:
-        nonlocal bar
-        if done >= total:
-            close()
-        elif sys.stderr.isatty():
-            if bar is None:
-                bar = click.progressbar(
-                    length=total, label=label, file=sys.stderr, item_show_func=_item
-                )
-                bar.__enter__()
-            bar.length = total
-            bar.update(done - bar.pos, what)
-            bar.render_progress()  # which `update` leaves out where only the item is another
-
-    def close() -> None:
-        nonlocal bar
-        if bar is not None:
-            bar.__exit__(None, None, None)
-            bar = None
-            sys.stderr.write("\x1b[1A\x1b[2K\r")
-            sys.stderr.flush()
-
-    try:
-        yield tell
-    finally:
-        close()
-
-
-def _item(what: str | None) -> str:
-    return what or ""
 
 
 def check_output(*files: Path | None) -> None:

@@ -16,6 +16,7 @@ from .globs import matcher
 from .model.apis import APIS, ApiTable
 from .model.need import Learned
 from .model.transforms import LOOPS
+from .progress import Progress, silent
 from .rule import Finding, Rule, Safety
 from .settings import Settings, check_codes, did_you_mean, load_settings, with_options
 from .source import SourceFile, read_source
@@ -50,12 +51,14 @@ class Run:
         overlay: the text that came by standard input, if one did.
         folders: those that were named, or the current one.
         baseline: findings that are known, and neither reported nor mended.
+        progress: is told how far an analysis is.
     """
 
     request: Request
     overlay: dict[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     baseline: Baseline | None = None
+    progress: Progress = silent
 
     @property
     def targets(self) -> frozenset[Path]:
@@ -142,7 +145,7 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
 
 def look(run: Run) -> Analysis:
     """What the rules find; what the baseline knows is hidden."""
-    return known_hidden(run, analyse(run.request, run.overlay))
+    return known_hidden(run, analyse(run.request, run.overlay, progress=run.progress))
 
 
 def known_hidden(run: Run, analysis: Analysis) -> Analysis:
@@ -193,7 +196,7 @@ def mend(
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
-        last = analyse(request, {**run.overlay, **texts}, last)
+        last = analyse(request, {**run.overlay, **texts}, last, run.progress)
         return _sifted(last, sieve) if sieve else last
 
     return fix_to_fixed_point(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,9 @@ from remat_migrate.cli import main
 from remat_migrate.engine import Analysis, analyse
 from remat_migrate.rule import Finding
 from remat_migrate.run import Options, Run, mend, prepare
+
+# What colours logs would colour what tests compare.
+os.environ.pop("FORCE_COLOR", None)
 
 Files = str | bytes | Mapping[str, str | bytes]
 

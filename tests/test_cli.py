@@ -164,7 +164,8 @@ class TestOutput:
 
     def test_statistics(self, project: Path) -> None:
         assert cli(project, "src", "--statistics").out == (
-            "1  RMT001  unused-suppression\nFound 1 in 1 file: 1 fixable.\n"
+            "1  RMT001  [*]  unused-suppression  in 1 file\n\n"
+            "[*] all of them mended by --fix\nFound 1 in 1 file: 1 fixable.\n"
         )
 
     def test_report_table_and_json(self, project: Path) -> None:
@@ -308,7 +309,7 @@ def test_a_defect_of_the_tool_is_not_taken_for_findings(
 ) -> None:
     import remat_migrate.run
 
-    monkeypatch.setattr(remat_migrate.run, "analyse", lambda *_: 1 / 0)
+    monkeypatch.setattr(remat_migrate.run, "analyse", lambda *_, **__: 1 / 0)
     ran = cli(project, "src")
     assert ran.code == 2
     assert "ZeroDivisionError" in ran.err

@@ -21,6 +21,7 @@ PACKAGE = ROOT / "remat_migrate"
 ROOMS = (
     "errors",
     "atomic",
+    "progress",
     "outputs",
     "source",
     "plaintext",
@@ -42,6 +43,7 @@ ROOMS = (
     "measure",
     "plan",
     "report",
+    "bar",
     "run",
     "check",
     "lsp",

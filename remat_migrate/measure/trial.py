@@ -16,6 +16,7 @@ from pathlib import Path
 from ..apply import Outcome
 from ..engine import Analysis
 from ..errors import RematMigrateError
+from ..progress import Progress
 from ..rule import Finding, Safety
 from ..verify.consequence import FindingKey, finding_key
 from ..verify.workspace import Workspace, make_workspace, remove_workspace
@@ -26,7 +27,6 @@ from .weigh import weigh
 
 # Makes the fixes in memory, without those withheld.
 Mend = Callable[[Callable[[Finding], bool]], Outcome[Analysis]]
-Progress = Callable[[str, int, int], None]
 
 # Less than this share of a peak, live or compiled, is no difference; nor of the operations.
 _PEAK, _COMPILED, _OPERATIONS = 0.005, 0.02, 0.005

@@ -6,6 +6,7 @@ import os
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 _TAB = 4
 
@@ -100,14 +101,49 @@ def width_of(text: str) -> int:
     return sum(map(cells, text))
 
 
+def cut(text: str, width: int) -> str:
+    """`text` in at most so many columns, with `…` for what is left out."""
+    if width_of(text) <= width:
+        return text
+    kept = []
+    room = width - 1
+    for letter in text:
+        room -= cells(letter)
+        if room < 0:
+            break
+        kept.append(letter)
+    return "".join(kept) + "…" if width > 0 else ""
+
+
 def expanded(text: str) -> str:
     """`text` with tabs as four blanks."""
     return text.replace("\t", " " * _TAB)
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Whether to colour what goes to a stream: on a terminal that can, unless NO_COLOR is set."""
-    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether to colour what goes to a stream: on a terminal that can.
+
+    NO_COLOR forbids it, FORCE_COLOR asks for it anywhere (https://no-color.org,
+    https://force-color.org).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and os.environ.get("TERM") != "dumb"
+
+
+def columns(stream: TextIO, otherwise: int) -> int:
+    """How wide the terminal behind a stream is; COLUMNS goes before.
+
+    It need not be the one of standard output, which may be a pipe.
+    """
+    if (given := os.environ.get("COLUMNS", "")).isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or otherwise
+    except (OSError, ValueError):
+        return otherwise
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -13,7 +12,7 @@ from ..errors import UsageError
 from ..source import SourceFile
 from . import json, table
 from .content import Report
-from .display import Screen, neutral, shown_path, wants_colour
+from .display import Screen, columns, neutral, shown_path, wants_colour
 from .statistics import statistics
 from .summary import summary
 from .verdicts import proof_lines, tally
@@ -185,9 +184,8 @@ def _write(lines: Iterable[str] | str, to: TextIO | Path) -> None:
 def screen_of(stream: TextIO) -> Screen:
     """The screen behind a stream; one of fixed width and no colour if it is no terminal."""
     if not stream.isatty():
-        return Screen(_WIDTH, False, Path.cwd())
-    width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
-    return Screen(width, wants_colour(True), Path.cwd())
+        return Screen(_WIDTH, wants_colour(False), Path.cwd())
+    return Screen(min(columns(stream, _WIDTH), _WIDEST), wants_colour(True), Path.cwd())
 
 
 def say(message: str) -> None:

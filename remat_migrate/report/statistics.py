@@ -90,10 +90,11 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
         shown = screen.paint(f"{count.code:<{code}}", "red", "bold")
         fixable = screen.paint(f"{mark:3}", "green")
         yield f"{found}  {shown}  {fixable}  {count.name:<{name}}  {files:<12}{more}".rstrip()
-    if used & {_ALL, _SOME}:
+    meant = [f"{mark} {word}" for mark, word in ((_ALL, "all"), (_SOME, "some")) if mark in used]
+    if meant:
         option = "--fix --unsafe-fixes" if report.unsafe else "--fix"
         yield ""
-        yield f"{_ALL} all of them are mended by {option}; {_SOME} some of them"
+        yield f"{', '.join(meant)} of them mended by {option}"
 
 
 def _mark(count: RuleCount, *, unsafe: bool) -> str:

@@ -12,13 +12,14 @@ from ..engine import Analysis
 from ..errors import SourceError
 from ..model.need import Learned
 from ..model.scopes import parameters
+from ..progress import Progress, silent
 from ..rule import Finding
 from .changed import Difference, all_units, difference
 from .evidence import Failure, Proof, Unit, Verdict
 from .evidence import Outcome as Said
 from .options import VerifyOptions, check_options, find_python
 from .places import Places
-from .prove import Progress, prove, silent
+from .prove import prove
 from .sides import State, Task
 from .units import unit_at
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from ..discover import find_root, list_files
 from ..model.apis import ApiTable
+from ..progress import Progress, silent
 from .changed import all_units, callers, difference, users
 from .evidence import Outcome, Proof
 from .options import VerifyOptions, check_options, find_python
 from .places import Places
-from .prove import Progress, prove, silent
+from .prove import prove
 from .revision import base_texts
 from .sides import State, Task
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
+from ..progress import Progress, silent
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
 from .recording import Recording, record
@@ -26,13 +27,6 @@ _REPLAY_SECONDS = 10.0
 
 # How the worker says that a case has other numbers than the defaults.
 _VARIED = "other values of "
-
-# What is being done, how many units are done, of how many.
-Progress = Callable[[str, int, int], None]
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """The progress of which nobody is told."""
 
 
 def prove(task: Task, progress: Progress = silent) -> Proof:

@@ -381,12 +381,12 @@ def test_statistics() -> None:
         " 1  RMT301       whole-function       in 1 file",
         " 0  RMT302       nested-twice                       (1 known)",
         "",
-        "[*] all of them are mended by --fix; [-] some of them",
+        "[*] all, [-] some of them mended by --fix",
     ]
     assert list(statistics(Report((UNSAFE,), 1, unsafe=True), Screen())) == [
         "1  RMT101  [*]  concrete-option  in 1 file",
         "",
-        "[*] all of them are mended by --fix --unsafe-fixes; [-] some of them",
+        "[*] all of them mended by --fix --unsafe-fixes",
     ]
     assert list(statistics(Report((UNSAFE,), 1), Screen())) == [
         "1  RMT101       concrete-option  in 1 file"
@@ -414,11 +414,16 @@ def test_paths_outside_the_folder_are_absolute() -> None:
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert wants_colour(True)
     assert not wants_colour(False)
     monkeypatch.setenv("TERM", "dumb")
     assert not wants_colour(True)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert wants_colour(False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert wants_colour(True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert not wants_colour(True)
