@@ -107,6 +107,8 @@ class UnknownPolicy(Rule):
                 continue
             tested = expects_failure(read.module, read.node)
             hint = _hint(read, version)
+            if hint.name is None and not read.sure:
+                continue  # the default of a field may stand for no policy: "none"
             effect = ""
             if read.default is not None:
                 effect = f"; here it is `{read.module.segment(read.default)}` in silence"

@@ -70,6 +70,8 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
                 return
             if External("builtins.getattr") not in project.values(module, node.func):
                 return
+            if _is_compared(module, node, asked):
+                return  # `if self.policy != "none":` stands around it, or `return` before it
             texts = Texts(project).of(module, asked)
             for text in sorted(texts.exact):
                 where = written_text(texts, text)
@@ -98,6 +100,27 @@ def _is_ready(module: Module, node: ast.AST) -> bool:
                 asked = ast.unparse(test)
                 if "version" in asked or "hasattr" in asked:
                     return True
+    return False
+
+
+def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
+    """Whether the function asks what a name is before, or besides, it reads the policy."""
+    if isinstance(asked, ast.Constant):
+        return False
+    shown = ast.dump(asked)
+    within = module.enclosing_function(node) or module.tree
+    for part in ast.walk(within):
+        match part:
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                sides = [test]
+            case ast.Match(subject=subject):
+                sides = [subject]
+            case _:
+                continue
+        if any(ast.dump(inner) == shown for side in sides for inner in ast.walk(side)):
+            return True
     return False
 
 

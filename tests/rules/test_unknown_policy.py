@@ -103,7 +103,16 @@ def test_an_older_name_of_the_same_policy_is_put_in() -> None:
     assert found == {"example.py": code.format("checkpoint_dots")}
 
 
+FIELD = "class Net:\n    policy: str = '{}'\n\n    def __call__(self, x):\n"
+READ = "getattr(jax.checkpoint_policies, self.policy)\n"
+
 LEFT_ALONE = [
+    # A value of its own for no policy.
+    FIELD.format("nothing_savable")
+    + f"        if self.policy not in ('nothing_savable', None):\n            x = {READ}",
+    FIELD.format("nothing_savable")
+    + f"        if self.policy == 'nothing_savable':\n            return x\n        p = {READ}",
+    FIELD.format("none") + f"        return {READ}",
     "p = jax.checkpoint_policies.dots_saveable\n",
     "p = jax.checkpoint_policies.__dict__\n",
     "p = getattr(jax.checkpoint_policies, name)\n",
