@@ -11,8 +11,9 @@ jax = pytest.importorskip("jax")
 from jax import lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
+from remat_migrate.measure.worker.flops import flops  # noqa: E402
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
-from remat_migrate.measure.worker.liveness import peak, size, temporary  # noqa: E402
+from remat_migrate.measure.worker.liveness import course, peak, size, temporary  # noqa: E402
 
 ONE = 1024
 VECTOR = jax.ShapeDtypeStruct((256,), "float32")
@@ -116,3 +117,31 @@ def test_size(dtype: str, expected: int) -> None:
 def test_the_size_of_what_is_no_array() -> None:
     assert size(None) == 0
     assert size(jax.eval_shape(lambda: jax.random.key(0))) > 0
+
+
+def test_the_course_reaches_the_peak_and_ends_with_what_is_given() -> None:
+    def chained(x: Any) -> Any:
+        return jnp.tanh(jnp.cos(jnp.sin(x)))
+
+    # An operation for each entry; before it, what is live while it runs.
+    assert course(jax.make_jaxpr(chained)(VECTOR)) == [
+        (0, ONE),
+        (256, 2 * ONE),
+        (512, 2 * ONE),
+        (768, ONE),
+    ]
+
+
+@pytest.mark.parametrize("rounds", [3, 500], ids=["turn by turn", "as one piece"])
+def test_the_course_of_a_gradient_under_checkpoints_in_a_loop(rounds: int) -> None:
+    def loss(x: Any) -> Any:
+        body = jax.checkpoint(lambda carry, _: (jnp.sin(jnp.cos(carry)), None))
+        return jnp.sum(lax.scan(body, x, None, length=rounds)[0])
+
+    jaxpr = internals().dead_code_removed(jax.make_jaxpr(jax.grad(loss))(VECTOR))
+    points = course(jaxpr)
+    assert max(live for _, live in points) == peak(jaxpr)
+    done = [at for at, _ in points]
+    assert done == sorted(done)
+    assert points[-1] == (flops(jaxpr), ONE)
+    assert len(points) <= 302
