@@ -39,7 +39,7 @@ class Api:
         concrete: whether some release takes `concrete=`.
         concrete_false_fails: the jax release from which even `concrete=False` raises, or None.
         wraps_classes: whether a Flax class may be wrapped (its `__call__` is what is called).
-        factory: whether calling it without a subject gives a decorator.
+        factory: whether calling it without a subject gives a decorator; of no release of jax.
         gone_in: the jax release in which this spelling is gone, or None.
         successor: what to write instead of this spelling.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
@@ -119,14 +119,21 @@ _LIFT = Api(
     counting="method-without-self",
     negative_shift=2,
 )
+_REMAT_SCAN_OPTIONS = (
+    "lengths",
+    "policy",
+    "variable_broadcast",
+    "variable_carry",
+    "variable_axes",
+    "split_rngs",
+)
 _REMAT_SCAN = Api(
     "flax.linen.remat_scan",
     subject="target",
-    positional=("target", "lengths"),
+    positional=("target", *_REMAT_SCAN_OPTIONS),
     static_option=None,
     concrete=False,
     wraps_classes=True,
-    factory=True,
     same_function=False,
 )
 
@@ -148,7 +155,12 @@ _ENTRIES = (
     _REMAT_SCAN,
     _LIFT,
     replace(_LIFT, name="flax.core.lift.remat"),
-    replace(_REMAT_SCAN, name="flax.core.lift.remat_scan", subject="body_fn"),
+    replace(
+        _REMAT_SCAN,
+        name="flax.core.lift.remat_scan",
+        subject="body_fn",
+        positional=("body_fn", *_REMAT_SCAN_OPTIONS),
+    ),
     Api(
         "flax.nnx.remat",
         subject="f",

@@ -53,8 +53,8 @@ def test_the_signature(name: str) -> None:
         assert by_position == api.positional
     if api.static_option is not None and not any(p.kind is p.VAR_KEYWORD for p in found.values()):
         assert api.static_option in found
-    if api.factory and name != "flax.linen.remat_scan" and "remat_scan" not in name:
-        assert found[api.subject].default is not inspect.Parameter.empty
+    optional = found[api.subject].default is not inspect.Parameter.empty
+    assert optional == api.factory
     if not api.concrete:
         assert "concrete" not in found
 
@@ -85,6 +85,16 @@ def test_the_old_order_by_position() -> None:
 def test_options_by_position_are_refused(name: str) -> None:
     with pytest.raises(TypeError, match="positional"):
         installed(name)(abs, False)
+
+
+@pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.gone_in is None])
+def test_without_a_subject(name: str) -> None:
+    """Only a factory takes options alone."""
+    if APIS[name].factory:
+        installed(name)(prevent_cse=False)
+    else:
+        with pytest.raises(TypeError, match=f"required positional.*'{APIS[name].subject}'"):
+            installed(name)(policy=None)
 
 
 @pytest.mark.parametrize("name", ["jax.checkpoint", "jax.remat"])
