@@ -10,7 +10,15 @@ from weakref import WeakKeyDictionary
 
 from .calling import returned_expressions
 from .module import Module
-from .policies import NAMESPACES, POLICY_OPTION, TAKES_POLICY, Policy, Version, policy_of
+from .policies import (
+    NAMESPACES,
+    POLICIES,
+    POLICY_OPTION,
+    TAKES_POLICY,
+    Policy,
+    Version,
+    policy_of,
+)
 from .scopes import FunctionNode
 from .sites import Option, Site
 from .values import External, Function, Values
@@ -90,18 +98,32 @@ def factory_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, 
 
 def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
     """The calls of names of `jax.checkpoint_policies` in a module, those of policies included."""
-    if not _may_name_policies(module):
+    if not any(name in module.source.text for name in POLICIES):
         return
+    names = _names_of_policies(module)
     for node in module.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            policy = named(project, module, node.func)
-            if policy is not None:
-                yield node, policy
+        match node:
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last) as func) if (
+                last in names
+            ):
+                policy = named(project, module, func)
+                if policy is not None:
+                    yield node, policy
 
 
-def _may_name_policies(module: Module) -> bool:
-    text = module.source.text
-    return "checkpoint_policies" in text or "saveable" in text or "save_" in text
+def _names_of_policies(module: Module) -> frozenset[str]:
+    """What may name a policy in a module: the names themselves, and what is assigned from them."""
+    found = set(POLICIES)
+    for node in module.nodes:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Name(id=last) | ast.Attribute(attr=last),
+            ) if last in POLICIES:
+                found.add(name)
+            case ast.ImportFrom(names=aliases):
+                found |= {a.asname for a in aliases if a.asname and a.name in POLICIES}
+    return frozenset(found)
 
 
 def named(project: Project, module: Module, node: ast.expr) -> Policy | None:
