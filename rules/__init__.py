@@ -7,6 +7,7 @@ from remat_migrate.rule import Rule
 from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
 from .cse_outside_loop import CseOutsideLoop
+from .decorator_factory import DecoratorFactory
 from .last_stage import LastStage
 from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
@@ -56,6 +57,7 @@ RULES: list[type[Rule]] = [
     SavesEverything,
     UnknownName,
     UnknownPolicy,
+    DecoratorFactory,
     UnreadableFile,
     UnusedName,
     UnusedSuppression,

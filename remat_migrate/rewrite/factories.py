@@ -1,0 +1,76 @@
+"""Options given before there is a function: `jax.checkpoint(policy=p)` as it is meant."""
+
+from __future__ import annotations
+
+import ast
+
+from ..model import Module, Project
+from ..model.sites import Site
+from ..source import Edit
+from ..source.layout import Layout
+from .imports import written
+
+
+def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit]:
+    """The edits that make an application of an Api that is no factory one that works.
+
+    `@jax.checkpoint()` becomes `@jax.checkpoint`, `jax.checkpoint(policy=p)(f)` becomes
+    `jax.checkpoint(f, policy=p)`, and all else a `functools.partial`.
+
+    Args:
+        project: the project.
+        site: the site; its callee has options and nothing to wrap.
+        factory: the call that has the options.
+    """
+    module = site.module
+    subject = _subject(module, factory)
+    path = module.source.path
+    if not factory.keywords and not factory.args:
+        end = module.span(factory.func).end
+        return [Edit(path, end, module.span(factory).end, "")]
+    if subject is not None:
+        outer = module.parent(factory)
+        assert isinstance(outer, ast.Call)
+        return [
+            _first_argument(module, factory, module.segment(subject)),
+            Edit(path, module.span(factory).end, module.span(outer).end, ""),
+        ]
+    partial = written(project, module, "functools.partial", factory)
+    start, end = module.span(factory.func)
+    return [
+        Edit(path, start, end, partial.text),
+        _first_argument(module, factory, module.segment(factory.func)),
+        *partial.edits,
+    ]
+
+
+def _subject(module: Module, factory: ast.Call) -> ast.expr | None:
+    """What is wrapped, where the result is called at once with that alone, on one line."""
+    match module.parent(factory):
+        case ast.Call(func=func, args=[subject], keywords=[]) as outer if func is factory:
+            if isinstance(subject, ast.Starred):
+                return None
+            rest = (module.span(factory).end, module.span(outer).end)
+            if "\n" in module.source.text[slice(*rest)]:
+                return None  # its layout and comments stay where they are
+            return subject
+    return None
+
+
+def _first_argument(module: Module, call: ast.Call, text: str) -> Edit:
+    """The edit that puts an argument in front of the others, on a line of its own if they are."""
+    layout = Layout(module.source)
+    opening = layout.after(module.span(call.func).end)
+    while opening is not None and opening.text != "(":
+        opening = layout.after(opening.end)  # parentheses around what is called
+    assert opening is not None
+    following = layout.after(opening.end)
+    assert following is not None
+    source = module.source
+    first = layout.line_start(following.start)
+    if first > opening.end:
+        # Above comments on the first argument.
+        at = layout.next_line(opening.end)
+        indent = source.text[first : following.start]
+        return Edit(source.path, at, at, f"{indent}{text},{source.newline}")
+    return Edit(source.path, opening.end, opening.end, f"{text}, ")

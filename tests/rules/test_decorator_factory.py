@@ -1,0 +1,94 @@
+"""RMT504: a checkpoint with options and nothing to wrap."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT504"
+
+
+def transformed(before: str, after: str) -> None:
+    assert fixed(before, select=CODE) == {"example.py": after}
+    assert findings(after, select=CODE) == []
+
+
+def test_the_import_is_that_of_the_module() -> None:
+    transformed(
+        "import functools\nimport jax\n\n@jax.remat(prevent_cse=False)\ndef f(x):\n    return x\n",
+        "import functools\nimport jax\n\n"
+        "@functools.partial(jax.remat, prevent_cse=False)\ndef f(x):\n    return x\n",
+    )
+    transformed(
+        "from functools import partial as p\nfrom jax import checkpoint\n\n"
+        "@checkpoint(prevent_cse=False)\ndef f(x):\n    return x\n",
+        "from functools import partial as p\nfrom jax import checkpoint\n\n"
+        "@p(checkpoint, prevent_cse=False)\ndef f(x):\n    return x\n",
+    )
+
+
+def test_layout_and_comments_stay() -> None:
+    transformed(
+        "from functools import partial\nimport jax\n\n"
+        "@jax.checkpoint(\n    # why\n    prevent_cse=False,  # here\n)\ndef f(x):\n    return x\n",
+        "from functools import partial\nimport jax\n\n"
+        "@partial(\n    jax.checkpoint,\n    # why\n    prevent_cse=False,  # here\n)\n"
+        "def f(x):\n    return x\n",
+    )
+
+
+def test_called_at_once() -> None:
+    transformed(
+        "import jax\n\ng = jax.checkpoint(prevent_cse=False, policy=p)(f)\n",
+        "import jax\n\ng = jax.checkpoint(f, prevent_cse=False, policy=p)\n",
+    )
+    transformed("import jax\n\ng = jax.remat()(f)\n", "import jax\n\ng = jax.remat(f)\n")
+    # With more than the function, or over several lines, nothing is moved.
+    transformed(
+        "from functools import partial\nimport jax\n\n"
+        "g = jax.remat(prevent_cse=False)(\n    lambda x: x  # the block\n)\n",
+        "from functools import partial\nimport jax\n\n"
+        "g = partial(jax.remat, prevent_cse=False)(\n    lambda x: x  # the block\n)\n",
+    )
+
+
+def test_a_value() -> None:
+    transformed(
+        "from functools import partial\nimport haiku as hk\n\n"
+        "remat = hk.remat(prevent_cse=False)\nfs = [remat(f) for f in functions]\n",
+        "from functools import partial\nimport haiku as hk\n\n"
+        "remat = partial(hk.remat, prevent_cse=False)\nfs = [remat(f) for f in functions]\n",
+    )
+
+
+def test_a_test_of_the_failure() -> None:
+    code = (
+        "import jax\n\ndef test(self):\n    with self.assertRaises(TypeError):\n"
+        "        jax.checkpoint(policy=None)\n"
+    )
+    [finding] = findings(code, select=CODE)
+    assert (finding.confidence, finding.fix) == ("low", None)
+
+
+LEFT_ALONE = [
+    "import jax\n\ng = jax.checkpoint(f, policy=p)\n",
+    "import jax\n\ng = jax.checkpoint(fun=f, policy=p)\n",
+    "import jax\n\ng = jax.checkpoint(*arguments)\n",
+    "import jax\n\ng = jax.checkpoint(**{'fun': f})\n",
+    "from flax import nnx\n\n@nnx.remat(static_argnums=(2,))\ndef f(m, x, n):\n    return x\n",
+    "from flax import nnx as nn\n\n@nn.remat(static_argnums=(2,))\ndef f(m, x, n):\n    return x\n",
+    "import brainstate\n\n@brainstate.transform.checkpoint(prevent_cse=False)\n"
+    "def f(x):\n    return x\n",
+    "import equinox as eqx\n\n@eqx.filter_checkpoint(prevent_cse=False)\ndef f(x):\n    return x\n",
+    # One's own factory.
+    "import jax\n\ndef remat(f=None, **options):\n"
+    "    return jax.remat(f, **options) if f else lambda f: remat(f, **options)\n\n"
+    "@remat(prevent_cse=False)\ndef f(x):\n    return x\n",
+    "from torch.utils.checkpoint import checkpoint\n\n@checkpoint(use_reentrant=False)\n"
+    "def f(x):\n    return x\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(code, select=CODE) == []
