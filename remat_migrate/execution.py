@@ -28,16 +28,15 @@ _RIGHT, _UNMET, _FAULT = 0, 1, 2
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @click.option(
     "--base",
-    default="HEAD",
-    show_default=True,
     metavar="REV|DIR",
-    help="What to compare with: a git revision, or a folder with an older state.",
+    help="What to compare with: a git revision, or a folder with an older state. By default HEAD;"
+    " with --under the code as it is.",
 )
 @verify_options
 @output_options(["full", "json"], "Verdicts as text or as JSON.", "verdicts")
 def verify_command(
     paths: tuple[Path, ...],
-    base: str,
+    base: str | None,
     output_format: str,
     output_file: Path | None,
     **how: Any,
@@ -45,7 +44,9 @@ def verify_command(
     """Prove a migration that was made by hand: run what differs from a base before and after.
 
     Compares, under JAX, the values and gradients of every function below PATHS that differs between
-    --base and the working tree. Exits with 3 if one is not the same.
+    --base and the working tree. With --under FLAG, of every function that applies a checkpoint, and
+    of those that call it: without --base the same code runs with the flag off and on. Exits with 3
+    if one is not the same.
     """
     from .check import WRONG
     from .discover import check_paths, find_root
@@ -58,7 +59,10 @@ def verify_command(
     start = (paths or (Path.cwd(),))[0].resolve()
     settings = load_settings(find_root(paths or (start,)), start)
     with progress_bar() as progress:
-        proof = prove_migration(paths, base, verification(settings, **how), progress)
+        options = verification(settings, **how)
+        if base is None and not options.under:
+            base = "HEAD"
+        proof = prove_migration(paths, base, options, progress)
     write_proof(proof, output_format, output_file or sys.stdout)
     return WRONG if proof.wrong or (proof.command and proof.command.wrong) else _RIGHT
 

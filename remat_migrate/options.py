@@ -191,7 +191,9 @@ def verify_options(command: _Command) -> _Command:
             "--platform", metavar="NAME", help="What JAX runs on to verify; cpu by default."
         ),
         click.option(
-            "--under", metavar="FLAG", help="A flag of JAX to run the new code under: jax_remat3."
+            "--under",
+            metavar="FLAG",
+            help="A flag of JAX that is on for the new code, and off for the old: jax_remat3.",
         ),
         click.option(
             "--baseline-python",

@@ -15,7 +15,7 @@ from .evidence import Outcome, Proof
 from .options import VerifyOptions, check_options, find_python
 from .places import Places
 from .prove import prove
-from .revision import base_texts
+from .revision import base_texts, same_texts
 from .sides import State, Task
 
 # Of functions that did not change but call some that did.
@@ -23,14 +23,17 @@ _MOST_CALLERS = 40
 
 
 def prove_migration(
-    paths: Sequence[Path], base: str, options: VerifyOptions, progress: Progress = silent
+    paths: Sequence[Path], base: str | None, options: VerifyOptions, progress: Progress = silent
 ) -> Proof:
     """Compare what the units that differ from a base, and those that call them, computed there and
     compute now.
 
+    Under a flag these are the units that apply a checkpoint, and those that call them.
+
     Args:
         paths: the files and folders that are asked for; all of the project without any.
-        base: a git revision, or a folder with an older state.
+        base: a git revision, or a folder with an older state; None: the same code on both sides,
+            which a flag tells apart.
         options: how to verify.
         progress: is told what is being done.
 
@@ -40,7 +43,7 @@ def prove_migration(
     """
     check_options(options)
     root = find_root(paths or [Path.cwd()])
-    found = base_texts(root, base, paths)
+    found = same_texts(root) if base is None else base_texts(root, base, paths)
     places = Places(found.root)
     changed = difference(
         [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], places
@@ -63,6 +66,7 @@ def prove_migration(
         find_python(options, found.root),
         options,
         tuple(all_units(files, places, options.cases)) if options.cases else (),
+        is_same=base is None,
     )
     proof = prove(task, progress)
     # That a caller, which nobody has touched, cannot be run is no news.

@@ -202,6 +202,12 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
     after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new, eager)
     before = _evaluated(sides, sides.before, unit, case, old, eager)
     note = ""
+    if before.failure and sides.task.is_same:
+        after = after_run.result()
+        flag = sides.task.options.under
+        how = f"with {flag} it fails, too" if after.failure else f"with {flag} it runs"
+        detail = f"{sides.translate(before.failure)}; {how}"
+        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail)
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
         note = f"the old code fails unshimmed ({failure}), so it ran under the shim"

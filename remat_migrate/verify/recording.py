@@ -14,7 +14,7 @@ from .command import CommandRun, run_command
 from .evidence import CommandRuns
 from .instrument import instrument
 from .session import WorkerEnded
-from .sides import Sides, old_meaning, said
+from .sides import Sides, said
 from .workspace import Workspace
 
 _TAIL_LINES = 12
@@ -110,11 +110,11 @@ def _run(
         copy.root,
         baseline or sides.task.python,
         sides.scratch / f"{side}-record",
-        ("" if baseline else old_meaning()) if old else sides.new_meaning,
+        sides.meaning_before if old else sides.new_meaning,
         options.platform,
         options.command_timeout,
         options.memory,
-        {options.under: True} if options.under and not old else {},
+        {} if baseline else sides.flags(on=not old),
         cases=old,
         stop=stop,
     )

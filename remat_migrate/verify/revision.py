@@ -104,6 +104,11 @@ def base_texts(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
     )
 
 
+def same_texts(root: Path) -> Base:
+    """The project at `root` as its own base."""
+    return Base(Path(os.path.realpath(root)), "", (), {}, frozenset())
+
+
 @dataclass(slots=True)
 class _Differences:
     """What was found so far: old and new bytes by path, and renames that git has told."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
+from ..model.next_implementation import FLAGS_SINCE
 from .processes import Watched
 
 WORKER = Path(__file__).parent / "worker"
@@ -170,7 +171,7 @@ class Worker:
             raise VerificationError(f"{self._jax_said}: the process {error}") from error
         if "unfit" in started:
             self.close()
-            raise VerificationError(f"{self.side.python}: {started['unfit']}")
+            raise VerificationError(f"{self.side.python}: {started['unfit']}{self._flag_since}")
         if "error" in started:
             self.close()
             kind, message = started["error"]["type"], started["error"]["message"]
@@ -179,6 +180,13 @@ class Worker:
         self._watched.look()
         if self._memory:
             self._most_memory = self._watched.resident() + self._memory
+
+    @property
+    def _flag_since(self) -> str:
+        since = FLAGS_SINCE.keys() & self.side.flags.keys()
+        return "".join(
+            f"; it is there since jax {'.'.join(map(str, FLAGS_SINCE[name]))}" for name in since
+        )
 
     @property
     def _jax_said(self) -> str:

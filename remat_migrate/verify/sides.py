@@ -40,6 +40,7 @@ class Task:
         known: dotted names of all units of the project, for the names in a file of cases.
         unfinished: whether the new state still has applications in the old API, which nothing
             could mend: they keep the old meaning while the others are compared.
+        is_same: whether both states are the same code, and a flag of JAX is all that differs.
     """
 
     before: State
@@ -49,6 +50,7 @@ class Task:
     options: VerifyOptions
     known: tuple[str, ...] = ()
     unfinished: bool = False
+    is_same: bool = False
 
 
 def old_meaning(*, everywhere: bool = True) -> str:
@@ -102,14 +104,28 @@ class Sides:
         self.before = self.maker
         if options.baseline_python:
             self.before = self._worker(replace(shimmed, shim=""), "baseline")
-        flags = {options.under: True} if options.under else {}
+        elif self.task.is_same:
+            side = replace(shimmed, shim="", flags=self.flags(on=False))
+            self.before = self._worker(side, "without")
+        flags = self.flags(on=True)
         side = replace(self._side(self.task.python, self.new, self.new_meaning), flags=flags)
         self.after = self._worker(side, "migrated")
+
+    @property
+    def meaning_before(self) -> str:
+        """The shim for what is run in the old state."""
+        as_it_is = self.task.is_same or self.task.options.baseline_python
+        return "" if as_it_is else old_meaning()
 
     @property
     def new_meaning(self) -> str:
         """The shim for the new state."""
         return old_meaning(everywhere=False) if self.task.unfinished else ""
+
+    def flags(self, *, on: bool) -> dict[str, bool]:
+        """The settings of JAX for one side: the flag that is asked for, on or off."""
+        under = self.task.options.under
+        return {under: on} if under and (on or self.task.is_same) else {}
 
     def _side(self, python: Path, workspace: Workspace, shim: str) -> Side:
         return Side(

@@ -74,7 +74,10 @@ def _start(request: Reply) -> Reply:
         shim.install(request["shim"])
     jax = importlib.import_module("jax")
     for name, value in request["flags"].items():
-        jax.config.update(name, value)
+        try:
+            jax.config.update(name, value)
+        except AttributeError:
+            return {"unfit": "jax %s has no flag %s" % (jax.__version__, name)}
     if request["memory"]:
         global _most_resident
         _most_resident = surroundings.resident() + request["memory"] // 2
