@@ -5,8 +5,10 @@ A file is a suite, a rule that found something in it a failed case; what is supp
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
@@ -51,18 +53,24 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
 def _suites(report: Report, folder: Path) -> Iterator[tuple[str, list[_Case]]]:
     """The cases of each file with findings, by its path."""
     skipped = {"suppressed": report.suppressed, "in the baseline": report.known}
-    hidden = (one.finding for one in report.hidden)
-    for path in sorted({finding.path for finding in (*report.findings, *hidden)}):
-        cases = [_failed(found, folder) for found in _by_rule(report.findings, path)]
-        for why, findings in skipped.items():
-            cases += [_skip(found, why) for found in _by_rule(findings, path)]
-        yield neutral(exchanged_path(path, folder)), cases
+    cases: dict[Path, list[_Case]] = defaultdict(list)
+    for found in _by_rule(report.findings):
+        cases[found[0].path].append(_failed(found, folder))
+    for why, findings in skipped.items():
+        for found in _by_rule(findings):
+            cases[found[0].path].append(_skip(found, why))
+    for path in sorted(cases):
+        yield neutral(exchanged_path(path, folder)), cases[path]
 
 
-def _by_rule(findings: Sequence[Finding], path: Path) -> Iterator[list[Finding]]:
-    here = [finding for finding in findings if finding.path == path]
-    for code in sorted({finding.code for finding in here}):
-        yield [finding for finding in here if finding.code == code]
+def _by_rule(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
+    """The findings of each file and rule, by path and code."""
+    for _, found in groupby(sorted(findings, key=_file_and_rule), _file_and_rule):
+        yield list(found)
+
+
+def _file_and_rule(finding: Finding) -> tuple[Path, str]:
+    return finding.path, finding.code
 
 
 def _failed(found: Sequence[Finding], folder: Path) -> _Case:

@@ -101,6 +101,7 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
     lines = list(range(first, last + 1))
     if len(lines) > _TALL:
         lines = [*lines[: _TALL - 2], lines[-1]]
+    empty = True
     for line in lines:
         text = source.line_text(line)
         left = start - 1 if line == first else len(text) - len(text.lstrip())
@@ -109,9 +110,13 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
             if len(lines) > 1:
                 continue  # a blank line within
             right = left + 1
+        empty = False
         label = mark.label if line == lines[-1] else ""
         left, right = (source.shown_column(line, column) for column in (left, right))
         yield line, Underline(left, right, label, mark.primary)
+    if empty:  # blanks alone: where they begin
+        left = source.shown_column(first, start - 1)
+        yield first, Underline(left, left + 1, mark.label, mark.primary)
 
 
 def _cropped(

@@ -427,3 +427,9 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -
     assert wants_colour(True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert not wants_colour(True)
+
+
+def test_blanks_alone_are_shown_where_they_begin() -> None:
+    file = source("x\n\n \n\ny\n")
+    one = Finding("RMT101", "concrete-option", "found", file, Span(2, 6))
+    assert shown(one).splitlines()[1:3] == ["  |", "2 |"]
