@@ -1,0 +1,353 @@
+"""What a terminal shows: colours, widths, and a progress bar that is gone in the end."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import write_files
+
+from remat_migrate.bar import (
+    Bar,
+    Drawing,
+    Line,
+    RichBar,
+    State,
+    clock,
+    drawing,
+    is_wanted,
+    progress_bar,
+)
+from remat_migrate.report.display import columns, cut, width_of
+
+fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals")
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
+
+CODE = (
+    "import jax\n\n\ndef 块(x, 训练):\n\tif 训练:\n\t\tx = x + 1\n\treturn x\n\n\n"
+    "层 = jax.checkpoint(块, concrete=True)\n\n\ndef loss(x):\n\treturn 层(x, 训练=True).sum()\n"
+)
+STATES = [
+    State("Checking", "reading 1200 files", 0, 1, 1.04),
+    State("Checking", "RMT101 模型\x1b[31m[red].py", 17, 1200, 61.5),
+    State("Checking", "a" * 300, 1199, 1200, 3700.0),
+    State("Checking", "", 0, 3, 0.0),
+]
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+def screen(written: str, width: int) -> list[str]:
+    """The lines that a terminal shows after all that was written to it."""
+    lines = [[" "] * width]
+    row = column = 0
+    for piece in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[^\x1b]", written):
+        if piece == "\r":
+            column = 0
+        elif piece == "\n":
+            row += 1
+        elif piece.startswith("\x1b"):
+            number = int(re.sub(r"\D", "", piece) or "1")
+            if piece.endswith("A"):
+                row -= number
+            elif piece.endswith("K"):
+                assert piece == "\x1b[2K"
+                lines[row] = [" "] * width
+            else:
+                assert piece[-1] in "mhl", piece
+        else:
+            if column + width_of(piece) > width:
+                row, column = row + 1, 0
+            lines += [[" "] * width for _ in range(row + 1 - len(lines))]
+            lines[row][column : column + width_of(piece)] = [piece, ""][: width_of(piece)]
+            column += width_of(piece)
+        lines += [[" "] * width for _ in range(row + 1 - len(lines))]
+    return ["".join(line).rstrip() for line in lines]
+
+
+def without_styles(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+# -- drawing
+
+
+@pytest.mark.parametrize("kind", [Line, RichBar])
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_a_drawing_is_one_line_and_goes(
+    kind: Callable[[Terminal], Drawing], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    stream = Terminal(width)
+    on = kind(stream)
+    for state in STATES:
+        on.show(state)
+        first, *rest = screen(stream.getvalue(), width)
+        assert state.label in first or width == 20
+        assert not any(rest), "it broke into two lines, and could not be erased"
+        if width >= 80:
+            assert clock(state.seconds) in first
+            assert (f"{state.done}/{state.total}" in first) == (state.total > 1)
+    on.erase()
+    assert screen(stream.getvalue(), width)[0] == ""
+    assert not any(screen(stream.getvalue(), width))
+    assert "\x1b[31m[red]" not in stream.getvalue(), "a file's name steers nothing"
+    assert stream.getvalue().count("\x1b[?25l") == stream.getvalue().count("\x1b[?25h")
+
+
+def test_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = Terminal(80)
+    on = RichBar(stream)
+    for state in STATES:
+        on.show(state)
+    assert not re.search(r"\x1b\[(?:\d+;)*[34]\d(?:;|m)", stream.getvalue())
+
+
+def test_rich_draws_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(drawing(Terminal(80)), RichBar)
+    real = builtins.__import__
+
+    def without_rich(name: str, *rest: object, **more: object) -> object:
+        if name.partition(".")[0] == "rich":
+            raise ImportError(name)
+        return real(name, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without_rich)
+    assert isinstance(drawing(Terminal(80)), Line)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (7.9, "0:07"), (750, "12:30"), (3723, "1:02:03")]
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+# -- telling
+
+
+class Seen:
+    """A drawing that notes what it is asked to draw, and says so."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+        self.erased = 0
+        self.shown = threading.Event()
+
+    def show(self, state: State) -> None:
+        self.states.append(state)
+        self.shown.set()
+
+    def erase(self) -> None:
+        self.erased += 1
+
+
+def test_a_bar_draws_the_last_news_and_goes_when_all_is_done() -> None:
+    seen = Seen()
+    bar = Bar("Checking", lambda: seen, 0.0)
+    bar.tell("first", 0, 2)
+    assert seen.shown.wait(30)
+    bar.tell("second", 1, 2)
+    while seen.states[-1].what != "second":
+        seen.shown.clear()
+        assert seen.shown.wait(30)
+    bar.tell("", 2, 2)
+    assert (seen.states[-1].done, seen.erased) == (1, 1)
+    count = len(seen.states)
+    seen.shown.clear()
+    bar.tell("again", 0, 2)
+    assert seen.shown.wait(30)
+    bar.close()
+    bar.close()
+    assert (len(seen.states) > count, seen.erased) == (True, 2)
+
+
+def test_a_short_run_is_not_drawn() -> None:
+    seen = Seen()
+    bar = Bar("Checking", lambda: seen, 3600.0)
+    bar.tell("first", 0, 2)
+    bar.tell("", 2, 2)
+    assert (seen.states, seen.erased) == ([], 0)
+
+
+def test_a_terminal_that_is_closed_ends_no_run() -> None:
+    class Closed(Seen):
+        def show(self, state: State) -> None:
+            super().show(state)
+            raise BrokenPipeError
+
+    seen = Closed()
+    bar = Bar("Checking", lambda: seen, 0.0)
+    bar.tell("first", 0, 2)
+    assert seen.shown.wait(30)
+    bar.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [({}, True), ({"TERM": "dumb"}, False), ({"CI": "true"}, False), ({"NO_COLOR": "1"}, True)],
+)
+def test_who_wants_a_bar(
+    environment: dict[str, str], wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_wanted(Terminal(80)) is wanted
+    assert not is_wanted(io.StringIO())
+
+
+def test_a_pipe_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress_bar() as progress:
+        progress("first", 0, 2)
+    assert stream.getvalue() == ""
+
+
+# -- widths
+
+
+def test_cut() -> None:
+    assert cut("模型.py", 7) == "模型.py"
+    assert cut("模型.py", 6) == "模型.…"
+    assert cut("模型.py", 4) == "模…"
+    assert cut("abc", 1) == "…"
+    assert cut("abc", 0) == ""
+    assert cut("abc", -3) == ""
+
+
+def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert columns(io.StringIO(), 72) == 72
+    monkeypatch.setenv("COLUMNS", "33")
+    assert columns(io.StringIO(), 72) == 33
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert columns(io.StringIO(), 72) == 72
+    outer, inner = pty.openpty()
+    with os.fdopen(outer), os.fdopen(inner, "w") as stream:
+        termios.tcsetwinsize(outer, (24, 57))
+        assert columns(stream, 72) == 57
+
+
+# -- whole runs
+
+
+def on_terminal(
+    folder: Path, *arguments: str, width: int = 80, piped: bool = False, **environment: str
+) -> tuple[int, str, str]:
+    """Run the tool on a pseudo-terminal: its exit code, what was written there, and to a pipe.
+
+    The bar's patience is taken away: whether it is drawn or not, it must leave nothing behind.
+    """
+    outer, inner = pty.openpty()
+    termios.tcsetwinsize(outer, (24, width))
+    program = "import sys, remat_migrate.cli as c; c._PATIENCE = 0.0; c.main(sys.argv[1:])"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        stdin=inner,
+        stdout=subprocess.PIPE if piped else inner,
+        stderr=inner,
+        env={**os.environ, **environment},
+    )
+    os.close(inner)
+    written = b""
+    while True:
+        try:
+            data = os.read(outer, 65536)
+        except OSError:  # how a terminal ends under Linux
+            break
+        if not data:
+            break
+        written += data
+    os.close(outer)
+    out = run.stdout.read().decode() if run.stdout else ""
+    return run.wait(), written.decode().replace("\r\n", "\n\r"), out
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_files(tmp_path, {"setup.cfg": "", "网络/层.py": CODE})
+    return tmp_path
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_terminal_of_any_width(folder: Path, width: int) -> None:
+    code, written, _ = on_terminal(folder, "check", width=width)
+    assert code == 1
+    assert "\x1b[1m" in written
+    shown = screen(written, width)
+    assert shown[0].startswith("网络/层.py:10:23: RMT101"[: width // 2])
+    assert "Checking" not in "\n".join(shown)
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h"), "the cursor is there again"
+    if width >= 80:
+        [at] = [
+            number for number, line in enumerate(shown) if "jax.checkpoint" in line and "|" in line
+        ]
+        line, marks = shown[at], shown[at + 1]
+        assert width_of(line[: line.index("concrete=")]) == marks.index("^")
+        assert marks.count("^") == len("concrete=True")
+        assert shown[-2] == "Found 1 in 1 file: 1 fixable."
+
+
+def test_no_colour_on_a_terminal(folder: Path) -> None:
+    _, written, _ = on_terminal(folder, "--statistics", NO_COLOR="1", CI="true")
+    assert "\x1b" not in written
+    _, written, _ = on_terminal(folder, "--diff", TERM="dumb")
+    assert "\x1b" not in written
+
+
+def test_colour_in_a_pipe_on_request(folder: Path) -> None:
+    code, written, out = on_terminal(folder, "check", piped=True)
+    assert (code, "\x1b" in out) == (1, False)
+    assert not any(screen(written, 80)), "the terminal has nothing but the bar, which is gone"
+    _, _, painted = on_terminal(folder, "check", piped=True, FORCE_COLOR="1")
+    assert painted != out
+    assert without_styles(painted) == out
+
+
+def test_what_is_never_coloured(folder: Path) -> None:
+    """A patch is bytes that are applied, JSON and files are read by programs."""
+    _, _, out = on_terminal(folder, "--diff", piped=True, FORCE_COLOR="1")
+    arguments = ("--output-format", "json", "--output-format", "full=report.txt")
+    _, _, document = on_terminal(folder, *arguments, piped=True, FORCE_COLOR="1")
+    for text in (out, document, (folder / "report.txt").read_text()):
+        assert "concrete" in text
+        assert "\x1b" not in text
+
+
+def test_rich_is_not_loaded_where_nothing_is_drawn(folder: Path) -> None:
+    program = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print('rich' in sys.modules, file=sys.stderr))\n"
+        "from remat_migrate.cli import main\nmain(['check'])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert run.stderr == "False\n"
