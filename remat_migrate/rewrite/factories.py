@@ -7,8 +7,8 @@ import ast
 from ..model import Module, Project
 from ..model.sites import Site
 from ..source import Edit
-from ..source.layout import Layout
 from .imports import written
+from .leading_argument import leading_argument
 
 
 def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit]:
@@ -32,14 +32,14 @@ def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit
         outer = module.parent(factory)
         assert isinstance(outer, ast.Call)
         return [
-            _first_argument(module, factory, module.segment(subject)),
+            leading_argument(module, factory, module.segment(subject)),
             Edit(path, module.span(factory).end, module.span(outer).end, ""),
         ]
     partial = written(project, module, "functools.partial", factory)
     start, end = module.span(factory.func)
     return [
         Edit(path, start, end, partial.text),
-        _first_argument(module, factory, module.segment(factory.func)),
+        leading_argument(module, factory, module.segment(factory.func)),
         *partial.edits,
     ]
 
@@ -55,22 +55,3 @@ def _subject(module: Module, factory: ast.Call) -> ast.expr | None:
                 return None  # its layout and comments stay where they are
             return subject
     return None
-
-
-def _first_argument(module: Module, call: ast.Call, text: str) -> Edit:
-    """The edit that puts an argument in front of the others, on a line of its own if they are."""
-    layout = Layout(module.source)
-    opening = layout.after(module.span(call.func).end)
-    while opening is not None and opening.text != "(":
-        opening = layout.after(opening.end)  # parentheses around what is called
-    assert opening is not None
-    following = layout.after(opening.end)
-    assert following is not None
-    source = module.source
-    first = layout.line_start(following.start)
-    if first > opening.end:
-        # Above comments on the first argument.
-        at = layout.next_line(opening.end)
-        indent = source.text[first : following.start]
-        return Edit(source.path, at, at, f"{indent}{text},{source.newline}")
-    return Edit(source.path, opening.end, opening.end, f"{text}, ")
