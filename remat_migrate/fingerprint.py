@@ -33,8 +33,6 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # What a compound statement holds besides its head; decorators are told apart, each alone.
 _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list")
 _MEANINGLESS = frozenset({"ctx", "kind", "type_comment"})
-# Notebooks, and the Markdown that stands for them, are seen as the Python in their cells.
-_NOTEBOOKS = frozenset({".ipynb", ".md"})
 _BYTES = 16
 _MOST_SHOWN = 160
 
@@ -205,8 +203,11 @@ class _File:
 
 
 def _is_python(source: SourceFile) -> bool:
+    # A notebook is the Python of its cells here.
+    if source.container is not None:
+        return True
     script = source.text.startswith("#!") and "python" in source.line_text(1)
-    return script or source.path.suffix in _NOTEBOOKS or is_python(source.path)
+    return script or is_python(source.path)
 
 
 def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:

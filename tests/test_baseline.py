@@ -420,6 +420,33 @@ def test_with_comments_that_suppress(folder: Path) -> None:
     assert last(compared(folder)) == "Nothing found in 3 files.  (1 suppressed, 3 known)"
 
 
+def notebook(*cells: str) -> str:
+    return json.dumps(
+        {
+            "cells": [
+                {"cell_type": "code", "metadata": {}, "outputs": [], "source": [cell]}
+                for cell in cells
+            ],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 4,
+        }
+    )
+
+
+def test_cells_of_a_notebook_may_move(tmp_path: Path) -> None:
+    write_files(tmp_path, {"setup.cfg": "", "a.ipynb": notebook("%matplotlib inline\n", ONE)})
+    cli(tmp_path, "--write-baseline", "known.json")
+    [entry] = entries(tmp_path)
+    assert (entry["path"], entry["within"]) == ("a.ipynb", "f")
+    moved = ONE.replace("import jax", "import jax\n# moved")
+    write_files(tmp_path, {"a.ipynb": notebook("!ls\n", "x = 1\n", moved)})
+    assert compared(tmp_path).code == 0
+    write_files(tmp_path, {"a.ipynb": notebook(ONE, TWO)})
+    ran = compared(tmp_path)
+    assert (ran.code, last(ran)) == (1, "Found 2 in 1 file: 2 fixable.  (1 known)")
+
+
 def test_coverage(tmp_path: Path) -> None:
     there, gone = tmp_path / "there.py", tmp_path / "gone.py"
     there.touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -297,7 +298,7 @@ def test_a_formatter_may_run() -> None:
 def test_ruff_may_run(width: int) -> None:
     text = "".join(PIECES)
     formatted = subprocess.run(
-        ["ruff", "format", "--isolated", f"--line-length={width}", "-"],
+        [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={width}", "-"],
         input=text,
         capture_output=True,
         text=True,
