@@ -8,6 +8,7 @@ from .ad_checkpoint_alias import AdCheckpointAlias
 from .concrete_option import ConcreteOption
 from .cse_outside_loop import CseOutsideLoop
 from .decorator_factory import DecoratorFactory
+from .instance_wrapped import InstanceWrapped
 from .last_stage import LastStage
 from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
@@ -15,6 +16,7 @@ from .not_differentiated import NotDifferentiated
 from .parallel_branches import ParallelBranches
 from .policy_call import PolicyCall
 from .policy_keyword import PolicyKeyword
+from .policy_of_other_primitives import PolicyOfOtherPrimitives
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .saves_everything import SavesEverything
@@ -57,9 +59,11 @@ RULES: list[type[Rule]] = [
     SavesEverything,
     UnknownName,
     UnknownPolicy,
+    InstanceWrapped,
     DecoratorFactory,
     UnreadableFile,
     UnusedName,
     UnusedSuppression,
     WholeFunction,
+    PolicyOfOtherPrimitives,
 ]

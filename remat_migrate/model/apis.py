@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from .framework_layers import Framework
+
 Counting = Literal["function", "method", "method-without-self"]
 StaticCalls = Literal["by-position", "keywords-ignored", "bound", "unknown"]
 
@@ -39,6 +41,10 @@ class Api:
         concrete: whether some release takes `concrete=`.
         concrete_false_fails: the jax release from which even `concrete=False` raises, or None.
         wraps_classes: whether a Flax class may be wrapped (its `__call__` is what is called).
+        modules: the framework whose modules it is made for; None: of none.
+        takes_instances: whether an instance of such a module may be wrapped.
+        bound_refused_in: the jax release from which a method bound to such an instance is refused,
+            by the releases of the framework that come with it; None: by none.
         factory: whether calling it without a subject gives a decorator; of no release of jax.
         gone_in: the jax release in which this spelling is gone, or None.
         successor: what to write instead of this spelling.
@@ -60,6 +66,9 @@ class Api:
     concrete: bool = True
     concrete_false_fails: tuple[int, ...] | None = None
     wraps_classes: bool = False
+    modules: Framework | None = None
+    takes_instances: bool = True
+    bound_refused_in: tuple[int, ...] | None = None
     factory: bool = False
     gone_in: tuple[int, ...] | None = None
     successor: str | None = None
@@ -102,6 +111,9 @@ _LINEN = Api(
     # The index is that of jax less one; jax sees the variables and the random state first.
     negative_shift=1,
     wraps_classes=True,
+    modules="linen",
+    takes_instances=False,
+    bound_refused_in=(0,),
 )
 _LIFT = Api(
     "flax.core.lift.checkpoint",
@@ -134,6 +146,9 @@ _REMAT_SCAN = Api(
     static_option=None,
     concrete=False,
     wraps_classes=True,
+    modules="linen",
+    takes_instances=False,
+    bound_refused_in=(0,),
     same_function=False,
 )
 
@@ -167,11 +182,15 @@ _ENTRIES = (
         positional=("f",),
         static_calls="bound",
         concrete=False,
+        modules="nnx",
+        # flax 0.12.1, which needs jax 0.8.1.
+        bound_refused_in=(0, 8, 1),
         factory=True,
     ),
-    replace(_JAX, name="haiku.remat", argnames_since=None),
+    replace(_JAX, name="haiku.remat", argnames_since=None, modules="haiku"),
     Api(
         "equinox.filter_checkpoint",
+        modules="equinox",
         static_option=None,
         concrete=False,
         factory=True,

@@ -57,8 +57,8 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         AdaptiveMaxPool3d AdaptivePool AvgPool1d AvgPool2d AvgPool3d BatchNorm Conv Conv1d Conv2d
         Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d Dropout Embedding
         GRUCell GroupNorm Identity LSTMCell Lambda LayerNorm Linear MLP MaxPool1d MaxPool2d
-        MaxPool3d Module MultiheadAttention PReLU Partial Pool RMSNorm RotaryPositionalEmbedding Sequential Shared
-        SpectralNorm StateIndex StatefulLayer WeightNorm
+        MaxPool3d Module MultiheadAttention PReLU Partial Pool RMSNorm RotaryPositionalEmbedding
+        Sequential Shared SpectralNorm StateIndex StatefulLayer WeightNorm
         """
     ),
 }
