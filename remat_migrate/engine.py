@@ -126,10 +126,14 @@ def load_rules() -> tuple[Rule, ...]:
 def enabled_rules(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
     """The rules that the settings select.
 
-    A rule that is off by default runs only if it is named by its full code. Of prefixes that
-    select and ignore a rule the longer one decides; `ignore` where they are equally long.
+    A rule that is off by default runs if it is named by its full code, or by a prefix that names
+    none but such rules: nobody who asks for `RMT6` means its other rules. Of prefixes that select
+    and ignore a rule the longer one decides; `ignore` where they are equally long.
     """
-    return tuple(rule for rule in rules if _is_enabled(rule, settings))
+    on = [rule.code for rule in rules if rule.enabled]
+    selected = (*settings.select, *settings.extend_select)
+    asking = [prefix for prefix in selected if not any(code.startswith(prefix) for code in on)]
+    return tuple(rule for rule in rules if _is_enabled(rule, settings, asking))
 
 
 def analyse(
@@ -199,14 +203,15 @@ def _rules_of(point: EntryPoint, owner: str) -> Iterator[Rule]:
         yield rule()
 
 
-def _is_enabled(rule: Rule, settings: Settings) -> bool:
+def _is_enabled(rule: Rule, settings: Settings, asking: Sequence[str]) -> bool:
+    """`asking`: the selected prefixes that name only rules that are off by default."""
     selected = (*settings.select, *settings.extend_select)
     chosen = _longest(rule.code, selected)
     if not chosen and not settings.select and rule.enabled:
         chosen = 1
     if rule.code == UNREADABLE:
         chosen = max(chosen, 1)
-    elif not rule.enabled and rule.code not in selected:
+    elif not rule.enabled and not _longest(rule.code, asking):
         return False
     return chosen > _longest(rule.code, settings.ignore)
 

@@ -24,6 +24,14 @@ FLAGS_SINCE: Mapping[str, Version] = {FLAG: (0, 10, 2), BARRIER_FLAG: (0, 11, 1)
 # before that one none but some of JAX's own policies have an effect.
 CONSULTED = frozenset({"dot_general", "conv_general_dilated", "name"})
 CONSULTED_SINCE: Version = (0, 12, 0)
+# The primitives that no policy is asked about today either: each has a rule of its own.
+NEVER_ASKED = frozenset(
+    {
+        "addupdate", "call", "closed_call", "cond", "core_map", "debug_callback", "debug_print",
+        "eval_jaxpr", "get", "jit", "mpmd_map", "new_ref", "pjit", "remat2", "scan", "shard_map",
+        "swap", "while", "xla_metadata_call", "xla_pmap",
+    }
+)  # fmt: skip
 # From this release on flags for single arguments in `prevent_cse` cannot be combined with static
 # arguments; before it they have no effect.
 SOME_CSE_REFUSED_SINCE: Version = (0, 11, 1)

@@ -211,6 +211,9 @@ _ENTRIES = (
 
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ENTRIES}
 
+# The primitives that the policies of dots are about.
+DOTS = frozenset({"dot_general", "conv_general_dilated", "scaled_matmul_wrapper"})
+
 # The object whose attributes they are, by the names under which it is reached.
 NAMESPACE = "jax.checkpoint_policies"
 NAMESPACES: tuple[str, ...] = (
