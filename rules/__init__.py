@@ -21,6 +21,7 @@ from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
 from .saves_everything import SavesEverything
 from .scan_body_bare import ScanBodyBare
+from .self_offset import SelfOffset
 from .static_argnames_ignored import StaticArgnamesIgnored
 from .static_argnums_type import StaticArgnumsType
 from .static_array import StaticArray
@@ -60,6 +61,7 @@ RULES: list[type[Rule]] = [
     UnknownName,
     UnknownPolicy,
     InstanceWrapped,
+    SelfOffset,
     DecoratorFactory,
     UnreadableFile,
     UnusedName,

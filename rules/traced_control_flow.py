@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from remat_migrate.model import Module, Project
+from remat_migrate.model.self_offset import self_offset
 from remat_migrate.model.sites import Site
 from remat_migrate.model.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
@@ -133,7 +134,7 @@ class TracedControlFlow(Rule):
         """One finding for each application that traces what Python needs."""
         for site in project.sites_in(module):
             found = list(traced_needs(project, site))
-            if found:
+            if found and self_offset(project, site) is None:
                 yield self._found(site, found, project)
 
     def _found(self, site: Site, found: list[TracedNeed], project: Project) -> Finding:
