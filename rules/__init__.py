@@ -5,6 +5,7 @@ from __future__ import annotations
 from remat_migrate.rule import Rule
 
 from .ad_checkpoint_alias import AdCheckpointAlias
+from .checkpoint_primitive import CheckpointPrimitive
 from .concrete_option import ConcreteOption
 from .cse_outside_loop import CseOutsideLoop
 from .decorator_factory import DecoratorFactory
@@ -19,6 +20,7 @@ from .policy_keyword import PolicyKeyword
 from .policy_of_other_primitives import PolicyOfOtherPrimitives
 from .positional_option import PositionalOption
 from .prevent_cse_in_scan import PreventCseInScan
+from .prevent_cse_of_arguments import PreventCseOfArguments
 from .saves_everything import SavesEverything
 from .scan_body_bare import ScanBodyBare
 from .self_offset import SelfOffset
@@ -68,4 +70,6 @@ RULES: list[type[Rule]] = [
     UnusedSuppression,
     WholeFunction,
     PolicyOfOtherPrimitives,
+    PreventCseOfArguments,
+    CheckpointPrimitive,
 ]

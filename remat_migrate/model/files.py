@@ -43,7 +43,8 @@ class Words:
             rb"|^[ \t]+(?:" + each + rb")\b[ \t]*(?:as\b[^\n]*)?[,)#\r\n]"
             rb"|import[^\n]*\*"
             rb"|['\"](?:" + each + rb")['\"]"
-            rb"|ad_checkpoint|checkpoint_policies|(?i:jax_new_checkpoint)|RMT\d|remat-migrate",
+            rb"|ad_checkpoint|checkpoint_policies|(?i:jax_new_checkpoint)|RMT\d|remat-migrate"
+            rb"|\bremat2\b|\bremat_p\b|(?i:jax_remat_barrier)",
             re.MULTILINE,
         )
 
@@ -237,7 +238,8 @@ class Files:
         return self._mentioning[asked]
 
     def _mention(self, words: Iterable[str]) -> list[Path]:
-        needles = [w.encode() for w in words]
+        # The module of a file whose name is not UTF-8 has half of a surrogate pair in its name.
+        needles = [w.encode(errors="surrogateescape") for w in words]
         found = []
         for path in self.all:
             try:

@@ -43,6 +43,7 @@ NEXT_CLASS = "RematTraced"
 # Where the library has it, with the primitive of named values, which has no place any more, too.
 PRIMITIVE_OBJECTS: Mapping[str, str] = {
     "jax._src.ad_checkpoint.remat_p": PRIMITIVE,
+    "jax.extend.core.primitives.remat_p": PRIMITIVE,
     "jax._src.ad_checkpoint.name_p": "name",
 }
 

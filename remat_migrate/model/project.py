@@ -52,7 +52,13 @@ _NAME = re.compile(rb"\w+")
 _IMPORTED = re.compile(rb"^[ \t]*from\b[^\n]*\bimport\b[^\n]*\b(remat|checkpoint)\b", re.MULTILINE)
 
 # A text file without one of these cannot set the flag, nor suppress a finding.
-TEXT_WORDS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT", b"RMT")
+TEXT_WORDS = (
+    b"jax_new_checkpoint",
+    b"JAX_NEW_CHECKPOINT",
+    b"jax_remat_barrier",
+    b"JAX_REMAT_BARRIER",
+    b"RMT",
+)
 
 
 class Project:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 # A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding: every
 # Api's own name contains one, and `RMT` starts our codes.
-WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
+WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"REMAT_BARRIER", b"RMT")
 
 # A file with all of these may hold a scan that is differentiated.
 SCAN_WORDS = (b"jax", b"scan(", b"grad")

@@ -65,7 +65,7 @@ def test_found(body: str, words: str) -> None:
         # Everything: said by RMT403.
         "    return True",
         "    return unknown(prim)",
-        "    for n in names:\n        if prim.name == n:\n            return True\n    return False",
+        "    for n in names:\n        if prim.name == n:\n            return True\n    return 0",
     ],
 )
 def test_left_alone(body: str) -> None:
