@@ -5,12 +5,14 @@ from __future__ import annotations
 from remat_migrate.rule import Rule
 
 from .ad_checkpoint_alias import AdCheckpointAlias
+from .barrier_without_cotangents import BarrierWithoutCotangents
 from .checkpoint_primitive import CheckpointPrimitive
 from .concrete_option import ConcreteOption
 from .cse_outside_loop import CseOutsideLoop
 from .decorator_factory import DecoratorFactory
 from .instance_wrapped import InstanceWrapped
 from .last_stage import LastStage
+from .name_in_forward_rule import NameInForwardRule
 from .nested_twice import NestedTwice
 from .new_checkpoint_flag import NewCheckpointFlag
 from .not_differentiated import NotDifferentiated
@@ -37,6 +39,7 @@ from .unreadable_file import UnreadableFile
 from .unused_name import UnusedName
 from .unused_suppression import UnusedSuppression
 from .whole_function import WholeFunction
+from .wrong_wrapper import WrongWrapper
 
 RULES: list[type[Rule]] = [
     AdCheckpointAlias,
@@ -64,6 +67,7 @@ RULES: list[type[Rule]] = [
     UnknownPolicy,
     InstanceWrapped,
     SelfOffset,
+    WrongWrapper,
     DecoratorFactory,
     UnreadableFile,
     UnusedName,
@@ -72,4 +76,6 @@ RULES: list[type[Rule]] = [
     PolicyOfOtherPrimitives,
     PreventCseOfArguments,
     CheckpointPrimitive,
+    BarrierWithoutCotangents,
+    NameInForwardRule,
 ]
