@@ -1,0 +1,133 @@
+"""RMT503: a checkpoint that is not made for the module that it wraps."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT503"
+FLAX = """\
+import jax
+import flax.linen as nn
+from functools import partial
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+
+
+class Net(nn.Module):
+    layer: nn.Module
+
+    def setup(self):
+        self.block = Block()
+
+    def inner(self, x):
+        return self.block(x)
+
+    def __call__(self, x):
+        return %s
+"""
+HAIKU = """\
+import haiku as hk
+import jax
+
+
+class Block(hk.Module):
+    def __call__(self, x):
+        return hk.Linear(3)(x)
+
+
+%s
+"""
+
+
+def found(code: str, **options: object) -> list[str]:
+    return [f.message for f in findings(code, select=CODE, **options)]
+
+
+def test_up_to_jax_0_4_35_no_submodule_may_be_used() -> None:
+    code = FLAX % "jax.checkpoint(self.inner)(x)"
+    assert found(code) == []
+    [message] = found(code, jax_version="0.4.30")
+    assert "JaxTransformError" in message
+
+
+def test_bound_methods_of_nnx_are_refused_from_flax_0_12_1() -> None:
+    code = (
+        "from flax import nnx\n\n\nclass Net(nnx.Module):\n    def inner(self, x):\n"
+        "        return x\n\n    def __call__(self, x):\n        return nnx.remat(self.inner)(x)\n"
+    )
+    assert len(found(code)) == 1
+    assert found(code, jax_version="0.7.2") == []
+
+
+def test_options_stay_and_imports_come() -> None:
+    before = FLAX % "jax.checkpoint(self.block, prevent_cse=False)(x)"
+    after = FLAX % (
+        "nn.remat(lambda module, *args: module(*args), prevent_cse=False)(self.block, x)"
+    )
+    assert fixed(before, select=CODE) == {"example.py": after}
+    before = "def forward(x):\n    return jax.remat(Block(), prevent_cse=False)(x)\n\n\n"
+    before += "model = hk.transform(forward)"
+    after = HAIKU % before.replace("jax.remat", "hk.remat")
+    assert fixed(HAIKU % before, select=CODE) == {"example.py": after}
+
+
+BY_HAND = [
+    FLAX % "jax.checkpoint(self.block, static_argnums=(0,))(x)",
+    (FLAX % "x").replace("    @nn.compact", "    @nn.compact\n    @jax.checkpoint"),
+    HAIKU % "block = hk.remat(Block.__call__)",
+]
+
+
+@pytest.mark.parametrize("code", BY_HAND)
+def test_by_hand(code: str) -> None:
+    [finding] = findings(code, select=CODE)
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
+
+
+def test_a_test_of_the_failure() -> None:
+    code = FLAX % "jax.checkpoint(self.block)(x)"
+    code = code.replace(
+        "        return jax", "        with pytest.raises(TypeError):\n            return jax"
+    )
+    [finding] = findings(code, select=CODE)
+    assert (finding.confidence, finding.fix) == ("low", None)
+
+
+LEFT_ALONE = [
+    FLAX % "jax.checkpoint(lambda x: self.block(x))(x)",
+    FLAX % "jax.checkpoint(self.block.apply)(variables, x)",
+    FLAX % "jax.checkpoint(self.layer)(x)",
+    FLAX % "jax.checkpoint(nn.relu)(x)",
+    (FLAX % "x").replace(
+        "    @nn.compact", "    @partial(jax.checkpoint, static_argnums=(0,))\n    @nn.compact"
+    ),
+    # Parameters are there already, or are not made here.
+    HAIKU % (
+        "def forward(x):\n    block = Block()\n    y = block(x)\n"
+        "    return jax.checkpoint(block)(y)\n\n\nmodel = hk.transform(forward)"
+    ),
+    HAIKU % (
+        "def forward(x):\n    block = Block()\n    if not hk.running_init():\n"
+        "        block = jax.checkpoint(block)\n    return block(x)\n\n\n"
+        "model = hk.transform(forward)"
+    ),
+    HAIKU % "def forward(x):\n    return jax.checkpoint(lambda x: x * x)(hk.Linear(3)(x))\n\n\n"
+    "model = hk.transform(forward)",
+    HAIKU % "model = hk.transform(lambda x: Block()(x))\napply = jax.checkpoint(model.apply)",
+    "import equinox as eqx\nimport jax\n\nblock = jax.checkpoint(eqx.nn.Dropout(0.1))\n",
+    "import equinox as eqx\nimport jax\n\n\ndef block(layer: eqx.Module, x):\n"
+    "    return jax.checkpoint(layer)(x)\n",
+    "from flax import nnx\nimport jax\n\nlayer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n"
+    "block = jax.checkpoint(layer)\nother = nnx.remat(layer)\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert found(code) == []
