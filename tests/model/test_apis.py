@@ -151,6 +151,58 @@ def test_static_argnums_of_flax_classes(name: str, counting: str, index: int) ->
         run(3 - index)
 
 
+LINEN = [name for name, api in APIS.items() if api.modules == "linen"]
+
+
+@pytest.mark.parametrize("name", LINEN)
+def test_instances_of_flax_linen(name: str) -> None:
+    """A class is wrapped, and neither an instance nor a method of one."""
+    api, jax, nn = APIS[name], importlib.import_module("jax"), importlib.import_module("flax.linen")
+    errors = importlib.import_module("flax.errors")
+    lengths = {"lengths": (2,)} if "scan" in name else {}
+    key, x = jax.random.PRNGKey(0), jax.numpy.ones(3)
+
+    def applied(wrapped: Callable[[Any], Any]) -> Any:
+        class Net(nn.Module):  # type: ignore[misc, name-defined]
+            @nn.compact
+            def __call__(self, x: Any) -> Any:
+                return wrapped(nn.Dense)(x)
+
+        return Net().init_with_output(key, x)[0]
+
+    assert not api.takes_instances
+    assert applied(lambda cls: installed(name)(cls, **lengths)(3)).shape == (3,)
+    with pytest.raises(errors.TransformTargetError):
+        applied(lambda cls: installed(name)(cls(3), **lengths))
+    assert api.bound_refused_in == (0,)
+    with pytest.raises(AttributeError):
+        applied(lambda cls: installed(name)(cls(3).__call__, **lengths))
+
+
+def test_instances_of_flax_nnx() -> None:
+    api, nnx = APIS["flax.nnx.remat"], pytest.importorskip("flax.nnx")
+    x = importlib.import_module("jax").numpy.ones(3)
+    layer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    assert api.takes_instances
+    assert nnx.remat(layer)(x).shape == (3,)
+    assert api.bound_refused_in is not None
+    if jax_version() >= api.bound_refused_in:
+        with pytest.raises(ValueError, match="bound methods"):
+            nnx.remat(layer.__call__)(x)
+
+
+def test_instances_of_haiku_and_equinox() -> None:
+    haiku, equinox = pytest.importorskip("haiku"), pytest.importorskip("equinox")
+    jax = importlib.import_module("jax")
+    key, x = jax.random.PRNGKey(0), jax.numpy.ones(3)
+    assert APIS["haiku.remat"].takes_instances
+    model = haiku.transform(lambda x: haiku.remat(haiku.Linear(3))(x))
+    assert model.apply(model.init(key, x), key, x).shape == (3,)
+    assert APIS["equinox.filter_checkpoint"].takes_instances
+    layer = equinox.nn.Linear(3, 3, key=key)
+    assert equinox.filter_checkpoint(layer)(x).shape == (3,)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_functions_that_are_called_the_same() -> None:
     """Each is known to some release that is installed, or has moved away from where it was."""

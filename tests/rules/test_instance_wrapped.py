@@ -1,0 +1,143 @@
+"""RMT501: an instance of a Flax module where `nn.remat` takes the class."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+CODE = "RMT501"
+HEAD = """\
+from functools import partial
+import flax.linen as nn
+from flax.linen import partitioning
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+
+
+class Net(nn.Module):
+    cls: nn.Module
+
+    def setup(self):
+        self.block = Block()
+        self.blocks = [Block() for _ in range(3)]
+
+"""
+COMPACT = HEAD + "    @nn.compact\n    def __call__(self, x):\n"
+CALL = HEAD + "    def __call__(self, x):\n"
+
+
+def transformed(before: str, after: str) -> None:
+    assert fixed(before, select=CODE) == {"example.py": after}
+    assert findings(after, select=CODE) == []
+
+
+FIXED = [
+    (
+        "        return nn.remat(Block(), prevent_cse=False)(x)\n",
+        '        return nn.remat(Block, prevent_cse=False)(name="Block_0")(x)\n',
+    ),
+    (
+        "        block = nn.remat(\n            Block(),  # the block\n        )\n"
+        "        return block(x)\n",
+        "        block = nn.remat(\n            Block,  # the block\n"
+        '        )(name="Block_0")\n        return block(x)\n',
+    ),
+    (
+        "        x = nn.Dense(4)(x)\n        return partitioning.remat(nn.Dense(\n            4,\n"
+        "        ))(x)\n",
+        "        x = nn.Dense(4)(x)\n        return partitioning.remat(nn.Dense)(\n            4,"
+        ' name="Dense_1")(x)\n',
+    ),
+    (
+        "        for i in range(3):\n            x = nn.remat(Block())(x)\n        return x\n",
+        "        for i in range(3):\n"
+        '            x = nn.remat(Block)(name=f"Block_{i}")(x)\n        return x\n',
+    ),
+    (
+        '        return nn.remat(Block(name="block"))(x)\n',
+        '        return nn.remat(Block)(name="block")(x)\n',
+    ),
+    (
+        "        block = Block()\n        return nn.remat(block)(x)\n",
+        "        block = Block()\n"
+        "        return nn.remat(lambda module, *args: module(*args))(block, x)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_in_a_compact_method(before: str, after: str) -> None:
+    transformed(COMPACT + before, COMPACT + after)
+
+
+def test_an_instance_of_a_list() -> None:
+    transformed(
+        CALL + "        for b in self.blocks:\n            x = nn.remat(b)(x)\n        return x\n",
+        CALL + "        for b in self.blocks:\n"
+        "            x = nn.remat(lambda module, *args: module(*args))(b, x)\n        return x\n",
+    )
+
+
+def test_keywords_are_passed_on() -> None:
+    transformed(
+        CALL + "        return nn.remat(self.block)(x, train=True)\n",
+        CALL + "        return nn.remat(lambda module, *args, **kwargs: module(*args, **kwargs))"
+        "(self.block, x, train=True)\n",
+    )
+
+
+def test_names_of_others_that_would_change() -> None:
+    """A later `Block()` would become `Block_0`: the name is left out, and that is not safe."""
+    code = COMPACT + "        x = nn.remat(Block())(x)\n        return Block()(x)\n"
+    [finding] = findings(code, select=CODE)
+    assert finding.fix is not None
+    assert (finding.fix.safety, bool(finding.reason)) == ("unsafe", True)
+    [text] = fixed(code, select=CODE, unsafe=True).values()
+    assert "nn.remat(Block)()(x)" in text
+
+
+BY_HAND = [
+    COMPACT + "        return nn.remat(Block(), static_argnums=(1,))(x)\n",
+    COMPACT + "        return nn.scan(nn.remat(Block()), length=2)(x)\n",
+    CALL + "        f = nn.remat(self.block)\n        return f(x)\n",
+]
+
+
+@pytest.mark.parametrize("code", BY_HAND)
+def test_by_hand(code: str) -> None:
+    [finding] = findings(code, select=CODE)
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
+
+
+def test_a_test_of_the_failure() -> None:
+    code = COMPACT + "        return nn.remat(Block())(x)\n"
+    code = "def test(self):\n" + "".join(f"    {line}\n" for line in code.splitlines())
+    code += "    with self.assertRaises(ValueError):\n        Net().init(key, x)\n"
+    [finding] = findings(code, select=CODE)
+    assert (finding.confidence, finding.fix) == ("low", None)
+
+
+LEFT_ALONE = [
+    "        return nn.remat(Block)()(x)\n",
+    "        return nn.remat(Block.__call__)(self.block, x)\n",
+    "        return nn.remat(self.cls)()(x)\n",
+    "        return nn.remat(lambda mdl, x: mdl(x))(self.block, x)\n",
+    "        cls = partial(Block)\n        return nn.remat(cls)()(x)\n",
+    "        return nn.scan(nn.remat(Block), length=2)()(x)\n",
+    "        return nn.remat_scan(Block, lengths=(2, 2))()(x)\n",
+]
+
+
+@pytest.mark.parametrize("code", LEFT_ALONE)
+def test_left_alone(code: str) -> None:
+    assert findings(CALL + code, select=CODE) == []
+
+
+def test_a_parameter_may_be_a_class() -> None:
+    code = HEAD + "\ndef build(block: Block, layer):\n    return nn.remat(block), nn.remat(layer)\n"
+    assert findings(code, select=CODE) == []
