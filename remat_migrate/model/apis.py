@@ -175,6 +175,9 @@ _ENTRIES = (
         name="flax.core.lift.remat_scan",
         subject="body_fn",
         positional=("body_fn", *_REMAT_SCAN_OPTIONS),
+        modules=None,
+        takes_instances=True,
+        bound_refused_in=None,
     ),
     Api(
         "flax.nnx.remat",
