@@ -130,7 +130,7 @@ class DecoratorFactory(Rule):
                 continue
             deliberate = expects_failure(module, factory)
             fix: Fix | None = None
-            if not deliberate:
+            if not deliberate and site.certain:
                 edits = tuple(supply_subject(project, site, factory))
                 fix = Fix(_title(factory, module), Safety.SAFE, edits)
             yield self.finding(

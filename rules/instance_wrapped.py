@@ -243,7 +243,7 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, st
     if "static_argnums" in site.arguments or "methods" in site.arguments:
         reason += ", whose `static_argnums` count `self` as 0"
         return Fix(reason, Safety.MANUAL), reason
-    inside = isinstance(site.application, ast.Call) and owner is site.module
+    inside = isinstance(site.application, ast.Call) and owner is site.module and site.certain
     if not inside or subject not in ast.walk(site.application or site.reference):
         return Fix(reason, Safety.MANUAL), reason
     if isinstance(subject, ast.Call) and kind.form == "instance":

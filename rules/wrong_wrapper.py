@@ -224,7 +224,7 @@ class WrongWrapper(Rule):
             fix, reason = (None, "a test around it asks for the failure")
             if not deliberate:
                 fix, reason = _fix(project, found)
-            sure = site.certain and found.fault != "haiku"
+            sure = found.fault != "haiku"
             yield self.finding(
                 module.source,
                 site.span,

@@ -72,7 +72,9 @@ class WrongWrapper:
 
 def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
     """What is wrong with the Api of a site, if it is certain."""
-    if site.subject is None or site.application is None or site.api not in _LOOKED_AT:
+    if site.subject is None or site.application is None or not site.certain:
+        return None
+    if site.api not in _LOOKED_AT:
         return None
     module, subject = site.subject
     if site.definition.modules == "haiku":

@@ -123,6 +123,9 @@ LEFT_ALONE = [
     "import equinox as eqx\nimport jax\n\nblock = jax.checkpoint(eqx.nn.Dropout(0.1))\n",
     "import equinox as eqx\nimport jax\n\n\ndef block(layer: eqx.Module, x):\n"
     "    return jax.checkpoint(layer)(x)\n",
+    # It may be any of them, and nothing calls it.
+    "import equinox as eqx\nimport jax\n\nfor transform in (jax.jit, jax.checkpoint):\n"
+    "    made = transform(eqx.nn.Linear(3, 3, key=key))\n",
     "from flax import nnx\nimport jax\n\nlayer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n"
     "block = jax.checkpoint(layer)\nother = nnx.remat(layer)\n",
 ]  # fmt: skip
