@@ -72,8 +72,8 @@ class NameInForwardRule(Readiness):
     ## Why it matters
 
     Today a policy saves what is named there. In the next implementation, behind the flag
-    `jax_remat3`, it does not: the forward rule is run again as a whole, without a word. Values and
-    gradients are the same; memory and time are not.
+    `jax_remat3`, it does not, unless the flag `jax_custom_vjp3` is on, too: the forward rule is run
+    again as a whole, without a word. Values and gradients are the same; memory and time are not.
 
     ## Fix
 
