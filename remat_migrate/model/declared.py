@@ -83,4 +83,6 @@ def gradient_places(call: ast.Call) -> list[int]:
         given = ast.literal_eval(option)
     except ValueError:
         return [0]
-    return [given] if isinstance(given, int) else list(given)
+    places = given if isinstance(given, tuple | list) else [given]
+    # Tests pass what is rejected: `argnums=1.5`.
+    return list(places) if all(isinstance(place, int) for place in places) else [0]

@@ -15,14 +15,16 @@ class Mentions:
     Attributes:
         names: the reads of each name.
         attributes: the reads of each attribute, of whatever object.
-        renamed: `import name as other`.
+        renamed: the other names of a name, by its last word: `import name as other`.
         assigned: the assignments to one target.
+        classes: the classes by name.
     """
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict)
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict)
-    renamed: list[ast.alias] = field(default_factory=list)
+    renamed: dict[str, list[str]] = field(default_factory=dict)
     assigned: list[ast.Assign] = field(default_factory=list)
+    classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
 
 
 @once
@@ -43,9 +45,13 @@ def find_mentions(module: Module) -> Mentions:
         elif kind is ast.alias:
             assert isinstance(node, ast.alias)
             if node.asname is not None:
-                found.renamed.append(node)
+                last = node.name.rpartition(".")[2]
+                found.renamed.setdefault(last, []).append(node.asname)
         elif kind is ast.Assign:
             assert isinstance(node, ast.Assign)
             if len(node.targets) == 1:
                 found.assigned.append(node)
+        elif kind is ast.ClassDef:
+            assert isinstance(node, ast.ClassDef)
+            found.classes.setdefault(node.name, []).append(node)
     return found

@@ -94,9 +94,9 @@ def subjects(use: Transformed, evaluator: Evaluator) -> Values:
 def _names(mentions: Mentions, last_names: frozenset[str]) -> set[str]:
     """Identifiers that may name a transform in a module: their own names, and aliases of them."""
     names = set(last_names)
-    for alias in mentions.renamed:
-        if alias.name.rpartition(".")[2] in last_names and alias.asname is not None:
-            names.add(alias.asname)
+    for last, others in mentions.renamed.items():
+        if last in last_names:
+            names.update(others)
     for _ in range(2):  # an alias of an alias; more were not seen
         for statement in mentions.assigned:
             match statement.targets[0]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from .values import (
     Values,
     Wrapped,
 )
+from .word_reach import WordReach
 
 if TYPE_CHECKING:
     from .project import Project
@@ -90,10 +91,10 @@ class _Search:
         while True:
             before = len(self.passed)
             self.uses = Uses()
+            reach = self._reach()
             for module in self.modules:
-                for node in module.nodes:
-                    if isinstance(node, ast.expr):
-                        self._look(module, node)
+                for node in reach.expressions(module):
+                    self._look(module, node)
             if len(self.passed) == before:
                 self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
@@ -134,6 +135,23 @@ class _Search:
                 case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
                     names.add(name)
         return {n for n in names if n and not n.startswith("__")}
+
+    def _reach(self) -> WordReach:
+        """Where what the site makes can be, as far as is known by now."""
+        subject = self.site.subject[1] if self.site.subject is not None else None
+        words = {getattr(subject, "name", ""), *self._names(), *(name for _, name in self.passed)}
+        return WordReach(
+            self.evaluator,
+            self.modules,
+            sorted(words),
+            self._places(),
+            lambda value: self._is_it(value) or self._holds(value),
+        )
+
+    def _places(self) -> Iterator[tuple[Module, ast.AST]]:
+        if self.site.application is not None:
+            yield self.site.module, self.site.application
+        yield self.site.module, self.site.reference
 
     # -- recognising
 
@@ -373,18 +391,17 @@ class _Search:
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
             return
+        reach = WordReach(self.evaluator, self.modules, [function.name])
         for other in self.modules:
-            for call in other.nodes:
-                if isinstance(call, ast.Call | ast.FunctionDef):
-                    heads: Iterable[ast.expr] = (
-                        [call.func] if isinstance(call, ast.Call) else call.decorator_list
-                    )
-                    for head in heads:
-                        for value in self.evaluator.values(other, head):
-                            inner = value.func if isinstance(value, Bound) else value
-                            if isinstance(inner, Function) and inner.node is function:
-                                return
-        self._escape(module, node, f"`{getattr(function, 'name', 'lambda')}` returns it")
+            for head in reach.expressions(other):
+                parent = other.parent(head)
+                is_called = isinstance(parent, ast.Call) and parent.func is head
+                if is_called or isinstance(parent, ast.FunctionDef):
+                    for value in self.evaluator.values(other, head):
+                        inner = value.func if isinstance(value, Bound) else value
+                        if isinstance(inner, Function) and inner.node is function:
+                            return
+        self._escape(module, node, f"`{function.name}` returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
         """`unknown.step(x)` where the site decorates a method `step`."""
