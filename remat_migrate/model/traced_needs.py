@@ -75,8 +75,18 @@ class Subject:
     hidden: bool
 
 
-def subject_of_site(project: Project, site: Site) -> Subject | None:
-    """What a site wraps, with the static arguments that it names; None where that is not known."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Wrapped:
+    """What a site wraps, and the positions of its static parameters; its calls are not looked for.
+
+    That takes a search of the project, and most functions need no value of an argument.
+    """
+
+    target: Target
+    static: frozenset[int]
+
+
+def _wrapped(project: Project, site: Site) -> _Wrapped | None:
     api = site.definition
     if site.application is None or api.static_option is None or not api.same_function:
         return None
@@ -95,19 +105,23 @@ def subject_of_site(project: Project, site: Site) -> Subject | None:
             position = counted_position(api, target, index)
             if position is not None:
                 static.add(position)
+    return _Wrapped(target, frozenset(static))
+
+
+def _subject(project: Project, site: Site, wrapped: _Wrapped) -> Subject:
     uses = project.uses(site)
-    pairs = [(call, bind_use(site, target, call)) for call in uses.calls]
+    pairs = [(call, bind_use(site, wrapped.target, call)) for call in uses.calls]
     bound = tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
     hidden = bool(uses.escapes) or len(bound) < len(pairs)
-    return Subject(site, target, frozenset(static), bound, hidden)
+    return Subject(site, wrapped.target, wrapped.static, bound, hidden)
 
 
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     """The arguments whose values Python needs and that the site traces, each once."""
-    subject = subject_of_site(project, site)
-    if subject is None:
+    wrapped = _wrapped(project, site)
+    if wrapped is None:
         return
-    target = subject.target
+    target = wrapped.target
     node = target.function.node
     positional = positional_parameters(node)
     closed = {p.arg for p in positional[: target.skip]}
@@ -121,11 +135,11 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
         needed = by_parameter.get(parameter.arg)
         if needed is None or parameter.arg in closed or is_self(target, positional, parameter):
             continue
-        if position_of(target, parameter.arg, None) in subject.static:
+        if position_of(target, parameter.arg, None) in wrapped.static:
             continue
         if parameter in (node.args.vararg, node.args.kwarg) or has_attributes(target, parameter):
             continue
-        found = _evidence(project, subject, parameter, needed)
+        found = _evidence(project, _subject(project, site, wrapped), parameter, needed)
         if found is not None:
             yield found
 
@@ -205,15 +219,16 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
 
     Static are the arguments that are named so, and those that no call passes.
     """
-    subject = subject_of_site(project, site)
-    if subject is None:
+    wrapped = _wrapped(project, site)
+    if wrapped is None:
         return
-    node = subject.target.function.node
+    node = wrapped.target.function.node
     names = {p.arg: p for p in parameters(node)}
-    for need in project.needs.of(subject.target.function):
+    for need in project.needs.of(wrapped.target.function):
         parameter = names.get(need.parameter)
         if not need.certain or not need.traced or need.index is not None or parameter is None:
             continue
+        subject = _subject(project, site, wrapped)
         named = position_of(subject.target, need.parameter, None) in subject.static
         omitted = (
             not subject.hidden
