@@ -24,7 +24,7 @@ from .sites import Site
 from .static_arguments import bind_use, is_self, position_of
 from .static_options import counted_position, known_target, lost_indices, read_indices
 from .uses import Call
-from .values import Constant, Container
+from .values import Constant, Container, External
 
 if TYPE_CHECKING:
     from .project import Project
@@ -228,6 +228,8 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
         parameter = names.get(need.parameter)
         if not need.certain or not need.traced or need.index is not None or parameter is None:
             continue
+        if not _is_computed_here(project, need):
+            continue
         subject = _subject(project, site, wrapped)
         named = position_of(subject.target, need.parameter, None) in subject.static
         omitted = (
@@ -238,3 +240,21 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
         )
         if named or omitted:
             yield subject, need
+
+
+def _is_computed_here(project: Project, need: Need) -> bool:
+    """Whether a function needs in itself what a function of JAX makes in it.
+
+    Code that is handed a result takes lists, and arrays of NumPy, whose methods have JAX's names.
+    """
+    own = need.module.enclosing_function(need.node)
+    return any(
+        isinstance(node, ast.Call)
+        and module is need.module
+        and module.enclosing_function(node) is own
+        and any(
+            isinstance(value, External) and value.name.startswith("jax.")
+            for value in project.values(module, node.func)
+        )
+        for module, node in need.traced
+    )
