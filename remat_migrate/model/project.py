@@ -114,7 +114,6 @@ class Project:
         self._read_texts(texts)
         self._note_passed()
         self._take_option_holders()
-        self._previous = {}
 
     # -- reading
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 
 # Shorter words differ by a letter without being slips: `q_proj` and `k_proj`.
 _SHORTEST = 5
@@ -77,6 +76,8 @@ def nearest(name: str, known: Mapping[str, str]) -> str | None:
 
     `known` gives the usual one of several names for the same thing.
     """
+    from difflib import SequenceMatcher  # few runs come here
+
     ranked = sorted(
         ((SequenceMatcher(None, name, other).ratio(), other) for other in known), reverse=True
     )

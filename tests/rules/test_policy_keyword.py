@@ -6,7 +6,8 @@ import pytest
 from support import findings, fixed
 
 CODE = "RMT401"
-HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\nfrom flax import linen as nn\nfrom flax import nnx\n"
+HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\n"
+HEAD += "from flax import linen as nn\nfrom flax import nnx\n"
 HEAD += "import haiku as hk\n\nP = jax.checkpoint_policies.dots_saveable\n"
 
 SPELLINGS = ["checkpoint_policy", "save_policy", "remat_policy", "policies", "polciy", "Policy"]

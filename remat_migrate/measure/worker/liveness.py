@@ -216,7 +216,8 @@ class _Peak:
 
     def _run(self) -> int:
         most = live = 0
-        for step, before, made, live in self._passed():
+        for step, before, made, after in self._passed():
+            live = after
             how, inner, _ = internals().inner(step.equation)
             inside = max((self._inside(step, how, body) for body in inner), default=0)
             most = max(most, before + (made + inside if how == "loop" else max(made, inside)))
