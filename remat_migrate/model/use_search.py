@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
@@ -32,7 +31,7 @@ from .values import (
     Values,
     Wrapped,
 )
-from .word_reach import WordReach
+from .word_reach import Definition, WordReach, defined
 
 if TYPE_CHECKING:
     from .project import Project
@@ -66,6 +65,8 @@ class _Search:
         self.uses = Uses()
         # Parameters of the project's functions that the checkpointed function is passed for.
         self.passed: set[tuple[FunctionNode, str]] = set()
+        self.passed_in: dict[Module, None] = {}
+        self.modules: list[Module] = []
         self.functions = {
             t.function.node for value in self._applied() for t in targets_of(self.evaluator, value)
         }
@@ -100,18 +101,28 @@ class _Search:
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
                 return self.uses
 
-    @cached_property
-    def modules(self) -> list[Module]:
-        """The modules that may hold a use: by the names under which it can be reached."""
-        words = self._names()
-        if any(len(word) < 3 for word in words):
-            # Too short to look for: whoever imports it names its module or package.
-            words = {w for w in words if len(w) >= 3}
-            words.add(self.site.module.name.rpartition(".")[2])
-        found = {self.site.module: None}
-        for module in self.project.mentioning(sorted(words)):
-            if not _is_another_notebook(module, self.site.module):
-                found[module] = None
+    def _reach(self) -> WordReach:
+        """Where what the site makes can be, as far as is known by now.
+
+        In its own module first; in others only if a name that they may see leads to it.
+        """
+        modules = self._nearest()
+        while True:
+            reach = WordReach(
+                self.evaluator,
+                modules,
+                list(self._words()),
+                self._places(),
+                lambda value: self._is_it(value) or self._holds(value),
+            )
+            more = [m for m in self._seeing(reach.exported) if m not in modules]
+            if not more:
+                self.modules = modules
+                return reach
+            modules += more
+
+    def _nearest(self) -> list[Module]:
+        found = {self.site.module: None, **self.passed_in}
         # Inherited methods that call what this class assigns.
         for around in self.site.module.ancestors(self.site.reference):
             if isinstance(around, ast.ClassDef):
@@ -120,33 +131,26 @@ class _Search:
                         found[base.module] = None
         return list(found)
 
-    def _names(self) -> set[str]:
-        module, names = self.site.module, set()
-        node: ast.AST = self.site.application or self.site.reference
-        if self.site.subject is not None and self.site.form.startswith("decorator"):
-            names.add(getattr(self.site.subject[1], "name", ""))
-        for around in module.ancestors(node):
-            match around:
-                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                    names.add(around.name)
-                case ast.Assign(targets=targets):
-                    for target in targets:
-                        names.add(getattr(target, "id", getattr(target, "attr", "")))
-                case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
-                    names.add(name)
-        return {n for n in names if n and not n.startswith("__")}
+    def _seeing(self, words: set[str]) -> Iterator[Module]:
+        """The modules that mention one of some words."""
+        wanted = {word for word in words if not word.startswith("__")}
+        if any(len(word) < 3 for word in wanted):
+            # Too short to look for: whoever imports it names its module or package.
+            wanted = {word for word in wanted if len(word) >= 3}
+            wanted.add(self.site.module.name.rpartition(".")[2])
+        for module in self.project.mentioning(sorted(wanted)) if wanted else ():
+            if not _is_another_notebook(module, self.site.module):
+                yield module
 
-    def _reach(self) -> WordReach:
-        """Where what the site makes can be, as far as is known by now."""
-        subject = self.site.subject[1] if self.site.subject is not None else None
-        words = {getattr(subject, "name", ""), *self._names(), *(name for _, name in self.passed)}
-        return WordReach(
-            self.evaluator,
-            self.modules,
-            sorted(words),
-            self._places(),
-            lambda value: self._is_it(value) or self._holds(value),
-        )
+    def _words(self) -> Iterator[tuple[str, Module | None]]:
+        """The names that are known to be its own: of what is decorated, and of parameters."""
+        subject = self.site.subject
+        if subject is not None and isinstance(subject[1], Definition):
+            for word, is_local in defined(subject[0], subject[1]):
+                yield word, subject[0] if is_local else None
+        for _, name in self.passed:
+            for module in self.passed_in:
+                yield name, module
 
     def _places(self) -> Iterator[tuple[Module, ast.AST]]:
         if self.site.application is not None:
@@ -375,15 +379,19 @@ class _Search:
         if keyword is not None:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
-                self.passed.add((function.node, keyword))
+                self._note_passed(function, keyword)
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
-                self.passed.add((function.node, positional[index].arg))
+                self._note_passed(function, positional[index].arg)
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
+
+    def _note_passed(self, function: Function, name: str) -> None:
+        self.passed.add((function.node, name))
+        self.passed_in[function.module] = None
 
     def _returned(self, module: Module, node: ast.expr) -> None:
         """A factory: in sight only if its own calls are."""
@@ -391,7 +399,7 @@ class _Search:
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
             return
-        reach = WordReach(self.evaluator, self.modules, [function.name])
+        reach = WordReach(self.evaluator, self.modules, [(function.name, None)])
         for other in self.modules:
             for head in reach.expressions(other):
                 parent = other.parent(head)

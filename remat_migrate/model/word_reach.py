@@ -19,23 +19,30 @@ from .values import Applied, Bound, Class, Container, Function, Partial, Value, 
 _LOOKED_AT = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+# A word, and whether it is a local name of a function.
+_Put = tuple[str, bool]
+
 
 class WordReach:
     """The expressions of some modules that may hold a value.
 
     Attributes:
         words: the names and attributes under which it can be reached.
+        exported: those that other modules may see; the rest are local names of functions.
     """
 
     def __init__(
         self,
         evaluator: Evaluator,
         modules: Sequence[Module],
-        words: Iterable[str],
+        words: Iterable[tuple[str, Module | None]],
         places: Iterable[tuple[Module, ast.AST]] = (),
         is_it: Callable[[Value], bool] = lambda value: False,
     ) -> None:
         """`words` and `places` are those under which, and where, the value is made.
+
+        A word comes with the module in which it is a local name, or None.
 
         `is_it` tells what is the value, or holds it, from what is not.
         """
@@ -43,26 +50,32 @@ class WordReach:
         self._is_it = is_it
         self._modules = modules
         self.words: set[str] = set()
-        self._waiting: list[str] = []
+        self.exported: set[str] = set()
+        self._waiting: list[tuple[str, Module | None]] = []
+        self._known: set[tuple[str, Module | None]] = set()
         self._found: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
         for module, place in places:
             if module in self._found:
                 self._climb(module, place)
-        for word in words:
-            self._reach(word)
+        for word, within in words:
+            self._reach(word, within)
         while self._waiting:
-            word = self._waiting.pop()
-            for module in self._modules:
+            word, within = self._waiting.pop()
+            for module in self._modules if within is None else (within,):
                 self._follow(module, word)
 
     def expressions(self, module: Module) -> list[ast.expr]:
         """The names, attributes, calls and subscripts to look at, by place."""
         return sorted(self._found[module], key=_place)
 
-    def _reach(self, word: str) -> None:
-        if word and word not in self.words:
+    def _reach(self, word: str, within: Module | None = None) -> None:
+        """Follow a word: in all modules, or in the one where it is a local name."""
+        if word and not {(word, None), (word, within)} & self._known:
+            self._known.add((word, within))
             self.words.add(word)
-            self._waiting.append(word)
+            if within is None:
+                self.exported.add(word)
+            self._waiting.append((word, within))
 
     def _follow(self, module: Module, word: str) -> None:
         mentions = find_mentions(module)
@@ -94,14 +107,14 @@ class WordReach:
                 if child in found:
                     return
                 found[child] = None
-            if isinstance(child, _LOOKED_AT):
                 if not any(map(self._leads_on, self._evaluator.values(module, child))):
-                    return
+                    if not _is_looped_over(module, child):
+                        return
             parent = module.parent(child)
             if parent is None:
                 return
-            for word in _put(module, parent, child):
-                self._reach(word)
+            for word, is_local in _put(module, parent, child):
+                self._reach(word, module if is_local else None)
             if isinstance(parent, ast.stmt):
                 return
             child = parent
@@ -122,54 +135,74 @@ class WordReach:
         return self._is_it(value)
 
 
-def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[str]:
+def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
     """The words under which a part of `parent` can be reached, because it stands there."""
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
-                yield from _targets(target)
+                yield from _targets(module, target)
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from _targets(target)
+            yield from _targets(module, target)
         case ast.NamedExpr(target=target) | ast.comprehension(target=target):
-            yield from _targets(target)
+            yield from _targets(module, target)
         case ast.For(target=target) | ast.AsyncFor(target=target):
-            yield from _targets(target)
+            yield from _targets(module, target)
         case ast.withitem(optional_vars=ast.expr() as target):
-            yield from _targets(target)
+            yield from _targets(module, target)
         case ast.Return() | ast.Yield() | ast.YieldFrom():
             yield from _makers(module, parent)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield parent.name
+            yield from defined(module, parent)
         case ast.arg(arg=name):
-            yield name
+            yield name, True
         case ast.arguments():
             for parameter in (*parent.posonlyargs, *parent.args, *parent.kwonlyargs):
-                yield parameter.arg
+                yield parameter.arg, True
         case ast.Call(func=ast.Attribute(value=owner, attr=("append" | "insert" | "extend"))):
-            yield from _targets(owner)
+            yield from _targets(module, owner)
 
 
-def _makers(module: Module, node: ast.AST) -> Iterator[str]:
+def defined(module: Module, node: Definition) -> Iterator[_Put]:
+    """The name of a definition; for `__call__` and the like its class, too."""
+    scope = module.scope_at(node)
+    yield node.name, scope.is_function and node.name not in scope.global_names
+    if isinstance(scope.node, ast.ClassDef) and node.name.startswith("__"):
+        yield from defined(module, scope.node)
+
+
+def _makers(module: Module, node: ast.AST) -> Iterator[_Put]:
     """What gives what a function returns: its name; its class for `__call__` and the like."""
     for around in module.ancestors(node):
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from defined(module, around)
         if isinstance(around, FunctionNode):
-            name = getattr(around, "name", "")
-            yield name
-            cls = module.enclosing_class(around)
-            if cls is not None and name.startswith("__"):
-                yield cls.name
             return
 
 
-def _targets(target: ast.expr) -> Iterator[str]:
+def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:
     match target:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            yield name
+        case ast.Name(id=name):
+            scope = module.scope_at(target)
+            outer = {*scope.global_names, *scope.nonlocal_names}
+            yield name, scope.is_function and name not in outer
+            if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
+                yield from defined(module, scope.node)
+        case ast.Attribute(attr=name):
+            yield name, False
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
-            yield from _targets(inner)
+            yield from _targets(module, inner)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _targets(part)
+                yield from _targets(module, part)
+
+
+def _is_looped_over(module: Module, node: ast.expr) -> bool:
+    """Whether a loop runs over a call, or over one that it is part of: `enumerate(blocks)`."""
+    child: ast.AST = node
+    while isinstance(parent := module.parent(child), ast.Call | ast.Attribute):
+        child = parent
+    loops = isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension)
+    return loops and getattr(parent, "iter", None) is child
 
 
 def _place(node: ast.expr) -> tuple[int, int, int, int]:
