@@ -6,13 +6,14 @@ https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.misplaced_arguments import Misplaced, misplaced_in
 from remat_migrate.model.next_implementation import uses_next_implementation
 from remat_migrate.model.static_options import deliberate
-from remat_migrate.rule import Example, Fails, Finding, Rule, Severity
+from remat_migrate.rule import Example, Fails, Finding, Rule, Safety, Severity
 
 from .positional_fixes import by_position, named_here
 
@@ -67,7 +68,8 @@ class StaticByKeyword(Rule):
 
     ## Fix
     The call passes the static arguments by position, and the defaults of what it left out before
-    them.
+    them. Under `flax.linen.partitioning.remat` values change, since the function gets what has been
+    left out so far: there the fix is unsafe.
     """
 
     code: ClassVar[str] = "RMT202"
@@ -115,6 +117,9 @@ class StaticByKeyword(Rule):
         fix, reason = by_position(
             "pass the static arguments by position", static, [bound], found.last
         )
+        if static.site.definition.static_calls == "keywords-ignored" and fix.edits:
+            fix = replace(fix, safety=Safety.UNSAFE)
+            reason = "what has been left out so far is passed then, and the values change with it"
         message, severity = _message(found, project)
         span = call.module.span(found.keyword or call.node.func)
         return self.finding(

@@ -82,3 +82,18 @@ def test_an_expected_failure_is_not_mended() -> None:
     )
     assert [f.confidence for f in findings(code, select=BOTH)] == ["low"]
     assert fixed(code, select=BOTH)["example.py"] == code
+
+
+def test_what_was_ignored_is_passed_on_request_alone() -> None:
+    code = (
+        "import flax.linen as nn\nfrom flax.linen import partitioning\n\n\n"
+        "class Block(nn.Module):\n    @nn.compact\n    def __call__(self, x, double=False):\n"
+        "        return 2 * x if double else x\n\n\n"
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return partitioning.remat(Block, static_argnums=(1,))()(x, double=True)\n"
+    )
+    [found] = findings(code, select=("RMT202",))
+    assert found.fix is not None
+    assert found.fix.safety == "unsafe"
+    assert fixed(code, select=("RMT202",)) == {"example.py": code}
+    assert "()(x, True)" in fixed(code, select=("RMT202",), unsafe=True)["example.py"]
