@@ -183,8 +183,8 @@ def test_a_file_that_may_not_be_read(project: Path) -> None:
     (error,) = errors(project)
     assert error["message"] == "cannot be read: Permission denied"
 
-@pytest.mark.slow
 
+@pytest.mark.slow
 def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
     lines = [f"v{i} = w{i}" for i in range(49_999)]
     for i in range(0, 49_999, 100):

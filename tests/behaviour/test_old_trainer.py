@@ -54,8 +54,8 @@ def test_computes_the_same(migrated, run_programs, assert_equal_arrays):
     assert "CheckpointHead_0" in names
     assert "block_1" in names
 
-@pytest.mark.slow
 
+@pytest.mark.slow
 def test_launcher_and_own_tests_pass(migrated, jax_environment):
     folder, _ = migrated
     launched = subprocess.run(

@@ -136,8 +136,8 @@ def test_second_fix_changes_nothing(fixed, remat_migrate):
     remat_migrate(folder, "--fix", "--unsafe-fixes", "--select", "RMT1", ".")
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == before
 
-@pytest.mark.slow
 
+@pytest.mark.slow
 def test_second_unsafe_fix_changes_nothing(fixed, remat_migrate, tmp_path):
     folder = tmp_path / "programs"
     shutil.copytree(fixed[0], folder)

@@ -87,8 +87,8 @@ def check_part(part: str) -> None:
                     expected = pytest.approx(before[name][what], rel=TOLERANCE_ELSEWHERE, abs=1)
                     assert numbers[what] == expected
 
-@pytest.mark.slow
 
+@pytest.mark.slow
 def test_document_is_what_the_command_writes():
     check_part("stages")
 

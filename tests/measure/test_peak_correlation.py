@@ -52,8 +52,8 @@ def test_rank_correlation_is_that_of_scipy(benchmark: ModuleType, seed: int) -> 
     expected = stats.spearmanr(first, second).statistic
     assert benchmark.rank_correlation(first, second) == pytest.approx(expected)
 
-@pytest.mark.slow
 
+@pytest.mark.slow
 def test_what_is_left_out_is_a_checkpoint_without_barriers_outside_a_loop(
     benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
