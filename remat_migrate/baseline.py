@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -280,17 +280,7 @@ def render(baseline: Baseline) -> str:
     """A baseline as text: JSON with one key a line, sorted, in ASCII."""
     import json
 
-    entries = [
-        {
-            "path": entry.path,
-            "code": entry.code,
-            "count": entry.count,
-            "within": entry.within,
-            "statement": entry.statement,
-            "fingerprint": entry.fingerprint,
-        }
-        for entry in sorted(baseline.entries, key=_order)
-    ]
+    entries = [asdict(entry) for entry in sorted(baseline.entries, key=_order)]
     return json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n"
 
 

@@ -112,6 +112,7 @@ def check(
 
     Without PATHS the current folder is meant; `-` is one file on standard input.
     """
+    from .glance import cannot_matter
     from .report.output import write_report
 
     written = destinations(outputs, output_file)
@@ -124,7 +125,8 @@ def check(
     known.check()
     if diff and known.write:
         raise UsageError("--diff writes nothing: leave --write-baseline out")
-    if not chosen and not needs_rules(written) and _is_settled(paths, known):
+    asks_more = chosen or needs_rules(written)
+    if not asks_more and cannot_matter(paths, lambda settings: known.concerns(paths, settings)):
         nothing = _nothing_found(paths, fixing=fix)
         if diff:
             print("Nothing to fix.", file=sys.stderr)
@@ -255,9 +257,10 @@ def rules(folder: Path | None) -> int:
     """List the rules: code, name, whether there is a fix."""
     from .engine import load_rules
     from .report.explain import table
-    from .report.rule_page import write_pages
 
     if folder is not None:
+        from .report.rule_page import write_pages
+
         write_pages(load_rules(), folder)
         return CLEAN
     sys.stdout.writelines(line + "\n" for line in table(load_rules()))
@@ -346,17 +349,6 @@ def _prepare(
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return with_baseline(run, known)
-
-
-def _is_settled(paths: Sequence[Path], known: Choice) -> bool:
-    """Whether a glance at single files shows that there is nothing to say about them."""
-    from .discover import find_root
-    from .glance import cannot_matter
-    from .settings import load_settings
-
-    if not cannot_matter(paths):
-        return False
-    return not known.concerns(paths, load_settings(find_root(paths), paths[0].resolve()))
 
 
 def _say_stale(report: Report) -> None:

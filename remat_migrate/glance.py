@@ -6,7 +6,7 @@ To say so takes neither rules nor model, whose import costs more than a hook sho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .discover import find_root, repository
@@ -29,11 +29,13 @@ _DOTTED = re.compile(rb"\w[\w.]*")
 _MOST_STEPS = 4
 
 
-def cannot_matter(paths: Sequence[Path]) -> bool:
+def cannot_matter(
+    paths: Sequence[Path], concerned: Callable[[Settings], bool] = lambda settings: False
+) -> bool:
     """Whether `paths` are files in which there is nothing to find, by their bytes and the settings.
 
     False whenever that takes a closer look: for folders, for what cannot be read or decoded, and
-    where the settings hold something that needs checking.
+    where the settings hold something that needs checking, or that `concerned` says more is asked.
 
     Raises:
         SettingsError: the settings are wrong.
@@ -47,7 +49,8 @@ def cannot_matter(paths: Sequence[Path]) -> bool:
     if any(_imports_alias(path.resolve(), top) for path in paths):
         return False
     start = Path(paths[0]).resolve()
-    return _is_plain(load_settings(root, start))
+    settings = load_settings(root, start)
+    return _is_plain(settings) and not concerned(settings)
 
 
 def _has_nothing(path: Path) -> bool:

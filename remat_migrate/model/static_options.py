@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .apis import DIFFERENTIATE, Api
 from .bind import Arguments, positional_parameters
-from .callable import Target, targets_of
+from .callable import Target, layers, targets_of
 from .expected_failures import expects_failure
 from .module import Module
 from .scopes import FunctionNode
@@ -17,7 +17,7 @@ from .sites import Option, Site
 from .static_arguments import applied_values, bind_use, place_of
 from .unseen import changed_below, is_field
 from .uses import Call
-from .values import Applied, Bound, Constant, Container, Instance, Partial, Value, Wrapped
+from .values import Constant, Container, Instance, Value, Wrapped
 
 if TYPE_CHECKING:
     from .project import Project
@@ -239,37 +239,22 @@ def passes_keywords_on(callee: Value | None) -> bool:
 
     Equinox' transformations and custom derivatives bind a call to the signature first.
     """
-    while callee is not None:
-        match callee:
-            case Wrapped(how=how, func=inner):
-                if how not in _PASSING_ON:
-                    return False
-                callee = inner
-            case Applied(target=deeper):
-                callee = deeper
-            case Partial(func=inner) | Bound(func=inner) | Instance(cls=inner):
-                callee = inner
-            case _:
-                return True
-    return True
+    return all(layer.how in _PASSING_ON for layer in _transformations(callee))
 
 
 def tracing_layer(callee: Value | None) -> Wrapped | None:
     """A transformation between a call and the checkpoint that may trace any argument, or counts
     them (`in_axes`): one more argument by position may not be what it takes."""
-    while callee is not None:
-        match callee:
-            case Wrapped(how=how, func=inner):
-                if how in _TRACING:
-                    return callee
-                callee = inner
-            case Applied(target=deeper):
-                callee = deeper
-            case Partial(func=inner) | Bound(func=inner) | Instance(cls=inner):
-                callee = inner
-            case _:
-                return None
-    return None
+    return next((layer for layer in _transformations(callee) if layer.how in _TRACING), None)
+
+
+def _transformations(callee: Value | None) -> Iterator[Wrapped]:
+    """What stands between a call and the checkpoint, outermost first; around its class, too."""
+    for layer in layers(callee):
+        if isinstance(layer, Wrapped):
+            yield layer
+        elif isinstance(layer, Instance):
+            yield from _transformations(layer.cls)
 
 
 def deliberate(calls: Iterable[Call]) -> bool:

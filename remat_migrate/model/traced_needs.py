@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from .bind import Arguments, default_of, positional_parameters
@@ -56,37 +57,41 @@ class TracedNeed:
     deliberate: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Subject:
     """What a site wraps, as far as it is known.
 
+    Its calls are looked for when somebody asks: that takes a search of the project, and most
+    functions need no value of an argument.
+
     Attributes:
+        project: the project.
         site: the site.
         target: the function.
         static: the positions of its static parameters.
-        bound: the calls whose arguments are seen.
-        hidden: whether there may be others.
     """
 
+    project: Project
     site: Site
     target: Target
     static: frozenset[int]
-    bound: tuple[tuple[Call, Arguments], ...]
-    hidden: bool
+
+    @cached_property
+    def bound(self) -> tuple[tuple[Call, Arguments], ...]:
+        """The calls whose arguments are seen."""
+        calls = self.project.uses(self.site).calls
+        pairs = ((call, bind_use(self.site, self.target, call)) for call in calls)
+        return tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether there may be other calls."""
+        uses = self.project.uses(self.site)
+        return bool(uses.escapes) or len(self.bound) < len(uses.calls)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Wrapped:
-    """What a site wraps, and the positions of its static parameters; its calls are not looked for.
-
-    That takes a search of the project, and most functions need no value of an argument.
-    """
-
-    target: Target
-    static: frozenset[int]
-
-
-def _wrapped(project: Project, site: Site) -> _Wrapped | None:
+def subject_of_site(project: Project, site: Site) -> Subject | None:
+    """What a site wraps, with the static arguments that it names; None where that is not known."""
     api = site.definition
     if site.application is None or api.static_option is None or not api.same_function:
         return None
@@ -105,23 +110,15 @@ def _wrapped(project: Project, site: Site) -> _Wrapped | None:
             position = counted_position(api, target, index)
             if position is not None:
                 static.add(position)
-    return _Wrapped(target, frozenset(static))
-
-
-def _subject(project: Project, site: Site, wrapped: _Wrapped) -> Subject:
-    uses = project.uses(site)
-    pairs = [(call, bind_use(site, wrapped.target, call)) for call in uses.calls]
-    bound = tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
-    hidden = bool(uses.escapes) or len(bound) < len(pairs)
-    return Subject(site, wrapped.target, wrapped.static, bound, hidden)
+    return Subject(project, site, target, frozenset(static))
 
 
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     """The arguments whose values Python needs and that the site traces, each once."""
-    wrapped = _wrapped(project, site)
-    if wrapped is None:
+    subject = subject_of_site(project, site)
+    if subject is None:
         return
-    target = wrapped.target
+    target = subject.target
     node = target.function.node
     positional = positional_parameters(node)
     closed = {p.arg for p in positional[: target.skip]}
@@ -135,11 +132,11 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
         needed = by_parameter.get(parameter.arg)
         if needed is None or parameter.arg in closed or is_self(target, positional, parameter):
             continue
-        if position_of(target, parameter.arg, None) in wrapped.static:
+        if position_of(target, parameter.arg, None) in subject.static:
             continue
         if parameter in (node.args.vararg, node.args.kwarg) or has_attributes(target, parameter):
             continue
-        found = _evidence(project, _subject(project, site, wrapped), parameter, needed)
+        found = _evidence(project, subject, parameter, needed)
         if found is not None:
             yield found
 
@@ -219,18 +216,17 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
 
     Static are the arguments that are named so, and those that no call passes.
     """
-    wrapped = _wrapped(project, site)
-    if wrapped is None:
+    subject = subject_of_site(project, site)
+    if subject is None:
         return
-    node = wrapped.target.function.node
+    node = subject.target.function.node
     names = {p.arg: p for p in parameters(node)}
-    for need in project.needs.of(wrapped.target.function):
+    for need in project.needs.of(subject.target.function):
         parameter = names.get(need.parameter)
         if not need.certain or not need.traced or need.index is not None or parameter is None:
             continue
         if not _is_computed_here(project, need):
             continue
-        subject = _subject(project, site, wrapped)
         named = position_of(subject.target, need.parameter, None) in subject.static
         omitted = (
             not subject.hidden

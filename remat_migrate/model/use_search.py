@@ -63,9 +63,9 @@ class _Search:
         self.evaluator = project.evaluator
         self.site = site
         self.uses = Uses()
-        # Parameters of the project's functions that the checkpointed function is passed for.
-        self.passed: set[tuple[FunctionNode, str]] = set()
-        self.passed_in: dict[Module, None] = {}
+        # Parameters of the project's functions that the checkpointed function is passed for,
+        # with the modules of these functions.
+        self.passed: dict[tuple[FunctionNode, str], Module] = {}
         self.modules: list[Module] = []
         self.functions = {
             t.function.node for value in self._applied() for t in targets_of(self.evaluator, value)
@@ -122,7 +122,7 @@ class _Search:
             modules += more
 
     def _nearest(self) -> list[Module]:
-        found = {self.site.module: None, **self.passed_in}
+        found = {self.site.module: None, **dict.fromkeys(self.passed.values())}
         # Inherited methods that call what this class assigns.
         for around in self.site.module.ancestors(self.site.reference):
             if isinstance(around, ast.ClassDef):
@@ -148,9 +148,8 @@ class _Search:
         if subject is not None and isinstance(subject[1], Definition):
             for word, is_local in defined(subject[0], subject[1]):
                 yield word, subject[0] if is_local else None
-        for _, name in self.passed:
-            for module in self.passed_in:
-                yield name, module
+        for (_, name), module in self.passed.items():
+            yield name, module
 
     def _places(self) -> Iterator[tuple[Module, ast.AST]]:
         if self.site.application is not None:
@@ -379,19 +378,15 @@ class _Search:
         if keyword is not None:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
-                self._note_passed(function, keyword)
+                self.passed[function.node, keyword] = function.module
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
-                self._note_passed(function, positional[index].arg)
+                self.passed[function.node, positional[index].arg] = function.module
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
-
-    def _note_passed(self, function: Function, name: str) -> None:
-        self.passed.add((function.node, name))
-        self.passed_in[function.module] = None
 
     def _returned(self, module: Module, node: ast.expr) -> None:
         """A factory: in sight only if its own calls are."""

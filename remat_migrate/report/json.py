@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -247,17 +248,7 @@ def _baseline(report: Report, folder: Path) -> dict[str, object]:
         "stale": found.stale_count,
         "baseline": {
             "path": shown_path(found.file, folder),
-            "stale": [
-                {
-                    "path": entry.path,
-                    "code": entry.code,
-                    "count": entry.count,
-                    "within": entry.within,
-                    "statement": entry.statement,
-                    "fingerprint": entry.fingerprint,
-                }
-                for entry in found.stale
-            ],
+            "stale": [asdict(entry) for entry in found.stale],
         },
     }
 
