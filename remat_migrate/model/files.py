@@ -78,6 +78,10 @@ class Files:
 
     `targets` are those the user named, `context` all of the project's; `overlay` holds texts that
     take the place of what is on disk; `search_path` lists folders with installed packages.
+
+    Attributes:
+        beyond: what was looked at besides targets and context, and whether a file was there.
+        unreadable: files that could not be read.
     """
 
     def __init__(
@@ -92,6 +96,9 @@ class Files:
         self.targets = tuple(dict.fromkeys(targets))
         self.all = tuple(dict.fromkeys((*targets, *context)))
         self.search_path = tuple(search_path)
+        self.beyond: dict[Path, bool] = {}
+        self.unreadable: set[Path] = set()
+        self._listed = frozenset(self.all)
         self._overlay = overlay or {}
         self._text: dict[Path, SourceFile | SourceError] = {}
         self._packages: dict[Path, bool] = {}
@@ -108,9 +115,20 @@ class Files:
         if shown is not None:
             return shown.encode(shown.text)
         try:
-            return path.read_bytes()
+            data = path.read_bytes()
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                self._looked_at(path, False)
+            else:
+                self.unreadable.add(path)
             raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+        self._looked_at(path, True)
+        return data
+
+    def _looked_at(self, path: Path, there: bool) -> bool:
+        if path not in self._listed:
+            self.beyond[path] = there
+        return there
 
     def code(self, path: Path, names: Iterable[str]) -> bytes:
         """The bytes of a Python file; of a notebook its code, and roughly so if it has no words.
@@ -142,7 +160,10 @@ class Files:
         found = self._text.get(path)
         if found is None:
             try:
-                found = self._overlay.get(path) or read_source(path, data, python=python)
+                found = self._overlay.get(path)
+                if found is None:
+                    data = self.data(path) if data is None else data
+                    found = read_source(path, data, python=python)
             except SourceError as error:
                 found = error
             self._text[path] = found
@@ -154,7 +175,8 @@ class Files:
         """Whether a folder holds `__init__.py`."""
         known = self._packages.get(folder)
         if known is None:
-            known = self._packages[folder] = (folder / "__init__.py").is_file()
+            init = folder / "__init__.py"
+            known = self._packages[folder] = self._looked_at(init, init.is_file())
         return known
 
     def module_name(self, path: Path) -> str:
@@ -226,7 +248,7 @@ class Files:
         relative = Path(*dotted.split("."))
         for folder in self.search_path:
             for path in (folder / relative / "__init__.py", (folder / relative).with_suffix(".py")):
-                if path.is_file():
+                if self._looked_at(path, path.is_file()):
                     return path
         return None
 
