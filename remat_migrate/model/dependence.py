@@ -7,7 +7,7 @@ results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from . import library
@@ -39,6 +39,23 @@ class Dependence:
 
 Dependences = frozenset[Dependence]
 NONE: Dependences = frozenset()
+
+
+def merged(found: Iterable[Dependence]) -> Dependences:
+    """For each parameter one dependence with all operations, and one without where there is one.
+
+    Which operations lie on the same way does not matter, and there are twice as many ways after
+    every `x = x + jnp.sin(x)`.
+    """
+    plain: set[Dependence] = set()
+    through: dict[Dependence, frozenset[tuple[Module, ast.expr]]] = {}
+    for dependence in found:
+        if not dependence.traced:
+            plain.add(dependence)
+        else:
+            alike = replace(dependence, traced=frozenset())
+            through[alike] = through.get(alike, frozenset()) | dependence.traced
+    return frozenset(plain | {replace(d, traced=traced) for d, traced in through.items()})
 
 
 class DependenceAnalysis:
@@ -79,7 +96,7 @@ class DependenceAnalysis:
             return NONE
         outermost = not self._running
         self._running.add(node)
-        found = self._depends(node)
+        found = merged(self._depends(node))
         self._running.discard(node)
         if not self._cut or outermost:
             self._known[node] = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .module import Module
@@ -53,6 +53,19 @@ class Learned:
     path: Path
     function: str
     parameter: str
+
+
+def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
+    """Needs of one place as one with all operations, and one without where there is one.
+
+    They keep the order of their first. See `dependence.merged`: every call on the way to a need
+    would double them.
+    """
+    found: dict[tuple[Need, bool], frozenset[tuple[Module, ast.expr]]] = {}
+    for need in needs:
+        alike = (replace(need, traced=frozenset()), bool(need.traced))
+        found[alike] = found.get(alike, frozenset()) | need.traced
+    return tuple(replace(need, traced=traced) for (need, _), traced in found.items())
 
 
 def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode) -> Iterator[Need]:

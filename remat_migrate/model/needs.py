@@ -17,8 +17,8 @@ from . import library
 from .bind import bind_call
 from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
 from .calling import returned_expressions
-from .dependence import NONE, Dependence, DependenceAnalysis, Dependences
-from .need import Learned, Need, learned_needs
+from .dependence import NONE, Dependence, DependenceAnalysis, Dependences, merged
+from .need import Learned, Need, learned_needs, merged_needs
 from .scopes import FunctionNode, parameters
 from .values import (
     Bound,
@@ -57,7 +57,7 @@ class Needs:
                 return ()
             self._running.add(node)
             try:
-                found = dict.fromkeys(_Analysis(self, function).needs())
+                found = merged_needs(_Analysis(self, function).needs())
             finally:
                 self._running.discard(node)
             self._known[node] = (*found, *learned_needs(self._learned, function.module, node))
@@ -72,7 +72,7 @@ class Needs:
             found: set[Dependence] = set()
             for expr in returned_expressions(node):
                 found |= analysis.depends(expr)
-            self._results[node] = frozenset(found)
+            self._results[node] = merged(found)
         return self._results[node]
 
 
@@ -125,7 +125,7 @@ class _Analysis(DependenceAnalysis):
         if node is None:
             return
         depends = self.depends(node) if found is None else found
-        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index))):
+        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index), bool(d.traced))):
             yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
 
     def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:

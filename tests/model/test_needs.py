@@ -1,0 +1,47 @@
+"""What Python needs of a function's arguments."""
+
+from __future__ import annotations
+
+import pytest
+from support import analysed
+
+from remat_migrate.model.need import Need
+from remat_migrate.model.static_options import known_target
+
+HEADING = "import jax\nimport jax.numpy as jnp\n\n\n"
+
+
+def needs_of(text: str) -> tuple[Need, ...]:
+    """The needs of the function that the only checkpoint of a module wraps."""
+    project = analysed(text).project
+    (site,) = project.sites
+    target = known_target(project, site)
+    assert target is not None
+    return project.needs.of(target.function)
+
+
+@pytest.mark.parametrize("number", [1, 8])
+def test_there_are_no_more_needs_where_there_are_more_ways(number):
+    """Each line doubles the ways on which `x` may come through operations of JAX."""
+    lines = "".join(f"    x = x + jnp.sin(x + {n})\n" for n in range(number))
+    text = (
+        f"{HEADING}@jax.checkpoint\ndef f(x):\n{lines}"
+        "    if x > 0:\n        return x\n    return -x\n"
+    )
+    needs = [need for need in needs_of(text) if need.reason == "a branch on it"]
+    assert [bool(need.traced) for need in needs] == [False, True]
+    assert len(needs[1].traced) == number
+
+
+@pytest.mark.parametrize("number", [1, 6])
+def test_there_are_no_more_needs_where_there_are_more_calls(number):
+    """The same through calls: each function may pass `x` on by an operation or as it is."""
+    inner = "def f0(x):\n    if x > 0:\n        return x\n    return -x\n\n\n"
+    between = "".join(
+        f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(jnp.sin(x))\n\n\n"
+        for n in range(1, number + 1)
+    )
+    text = f"{HEADING}{inner}{between}@jax.checkpoint\ndef last(x):\n    return f{number}(x)\n"
+    needs = [need for need in needs_of(text) if need.reason == "a branch on it"]
+    assert [bool(need.traced) for need in needs] == [False, True]
+    assert len(needs[1].traced) == number
