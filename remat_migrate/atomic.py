@@ -1,11 +1,20 @@
-"""Replacing a file so that at any moment it is whole: the old one or the new one."""
+"""Replacing a file so that at any moment it is whole: the old one or the new one.
+
+All is done by calls of the system, one by one: what a run that is killed between two of them leaves
+behind is tested for every such place (`tests/kills.py`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
+
+# What a file system answers that does not know an operation, or a user who may not do it.
+_CANNOT = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA, errno.ENOTSUP})
+_BINARY: int = getattr(os, "O_BINARY", 0)
 
 
 def write_obstacle(path: Path) -> str | None:
@@ -29,58 +38,144 @@ def write_obstacle(path: Path) -> str | None:
     return None
 
 
-def write_new(path: Path, data: bytes, like: os.stat_result | None = None) -> None:
-    """Write a file that is not there yet, down to the disk, with mode and owner as those of `like`.
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file.
 
-    The owner is kept as far as this user may.
+    A file that something else has taken the place of is not followed, if it is a link, and not
+    waited for, if it is a pipe.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    flags = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link now") from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file any more")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
+def write_new(path: Path, data: bytes, like: Path | None = None, mode: int = 0o666) -> None:
+    """Write a file that is not there yet, down to the disk.
+
+    Args:
+        path: the file.
+        data: its bytes.
+        like: a file that it gets the mode, the owner and further attributes of, access lists among
+            them, as far as this user may give them.
+        mode: without `like`, its permission bits, less the process's mask.
 
     Raises:
         OSError: it cannot be written; what was begun is gone again.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags, 0o666 if like is None else 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    handle = os.open(path, flags, mode if like is None else 0o600)
     try:
-        with open(handle, "wb") as file:
-            file.write(data)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(handle, left) :]
             if like is not None:
-                _keep_owner(path, like)
-                os.chmod(path, stat.S_IMODE(like.st_mode))
-            file.flush()
-            os.fsync(file.fileno())
+                _keep_attributes(path, like)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
     except BaseException:
-        path.unlink(missing_ok=True)
+        discard(path)
         raise
 
 
-def _keep_owner(path: Path, like: os.stat_result) -> None:
-    if os.name != "posix":
-        return
-    found = path.stat()
-    # Giving a file to another user takes root; a group, membership in it.
-    if found.st_uid != like.st_uid:
-        with contextlib.suppress(PermissionError):
-            os.chown(path, like.st_uid, -1)
-    if found.st_gid != like.st_gid:
-        with contextlib.suppress(PermissionError):
-            os.chown(path, -1, like.st_gid)
+def _keep_attributes(path: Path, like: Path) -> None:
+    wanted, found = os.stat(like), os.stat(path)
+    if os.name == "posix":
+        # Giving a file to another user takes root; a group, membership in it.
+        if found.st_uid != wanted.st_uid:
+            with contextlib.suppress(PermissionError):
+                os.chown(path, wanted.st_uid, -1)
+        if found.st_gid != wanted.st_gid:
+            with contextlib.suppress(PermissionError):
+                os.chown(path, -1, wanted.st_gid)
+    if hasattr(os, "listxattr"):
+        for name in _attributes(like):
+            try:
+                os.setxattr(path, name, os.getxattr(like, name))
+            except OSError as error:
+                if error.errno not in _CANNOT:
+                    raise
+    os.chmod(path, stat.S_IMODE(wanted.st_mode))
+
+
+def _attributes(path: Path) -> list[str]:
+    try:
+        return os.listxattr(path)
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+        return []
+
+
+def discard(path: Path) -> None:
+    """Remove a temporary file, if it is there and can be removed.
+
+    One that cannot does no harm to any other file, and the next run removes it.
+    """
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def write_over(path: Path, data: bytes) -> None:
+    """Write a file whole, in the place of one that there may be; a link stays one.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was.
+    """
+    import hashlib
+
+    real = Path(os.path.realpath(path))
+    name = hashlib.sha256(os.fsencode(real.name)).hexdigest()[:16]
+    temporary = real.parent / f".remat-{name}.tmp"
+    discard(temporary)  # of a run that was killed
+    write_new(temporary, data, real if real.exists() else None)
+    move_over(temporary, real)
 
 
 def move_over(new: Path, path: Path) -> None:
     """Put a file, written by `write_new` in the same folder, in the place of another.
 
     Raises:
-        OSError: it cannot be put there.
+        OSError: it cannot be put there; it is gone again.
     """
-    os.replace(new, path)
+    try:
+        os.replace(new, path)
+    except OSError:
+        discard(new)
+        raise
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where the system lets one."""
+    """Bring a folder's entries to the disk, where the system lets one.
+
+    Raises:
+        OSError: the disk failed.
+    """
     if os.name != "posix":
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        # A folder that one may write but not list; a file system without such a thing.
+        if error.errno not in _CANNOT:
+            raise

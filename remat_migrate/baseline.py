@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .atomic import move_over, write_new, write_obstacle
+from .atomic import write_obstacle, write_over
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -318,16 +318,8 @@ def _existing(file: Path) -> Baseline:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    like = file.stat() if file.exists() else None
-    if like is not None and file.read_bytes() == data:
-        return
-    temporary = file.with_name(f".remat-{os.getpid()}-{file.name}.tmp")
-    write_new(temporary, data, like)
-    try:
-        move_over(temporary, file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    if not file.exists() or file.read_bytes() != data:
+        write_over(file, data)
 
 
 def _real(path: Path) -> Path:

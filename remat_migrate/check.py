@@ -72,6 +72,8 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
 
     outcome, proved, weighed = _tried(run, unsafe, trial)
     unwritten: Mapping[Path, str] = {}
+    broken: list[str] = []
+    is_fault = False
     if run.overlay:
         _give_back(run, outcome)
     elif outcome.changes:
@@ -79,9 +81,11 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
             write_changes(outcome.changes, run.request.settings.root)
         except WriteError as error:
             unwritten = error.failures
-    failed = _complain(run, outcome)
-    for line in unwritten_files(unwritten, screen_of(sys.stderr)):
-        say(f"warning: {line}")
+            broken = list(unwritten_files(error, screen_of(sys.stderr)))
+            is_fault = bool(error.faults or error.unsettled)
+    failed = _complain(run, outcome) or is_fault
+    for line in broken:
+        say(line)
     # What was not written is as it was, with its findings.
     analysis = look(run) if unwritten else outcome.analysis
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)

@@ -125,6 +125,8 @@ def check(
     known.check()
     if diff and known.write:
         raise UsageError("--diff writes nothing: leave --write-baseline out")
+    if fix and not diff and Path("-") not in paths:
+        _put_back_killed(paths)
     asks_more = chosen or needs_rules(written)
     if not asks_more and cannot_matter(paths, lambda settings: known.concerns(paths, settings)):
         nothing = _nothing_found(paths, fixing=fix)
@@ -276,7 +278,7 @@ def undo(path: Path, force: bool) -> int:
     Without PATH it is the current folder's. Files that were edited since are left alone.
     """
     from .discover import find_root
-    from .journal import undo as play_back
+    from .playback import undo as play_back
     from .report.fixing import undone
     from .report.output import say, screen_of
 
@@ -349,6 +351,22 @@ def _prepare(
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return with_baseline(run, known)
+
+
+def _put_back_killed(paths: Sequence[Path]) -> None:
+    """Put back what a run that was killed left half done, before the code is looked at."""
+    from .discover import find_root
+    from .entries import open_files
+
+    root = find_root(paths or [Path.cwd()])
+    if not open_files(root):
+        return
+    from .playback import put_back_killed
+    from .report.fixing import put_back
+    from .report.output import say, screen_of
+
+    for line in put_back(put_back_killed(root), screen_of(sys.stderr)):
+        say(line)
 
 
 def _say_stale(report: Report) -> None:

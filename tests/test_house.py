@@ -38,6 +38,8 @@ ROOMS = (
     "glance",
     "integrity",
     "apply",
+    "entries",
+    "playback",
     "journal",
     "verify",
     "measure",

@@ -7,13 +7,17 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..apply import Outcome, Refused
 from ..atomic import write_obstacle
 from ..engine import Analysis
-from ..journal import UndoResult
 from ..rule import Finding, Safety
 from .display import Screen, counted
+
+if TYPE_CHECKING:
+    from ..journal import WriteError
+    from ..playback import UndoResult
 
 _PLEASE = "this is a defect of the rule, please report it"
 # With more files than this their folder is named.
@@ -84,10 +88,23 @@ def _command(refused: Sequence[Refused], screen: Screen) -> str:
     return shlex.join(["remat-migrate", *options.split(), *map(screen.path, named)])
 
 
-def unwritten_files(unwritten: Mapping[Path, str], screen: Screen) -> Iterator[str]:
-    """Files whose fixes could not be written, and why."""
-    for path, reason in sorted(unwritten.items()):
-        yield f"{screen.path(path)} {reason}; it is as it was"
+def unwritten_files(error: WriteError, screen: Screen) -> Iterator[str]:
+    """Files whose fixes could not be written, and why; what the system is to blame for are errors.
+
+    With them what could not be brought to its end though the files are written.
+    """
+    for path, reason in sorted(error.failures.items()):
+        grade = "error" if path in error.faults else "warning"
+        end = "" if path in error.stuck else "; it is as it was"
+        yield f"{grade}: {screen.path(path)} {reason}{end}"
+    for line in error.unsettled:
+        yield f"error: {line}"
+
+
+def put_back(paths: Sequence[Path], screen: Screen) -> Iterator[str]:
+    """What a run that was killed had left half done."""
+    for path in paths:
+        yield f"note: put back {screen.path(path)}: a run that was killed had made half of its fix"
 
 
 def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
