@@ -1,0 +1,138 @@
+"""The command line of the benchmark; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import __doc__ as what_it_is
+from .cases import CASES, SIZES, Bench
+from .figures import Figure, Row, figures_table, rows_table
+from .installations import ROOT, Installations
+from .machine import machine
+from .processes import BenchmarkError
+
+# Tools that other cases than their own compare with.
+_TOOLS = ("ruff", "grep")
+
+
+def main() -> None:
+    """Measure, and print what came of it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed",
+        description=what_it_is,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, default=5, help="runs of each command (5)")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=CASES,
+        default=[*CASES],
+        metavar="CASE",
+        help=f"measure these alone: {', '.join(CASES)}",
+    )
+    parser.add_argument(
+        "--skip",
+        nargs="+",
+        choices=[*CASES, *_TOOLS],
+        default=[],
+        metavar="CASE",
+        help=f"leave out these cases or tools ({', '.join(_TOOLS)})",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=ROOT / "build" / "benchmarks",
+        help="where all is installed and generated (build/benchmarks)",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=SIZES,
+        metavar="FILES",
+        help="of the generated trees (100 1000 10000)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run there, too")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="show where the time of a cold run goes, and nothing else",
+    )
+    given = parser.parse_args()
+    if given.runs < 1:
+        parser.error("--runs: at least 1")
+    installations = Installations(given.folder.resolve())
+    installations.folder.mkdir(parents=True, exist_ok=True)
+    bench = Bench(installations, given.runs, tuple(given.sizes), frozenset(given.skip))
+    try:
+        content = _profile(bench) if given.profile else _measure(bench, given.only)
+    except BenchmarkError as error:
+        sys.exit(f"error: {error}")
+    if given.json:
+        given.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _measure(bench: Bench, only: list[str]) -> dict[str, Any]:
+    """Run the cases, and print their tables; all of it for JSON."""
+    about, found = _about(bench), list[Row | Figure]()
+    for name in only:
+        if name not in bench.skipped:
+            print(f"{name}:", file=sys.stderr, flush=True)
+            found += CASES[name](bench)
+    rows = [one for one in found if isinstance(one, Row)]
+    figures = [one for one in found if isinstance(one, Figure)]
+    about["versions"] = bench.installations.versions()
+    print(_heading(about, bench.runs))
+    if rows:
+        print("\n" + rows_table(rows))
+    if figures:
+        print("\n" + figures_table(figures))
+    missed = [one.what for one in found if one.reached is False]
+    judged = [one for one in found if one.reached is not None]
+    print(f"\n{len(judged) - len(missed)} of {len(judged)} targets reached.")
+    for what in missed:
+        print(f"- missed: {what}")
+    return {
+        **about,
+        "rows": [row.content() for row in rows],
+        "figures": [figure.content() for figure in figures],
+    }
+
+
+def _profile(bench: Bench) -> dict[str, Any]:
+    """Print where the time of a cold run goes; all of it for JSON."""
+    from .profile import functions_table, phases_table, profiled
+
+    about = _about(bench)
+    profile = profiled(bench)
+    about["versions"] = bench.installations.versions()
+    print(_heading(about, bench.runs))
+    print("\n" + phases_table(profile))
+    print("\n" + functions_table(profile))
+    return {**about, **profile.content()}
+
+
+def _about(bench: Bench) -> dict[str, Any]:
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "runs": bench.runs,
+    }
+
+
+def _heading(about: dict[str, Any], runs: int) -> str:
+    """On what, with what and when it was measured."""
+    machine = ", ".join(f"{name} {value}" for name, value in about["machine"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    many = f"medians of {runs} runs" if runs > 1 else "one run"
+    return f"{about['date']}; {many}, in turn; {machine}.\n\nVersions: {versions}."
+
+
+if __name__ == "__main__":
+    main()

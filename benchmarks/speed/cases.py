@@ -1,0 +1,306 @@
+"""What is measured: one function for each case of `--only`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from . import generated
+from .figures import Figure, Row, Target
+from .generated import Kind, Written
+from .installations import Installations, copy_as_repository, count_lines, make_repository
+from .processes import BenchmarkError, Command, Spent, in_turn, peak_of_all
+
+# What `remat_migrate.source.words` looks for.
+WORDS = "remat|checkpoint|NEW_CHECKPOINT|REMAT_BARRIER|RMT"
+SIZES = (100, 1_000, 10_000)
+# Sites and files of the trees that are fixed.
+FIXED = ((240, 10), (240, 240))
+# torchfix and Fixit take minutes for more.
+SUBTREE = "flax/linen"
+
+_IN_SECONDS = {
+    "hook, nothing to find": Target("s", 0.15),
+    "hook, checkpoints that are right": Target("s", 0.15),
+    "hook, a finding": Target("s", 0.4),
+}
+_HOOKED: dict[str, Kind] = {
+    "hook, nothing to find": "plain",
+    "hook, checkpoints that are right": "checkpoint",
+    "hook, a finding": "finding",
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the cases need.
+
+    Attributes:
+        installations: tools and the tree from PyPI.
+        runs: of each command.
+        sizes: of the trees that show how the time grows.
+        skipped: tools that are left out.
+    """
+
+    installations: Installations
+    runs: int
+    sizes: tuple[int, ...] = SIZES
+    skipped: frozenset[str] = frozenset()
+
+    def tool(self, *arguments: str | Path, folder: Path, cache: Path | None = None) -> Command:
+        """A run of remat-migrate; without a cache unless there is one."""
+        program = self.installations.tool / "remat-migrate"
+        given = (*map(str, arguments), *(() if cache else ("--no-cache",)))
+        variables = {"REMAT_MIGRATE_CACHE_DIR": str(cache)} if cache else {}
+        return Command("remat-migrate", (str(program), "check", *given), folder, variables)
+
+    def ruff(self, tree: Path, cache: Path | None = None) -> list[Command]:
+        """A run of ruff over a tree, with one rule of a migration; none if it is left out."""
+        if "ruff" in self.skipped:
+            return []
+        chosen = ("check", "--isolated", "--select", "NPY201")
+        cached = ("--cache-dir", str(cache)) if cache else ("--no-cache",)
+        program = str(self.installations.ruff)
+        return [Command("ruff", (program, *chosen, *cached, str(tree)), tree)]
+
+    def grep(self, tree: Path) -> list[Command]:
+        """A search for our words; none if it is left out."""
+        if "grep" in self.skipped:
+            return []
+        chosen = ("-rE", "--include=*.py", "--exclude-dir=.git", WORDS)
+        return [Command("grep", (str(self.installations.grep), *chosen, str(tree)), tree)]
+
+    def generated(self, name: str, files: Iterator[Written]) -> tuple[Path, Sequence[Written]]:
+        """A generated tree, made anew, and its files."""
+        folder = self.installations.folder / "generated" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        written = generated.write(files, folder)
+        make_repository(folder)
+        return folder, written
+
+    def cache(self, name: str) -> Path:
+        """An empty folder for a cache."""
+        folder = self.installations.folder / "caches" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+
+def compared(
+    case: str, what: str, commands: list[Command], runs: int, target: Target | None = None
+) -> list[Row]:
+    """Runs in turn of the first command and each other one.
+
+    A ratio that should be reached is one to ruff, or to the only other command.
+    """
+    ours, *others = in_turn(commands, runs)
+    if not others:
+        absolute = target is not None and target.of != "ratio"
+        return [Row(case, what, ours, target=target if absolute else None)]
+    rows = []
+    for command, theirs in zip(commands[1:], others, strict=True):
+        aimed = command.name == "ruff" or len(others) == 1
+        rows.append(Row(case, what, ours, command.name, theirs, target if aimed else None))
+    return rows
+
+
+def cold(bench: Bench) -> list[Row | Figure]:
+    """The whole tree, without a cache."""
+    tree = bench.installations.tree
+    commands = [bench.tool(tree, folder=tree), *bench.ruff(tree), *bench.grep(tree)]
+    rows = compared("cold", "T, cold", commands, bench.runs, Target("ratio", 1.0))
+    lines = count_lines(tree)
+    per_second = tuple(lines / spent.cpu for spent in rows[0].ours)
+    files = sum(1 for _ in tree.rglob("*.py"))
+    note = f"T: {files:,} Python files, {lines:,} lines"
+    return [*rows, Figure("cold", "lines of T per CPU second", per_second, "", 0, note)]
+
+
+def warm(bench: Bench) -> list[Row | Figure]:
+    """The whole tree, of which nothing has changed since the last run."""
+    tree = bench.installations.tree
+    commands = _cached(bench, tree, "warm")
+    in_turn(commands, 1)
+    return [*compared("warm", "T, warm", commands, bench.runs, Target("s", 0.25))]
+
+
+def changed(bench: Bench) -> list[Row | Figure]:
+    """The whole tree, of which one file is another one at each run."""
+    tree = bench.installations.tree
+    rows: list[Row | Figure] = []
+    for what, path in (
+        ("T, one file changed that has checkpoints", tree / "flax/linen/transforms.py"),
+        ("T, one file changed that has none", tree / "jax/_src/random.py"),
+    ):
+        before = path.read_bytes()
+        numbers = iter(range(1_000_000))
+
+        def change(
+            path: Path = path, before: bytes = before, numbers: Iterator[int] = numbers
+        ) -> None:
+            path.write_bytes(before + f"\n# Changed {next(numbers)} times.\n".encode())
+
+        commands = _cached(bench, tree, "changed")
+        try:
+            in_turn(commands, 1)
+            changing = [replace(command, before=change) for command in commands]
+            rows += compared("changed", what, changing, bench.runs)
+        finally:
+            path.write_bytes(before)
+    return rows
+
+
+def _cached(bench: Bench, tree: Path, name: str) -> list[Command]:
+    """Runs with caches of their own, which are empty."""
+    ours = bench.tool(tree, folder=tree, cache=bench.cache(name))
+    return [ours, *bench.ruff(tree, bench.cache(f"{name}-ruff"))]
+
+
+def show_help(bench: Bench) -> list[Row | Figure]:
+    """What the least run costs."""
+    programs, folder = bench.installations.tool, bench.installations.folder
+    ours = Command("remat-migrate", (str(programs / "remat-migrate"), "--help"), folder)
+    click = Command("import click", (str(programs / "python"), "-c", "import click"), folder)
+    return [*compared("help", "`--help`", [ours, click], bench.runs, Target("ratio", 2.0))]
+
+
+def hook(bench: Bench) -> list[Row | Figure]:
+    """One file as a commit hook gets it, in a small and in a larger project, without a cache."""
+    rows: list[Row | Figure] = []
+    for size in bench.sizes[:2]:
+        folder, files = bench.generated(f"hook-{size}", generated.tree(size))
+        for what, kind in _HOOKED.items():
+            path = next(file.path for file in files if file.kind == kind)
+            exits = (1,) if kind == "finding" else (0,)
+            command = bench.tool("--force-exclude", path, folder=folder)
+            command = replace(command, exits=exits)
+            named = f"{what}, in a project of {size:,} files"
+            rows += compared("hook", named, [command], bench.runs, _IN_SECONDS[what])
+    return rows
+
+
+def fix(bench: Bench) -> list[Row | Figure]:
+    """What fixes cost: the time of `--fix` less that of a check, by site and by file."""
+    rows: list[Row | Figure] = []
+    for sites, count in FIXED:
+        source, _ = bench.generated(f"fix-{sites}-{count}", generated.fixable(sites, count))
+        folder = bench.installations.folder / "generated" / "fixed"
+
+        def again(source: Path = source, folder: Path = folder) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(source, folder)
+
+        check = replace(bench.tool(folder, folder=source), before=again, exits=(1,))
+        mend = replace(bench.tool("--fix", folder, folder=source), before=again, exits=(0,))
+        again()
+        _insist_on(sites, check)
+        mended, checked = in_turn([mend, check], bench.runs)
+        _insist_on(0, replace(bench.tool(folder, folder=source), exits=(0,)), after=mend)
+        of = f"{sites} sites in {count} files"
+        rows.append(Row("fix", f"`--fix`, {of}", mended, "its check", checked))
+        for each, number in (("site", sites), ("file", count)):
+            values = _differences(mended, checked, number)
+            rows.append(Figure("fix", f"`--fix`, per {each}, {of}", values, "ms", 2))
+    return rows
+
+
+def _differences(
+    mended: tuple[Spent, ...], checked: tuple[Spent, ...], number: int
+) -> tuple[float, ...]:
+    """Milliseconds for each of so many, pair by pair."""
+    pairs = zip(mended, checked, strict=True)
+    return tuple((fixed.cpu - found.cpu) * 1e3 / number for fixed, found in pairs)
+
+
+def _insist_on(sites: int, check: Command, after: Command | None = None) -> None:
+    """See to it that a check finds what was generated, and nothing once that is fixed."""
+    if after is not None:
+        if after.before is not None:
+            after.before()
+        subprocess.run(
+            after.arguments, cwd=after.folder, env=after.environment, capture_output=True
+        )
+    arguments = [*check.arguments, "--output-format", "json"]
+    done = subprocess.run(
+        arguments, cwd=check.folder, env=check.environment, capture_output=True, text=True
+    )
+    try:
+        findings = json.loads(done.stdout)["findings"]
+    except ValueError:
+        raise BenchmarkError(f"{arguments} ended with {done.returncode}:\n{done.stderr}") from None
+    safe = [it for it in findings if it["fix"] is not None and it["fix"]["safety"] == "safe"]
+    if not len(safe) == len(findings) == sites:
+        raise BenchmarkError(
+            f"{len(findings)} findings, {len(safe)} with a safe fix, where there should be {sites}"
+        )
+
+
+def memory(bench: Bench) -> list[Row | Figure]:
+    """The most memory that a cold run over the whole tree takes, all its processes together."""
+    tree = bench.installations.tree
+    commands = [bench.tool(tree, folder=tree), *bench.ruff(tree)]
+    rows: list[Row | Figure] = []
+    for command in commands:
+        peaks = tuple(float(peak_of_all(command)) / 1e6 for _ in range(bench.runs))
+        what = f"memory on T, cold, all processes together: {command.name}"
+        target = Target("MB", 300) if command.name == "remat-migrate" else None
+        rows.append(Figure("memory", what, peaks, "MB", 0, target=target))
+    return rows
+
+
+def growth(bench: Bench) -> list[Row | Figure]:
+    """Trees of 100, 1,000 and 10,000 files, without a cache."""
+    rows: list[Row | Figure] = []
+    for size in bench.sizes:
+        folder, _ = bench.generated(f"growth-{size}", generated.tree(size))
+        commands = [bench.tool(folder, folder=folder), *bench.ruff(folder)]
+        lines = count_lines(folder)
+        what = f"{size:,} generated files ({lines:,} lines), cold"
+        found = compared("growth", what, commands, bench.runs)
+        each = tuple(spent.cpu * 1e3 / size for spent in found[0].ours)
+        rows += [*found, Figure("growth", f"per file of {size:,}", each, "ms CPU", 3)]
+    return rows
+
+
+def torchfix(bench: Bench) -> list[Row | Figure]:
+    """A part of the tree, beside torchfix."""
+    return _part(bench, "torchfix", lambda tree: (str(bench.installations.torchfix), str(tree)))
+
+
+def fixit(bench: Bench) -> list[Row | Figure]:
+    """A part of the tree, beside Fixit."""
+    return _part(bench, "fixit", lambda tree: (str(bench.installations.fixit), "lint", str(tree)))
+
+
+def _part(
+    bench: Bench, name: str, arguments: Callable[[Path], tuple[str, ...]]
+) -> list[Row | Figure]:
+    part = bench.installations.folder / "part"
+    tree = copy_as_repository(bench.installations.tree / SUBTREE, part)
+    lines = count_lines(tree)
+    commands = [bench.tool(tree, folder=tree), Command(name, arguments(tree), tree)]
+    what = f"{SUBTREE} of T ({lines:,} lines), cold"
+    (row,) = compared(name, what, commands, bench.runs)
+    rows: list[Row | Figure] = [row]
+    for command, runs in zip(commands, (row.ours, row.theirs), strict=True):
+        values = tuple(lines / spent.cpu for spent in runs)
+        rows.append(Figure(name, f"lines per CPU second: {command.name}", values, "", 0, what))
+    return rows
+
+
+CASES: dict[str, Callable[[Bench], list[Row | Figure]]] = {
+    "cold": cold,
+    "warm": warm,
+    "changed": changed,
+    "help": show_help,
+    "hook": hook,
+    "fix": fix,
+    "memory": memory,
+    "growth": growth,
+    "torchfix": torchfix,
+    "fixit": fixit,
+}

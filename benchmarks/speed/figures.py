@@ -1,0 +1,179 @@
+"""Runs into figures: medians, ratios pair by pair, targets, and the tables that show them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from .processes import Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The most that a median should be: a ratio, seconds of processors, or megabytes."""
+
+    of: Literal["ratio", "s", "MB"]
+    most: float
+
+    def __str__(self) -> str:
+        return f"≤ {self.most:g}" + ("" if self.of == "ratio" else f" {self.of}")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Runs of remat-migrate, beside those of another tool that took turns with them.
+
+    Attributes:
+        case: what `--only` calls it.
+        what: was done.
+        ours: the runs of remat-migrate.
+        peer: the other tool; empty without one.
+        theirs: its runs: as many, in the same order.
+        target: what should be reached; None if nothing was set.
+    """
+
+    case: str
+    what: str
+    ours: tuple[Spent, ...]
+    peer: str = ""
+    theirs: tuple[Spent, ...] = ()
+    target: Target | None = None
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Processor time over the other tool's, pair by pair."""
+        if not self.theirs:
+            return ()
+        return tuple(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
+    def judged(self) -> float | None:
+        """The median that the target is about."""
+        if self.target is None:
+            return None
+        ratio = self.target.of == "ratio"
+        return statistics.median(self.ratios if ratio else [spent.cpu for spent in self.ours])
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the target is reached; None without one."""
+        judged = self.judged
+        return None if judged is None or self.target is None else judged <= self.target.most
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        spread = ""
+        if self.ratios:
+            spread = f"{statistics.median(self.ratios):.2f}"
+            if len(self.ratios) > 1:
+                spread += f" ({min(self.ratios):.2f}–{max(self.ratios):.2f})"
+        return [
+            self.what,
+            used(self.ours),
+            self.peer,
+            used(self.theirs) if self.theirs else "",
+            spread,
+            *told(self.target, self.reached),
+        ]
+
+    def content(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "case": self.case,
+            "what": self.what,
+            "runs": [asdict(spent) for spent in self.ours],
+            "peer": self.peer or None,
+            "peer_runs": [asdict(spent) for spent in self.theirs],
+            "ratios": list(self.ratios),
+            "target": asdict(self.target) if self.target else None,
+            "judged": self.judged,
+            "reached": self.reached,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that follows from several runs, such as the time per site.
+
+    Attributes:
+        case: what `--only` calls it.
+        what: it is.
+        values: one for each round of runs.
+        unit: of the values.
+        digits: behind the point.
+        note: what it is made of.
+        target: what should be reached; None if nothing was set.
+    """
+
+    case: str
+    what: str
+    values: tuple[float, ...]
+    unit: str
+    digits: int = 2
+    note: str = ""
+    target: Target | None = None
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        median = f"{statistics.median(self.values):,.{self.digits}f} {self.unit}"
+        least, most = (f"{pick(self.values):,.{self.digits}f}" for pick in (min, max))
+        spread = f"{least}–{most}" if len(self.values) > 1 else ""
+        return [self.what, median, spread, self.note, *told(self.target, self.reached)]
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the target is reached; None without one."""
+        return None if self.target is None else statistics.median(self.values) <= self.target.most
+
+    def content(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {**asdict(self), "values": list(self.values), "reached": self.reached}
+
+
+def used(runs: Sequence[Spent]) -> str:
+    """Medians of runs in words."""
+    cpu = statistics.median(spent.cpu for spent in runs)
+    wall = statistics.median(spent.wall for spent in runs)
+    peak = statistics.median(spent.peak for spent in runs)
+    return f"{seconds(cpu)} · {seconds(wall)} · {peak / 1e6:.0f} MB"
+
+
+def told(target: Target | None, reached: bool | None) -> list[str]:
+    """A target, and whether it is reached, in words."""
+    return [str(target) if target else "", {True: "yes", False: "**missed**", None: ""}[reached]]
+
+
+def seconds(value: float) -> str:
+    """Seconds with as many digits as mean something."""
+    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1
+    return f"{value:.{digits}f} s"
+
+
+def rows_table(rows: Iterable[Row]) -> str:
+    """The rows as Markdown."""
+    head = [
+        "what",
+        "remat-migrate: CPU · wall · peak",
+        "beside",
+        "CPU · wall · peak",
+        "ratio of CPU",
+        "target",
+        "reached",
+    ]
+    return markdown(head, [row.cells() for row in rows])
+
+
+def figures_table(figures: Iterable[Figure]) -> str:
+    """The figures as Markdown."""
+    return markdown(
+        ["figure", "median", "least–most", "from", "target", "reached"],
+        [figure.cells() for figure in figures],
+    )
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -1,0 +1,325 @@
+"""Trees of Python files of any size, the same ones each time.
+
+Of each hundred files in a row 54 have nothing to do with checkpoints, 30 save the weights of a
+model and so mention them, 12 are JAX without a checkpoint, one only calls functions that another
+file puts under checkpoints, two put functions under checkpoints as they should, and one does it the
+old way. In packages that train models, and in those of the tree T, it is about that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Literal
+
+Kind = Literal["plain", "saving", "jax", "calling", "checkpoint", "finding"]
+
+_OF_A_HUNDRED: dict[Kind, int] = {
+    "plain": 54,
+    "saving": 30,
+    "jax": 12,
+    "calling": 1,
+    "checkpoint": 2,
+    "finding": 1,
+}
+_IN_A_FOLDER = 25
+_PROJECT = '[project]\nname = "generated"\nversion = "1"\n'
+
+_HEADS: dict[Kind, str] = {
+    "plain": "import dataclasses\nimport os\nfrom collections import defaultdict\n",
+    "saving": "import dataclasses\nimport os\nfrom collections import defaultdict\n",
+    "jax": "import dataclasses\n\nimport jax\nimport jax.numpy as jnp\n",
+    "calling": "import jax\nimport jax.numpy as jnp\n\nfrom $source import $called\n",
+    "checkpoint": "import functools\n\nimport jax\nimport jax.numpy as jnp\n",
+    "finding": "import functools\n\nimport jax\nimport jax.numpy as jnp\n",
+}
+
+_RECORD = '''
+@dataclasses.dataclass
+class ${Noun}$n:
+    """The settings of one $noun.
+
+    They are read once, when the program starts, and do not change from there on.
+    """
+
+    name: str = "$noun"
+    size: int = $a
+    rate: float = 0.$b
+    folders: tuple[str, ...] = ("$verb", "$noun")
+
+    def scaled(self, factor: float) -> "${Noun}$n":
+        """The same for a $noun that is larger."""
+        if factor <= 0:
+            raise ValueError(f"a $noun cannot have the size {factor}")
+        return dataclasses.replace(self, size=int(self.size * factor))
+'''
+_COUNTING = '''
+def ${verb}_$noun$n(rows, limit=$a):
+    """Counts of each $noun in `rows`; rare ones are left out."""
+    counts = defaultdict(int)
+    for number, row in enumerate(rows):
+        for key in sorted(row):
+            if key.startswith("_") or number > limit:
+                continue
+            counts[key] += row[key] if isinstance(row[key], int) else 1
+    total = sum(counts.values()) or 1
+    return {key: value / total for key, value in counts.items() if value > $c}
+'''
+_LISTING = '''
+def ${verb}_files$n(folder, suffix=".$noun"):
+    """Paths below a folder with a suffix, each with its size in bytes."""
+    found = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = os.path.join(parent, name)
+            if name.endswith(suffix) and os.path.getsize(path) > $c:
+                found.append((path, os.path.getsize(path)))
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:$a]
+'''
+_SAVING = '''
+class $Noun${n}Saver:
+    """Writes a checkpoint of the $noun every so many steps, and reads the newest one."""
+
+    def __init__(self, folder, every=$a):
+        self.folder, self.every = folder, every
+
+    def newest(self):
+        """The path of the newest checkpoint; None if nothing was saved."""
+        names = [name for name in os.listdir(self.folder) if name.startswith("checkpoint_")]
+        if not names:
+            return None
+        return os.path.join(self.folder, max(names, key=lambda name: int(name[11:])))
+
+    def save_checkpoint(self, step, arrays):
+        """Write the arrays, if it is time to."""
+        if step % self.every:
+            return
+        with open(os.path.join(self.folder, f"checkpoint_{step}"), "wb") as file:
+            for name in sorted(arrays):
+                file.write(name.encode() + bytes(arrays[name]))
+'''
+_LAYER = '''
+def ${noun}_layer$n(params, x, scale=0.$b):
+    """One layer of the $noun: a product, a bias and a nonlinearity.
+
+    Args:
+        params: a dictionary with `kernel` and `bias`.
+        x: an array of shape (batch, width).
+        scale: of the result.
+    """
+    h = jnp.dot(x, params["kernel"]) + params["bias"]
+    h = jax.nn.gelu(h) * scale
+    mean = jnp.mean(h, axis=-1, keepdims=True)
+    return (h - mean) / jnp.sqrt(jnp.var(h, axis=-1, keepdims=True) + 1e-$c)
+'''
+_STEP = '''
+@jax.jit
+def ${verb}_step$n(params, batch):
+    """One step of gradient descent for the $noun."""
+    def loss(p):
+        prediction = jnp.tanh(batch["x"] @ p["kernel"] + p["bias"])
+        return jnp.mean((prediction - batch["y"]) ** 2)
+
+    value, grads = jax.value_and_grad(loss)(params)
+    return value, jax.tree_util.tree_map(lambda p, g: p - 0.$b * g, params, grads)
+'''
+_CALLING = '''
+def total$n(params, x, train):
+    """The sum of what $called makes of a batch, for its gradient."""
+    y = $called(params, x)
+    return jnp.sum(y) if train else jnp.mean(y) * $a
+
+
+gradient$n = jax.grad(total$n)
+'''
+_CHECKPOINT = '''
+@functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_saveable)
+def block$n(params, x):
+    """A block whose intermediate values are computed again in the backward pass."""
+    h = jnp.tanh(x @ params["w1"]) * 0.$b
+    return x + jnp.tanh(h @ params["w2"])
+
+
+def forward$n(params, x):
+    """Several of those blocks, one after the other."""
+    for layer in params["layers"]:
+        x = block$n(layer, x)
+    return x
+'''
+_STATIC = '''
+def attention$n(params, x, causal):
+    """Attention, with a mask if it is causal."""
+    scores = x @ params["q"] @ (x @ params["k"]).T
+    if causal:
+        scores = jnp.where(jnp.tril(jnp.ones_like(scores)) > 0, scores, -1e$c)
+    return jax.nn.softmax(scores) @ (x @ params["v"])
+
+
+attention_again$n = jax.checkpoint(attention$n, static_argnums=(2,))
+'''
+# Each of the following has exactly one checkpoint with a safe fix.
+_DECORATED = '''
+@functools.partial(jax.checkpoint, concrete=True)
+def stage$n(params, x, train):
+    """A stage that Python branches in."""
+    h = jnp.tanh(x @ params["w"])
+    if train:
+        h = h * 0.$b
+    return h
+
+
+def loss$n(params, x):
+    """The loss of stage $n."""
+    return jnp.sum(stage$n(params, x, True) ** 2)
+'''
+_BY_KEYWORD = '''
+def head$n(params, x, pool="mean"):
+    """A head that reduces over the positions."""
+    if pool == "mean":
+        x = x.mean(axis=0)
+    else:
+        x = x[0]
+    return x @ params["head"]
+
+
+def outputs$n(params, x):
+    """What head $n gives for both ways to reduce."""
+    head = jax.checkpoint(head$n, concrete=True)
+    return head(params, x, pool="mean") + head(params, x, pool="first")
+'''
+_NOT_NEEDED = '''
+def mixer$n(params, x):
+    """A layer in which nothing depends on values."""
+    return jnp.tanh(x @ params["a"]) @ params["b"] * 0.$b
+
+
+mixed$n = jax.remat(mixer$n, concrete=True)
+'''
+
+_BLOCKS: dict[Kind, tuple[str, ...]] = {
+    "plain": (_RECORD, _COUNTING, _LISTING),
+    "saving": (_RECORD, _COUNTING, _LISTING, _SAVING),
+    "jax": (_RECORD, _LAYER, _STEP),
+    "calling": (_LAYER, _STEP, _CALLING),
+    "checkpoint": (_LAYER, _STEP, _LAYER, _CHECKPOINT, _STATIC),
+    "finding": (_LAYER, _STEP, _LAYER, _DECORATED),
+}
+_FIXED = (_DECORATED, _BY_KEYWORD, _NOT_NEEDED)
+# What a file of a kind must have, whatever else is drawn.
+_FIRST: dict[Kind, str] = {
+    "saving": _SAVING,
+    "calling": _CALLING,
+    "checkpoint": _CHECKPOINT,
+    "finding": _DECORATED,
+}
+_NOUNS = ("batch", "token", "sample", "record", "schedule", "window", "vocabulary", "episode")
+_VERBS = ("count", "merge", "collect", "select", "filter", "sort", "split", "measure")
+_MOST_BLOCKS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A generated file.
+
+    Attributes:
+        path: where it lies, relative to the tree.
+        kind: of file.
+        text: what is in it.
+    """
+
+    path: Path
+    kind: Kind
+    text: str
+
+
+def tree(size: int) -> Iterator[Written]:
+    """So many Python files; the first ones of a larger tree are those of a smaller one."""
+    kinds = _kinds()
+    for index in range(size):
+        kind = kinds[index % len(kinds)]
+        yield Written(_path(index), kind, _file(index, kind))
+
+
+def fixable(sites: int, files: int) -> Iterator[Written]:
+    """So many checkpoints with a safe fix, in so many files.
+
+    Raises:
+        ValueError: they cannot be spread evenly.
+    """
+    if sites % files:
+        raise ValueError(f"{sites} sites cannot be spread evenly over {files} files")
+    each = sites // files
+    for index in range(files):
+        drawn = random.Random(f"fixable {index}")
+        parts = [_HEADS["finding"]]
+        for number in range(each):
+            parts.append(_filled(_LAYER, drawn, 2 * number))
+            parts.append(_filled(_FIXED[(index * each + number) % 3], drawn, 2 * number + 1))
+        yield Written(_path(index), "finding", "\n".join(parts))
+
+
+def write(files: Iterator[Written], folder: Path) -> Sequence[Written]:
+    """Write files, and the settings of a project, into a folder; the files."""
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text(_PROJECT)
+    written = list(files)
+    for file in written:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text)
+    return written
+
+
+def _kinds() -> list[Kind]:
+    """The kinds of a hundred files in a row."""
+    kinds = [kind for kind, count in _OF_A_HUNDRED.items() for _ in range(count)]
+    random.Random("kinds").shuffle(kinds)
+    return kinds
+
+
+def _path(index: int) -> Path:
+    return (
+        Path("generated")
+        / f"area_{index // _IN_A_FOLDER:03}"
+        / f"part_{index % _IN_A_FOLDER:02}.py"
+    )
+
+
+def _file(index: int, kind: Kind) -> str:
+    drawn = random.Random(f"file {index}")
+    words = _called(index) if kind == "calling" else {}
+    parts = [Template(_HEADS[kind]).substitute(words)]
+    if kind in _FIRST:
+        parts.append(_filled(_FIRST[kind], drawn, 0, **words))
+    for number in range(1, drawn.randint(4, _MOST_BLOCKS)):
+        # One that matters is rare in its file, too.
+        block = drawn.choice(_BLOCKS[kind][:3] if number > 4 else _BLOCKS[kind])
+        if block != _DECORATED:
+            parts.append(_filled(block, drawn, number, **words))
+    return "\n".join(parts)
+
+
+def _called(index: int) -> dict[str, str]:
+    """A function under a checkpoint of the same hundred files, and its module."""
+    kinds = _kinds()
+    start = index - index % len(kinds)
+    source = _path(start + kinds.index("checkpoint")).with_suffix("")
+    return {"source": ".".join(source.parts), "called": "forward0"}
+
+
+def _filled(block: str, drawn: random.Random, number: int, **words: str) -> str:
+    noun = drawn.choice(_NOUNS)
+    return Template(block).substitute(
+        words,
+        n=number,
+        noun=noun,
+        Noun=noun.capitalize(),
+        verb=drawn.choice(_VERBS),
+        a=drawn.randint(10, 900),
+        b=drawn.randint(1, 9),
+        c=drawn.randint(2, 9),
+    )

@@ -1,0 +1,180 @@
+"""What is measured, and on what: environments of the tools, and the tree from PyPI."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import distributions
+from pathlib import Path
+
+from .processes import BenchmarkError, run_quietly
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the package is made of.
+_SOURCES = ("remat_migrate", "rules", "pyproject.toml", "README.md", "LICENSE")
+PACKAGES = ("jax", "flax", "libcst", "transformers")
+# torchfix knows the interfaces of LibCST up to 1.5.
+PEERS = {"ruff": ("ruff",), "torchfix": ("torchfix", "libcst<1.6"), "fixit": ("fixit",)}
+
+
+@dataclass(frozen=True)
+class Installations:
+    """Everything below one folder, made when it is first asked for.
+
+    Attributes:
+        folder: where it lies.
+        packages: of which the tree T is made, as pip names them.
+    """
+
+    folder: Path
+    packages: Sequence[str] = PACKAGES
+
+    @cached_property
+    def tree(self) -> Path:
+        """T: packages as they are installed, without their dependencies; a repository."""
+        tree = self.folder / "T"
+        if not tree.exists():
+            _say(f"installing {', '.join(self.packages)} into {tree}")
+            part = self.folder / "T.part"
+            shutil.rmtree(part, ignore_errors=True)
+            _pip(
+                Path(sys.executable), "--no-deps", "--no-compile", "--target", part, *self.packages
+            )
+            make_repository(part)
+            part.rename(tree)
+        _read_once(tree)
+        return tree
+
+    @cached_property
+    def tool(self) -> Path:
+        """The folder of programs of an environment with remat-migrate, installed as users do.
+
+        It is installed from a copy: a build in the checkout would leave its folder there, and take
+        in what an earlier one left.
+        """
+        sources = self.folder / "source"
+        shutil.rmtree(sources, ignore_errors=True)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        for name in _SOURCES:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, sources / name, ignore=ignored)
+            else:
+                shutil.copy2(ROOT / name, sources / name)
+        return self._environment("remat-migrate", [str(sources)], _digest(sources))
+
+    @cached_property
+    def ruff(self) -> Path:
+        """The program ruff."""
+        return self._peer("ruff")
+
+    @cached_property
+    def torchfix(self) -> Path:
+        """The program torchfix."""
+        return self._peer("torchfix")
+
+    @cached_property
+    def fixit(self) -> Path:
+        """The program fixit."""
+        return self._peer("fixit")
+
+    @cached_property
+    def grep(self) -> Path:
+        """The program grep, which is the system's."""
+        found = shutil.which("grep")
+        if found is None:
+            raise BenchmarkError("there is no grep here: leave it out with --skip grep")
+        return Path(found)
+
+    def versions(self) -> dict[str, str]:
+        """What of all that is there, and in which version."""
+        found = {"Python": platform.python_version()}
+        commit = run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
+        tools = {"remat-migrate": ("remat-migrate", "click", "libcst"), **PEERS}
+        for name in tools:
+            for package, version in installed(self.folder / name).items():
+                if package == name:
+                    found[package] = f"{version} ({commit})" if name == "remat-migrate" else version
+                elif name == "remat-migrate" and package in tools[name]:
+                    found[f"{package} beside it"] = version
+        if (self.folder / "T").exists():
+            beside = distributions(path=[str(self.folder / "T")])
+            found |= {
+                f"{it.name} in T": it.version for it in sorted(beside, key=lambda it: it.name)
+            }
+        return found
+
+    def _peer(self, name: str) -> Path:
+        return self._environment(name, PEERS[name], " ".join(PEERS[name])) / name
+
+    def _environment(self, name: str, requirements: Sequence[str], stamp: str) -> Path:
+        """The folder of programs of an environment; made again if its stamp is another one."""
+        folder = self.folder / name
+        noted = folder / "stamp.txt"
+        programs = folder / ("Scripts" if os.name == "nt" else "bin")
+        if not noted.exists() or noted.read_text() != stamp:
+            _say(f"installing {name}")
+            shutil.rmtree(folder, ignore_errors=True)
+            run_quietly(sys.executable, "-m", "venv", folder)
+            _pip(programs / "python", *requirements)
+            noted.write_text(stamp)
+        return programs
+
+
+def installed(environment: Path) -> dict[str, str]:
+    """The versions of what is installed in an environment, by name in small letters."""
+    folders = [str(folder) for folder in environment.glob("lib/python*/site-packages")]
+    return {it.name.lower(): it.version for it in distributions(path=folders)}
+
+
+def make_repository(folder: Path) -> None:
+    """Make a tree a git repository of its own, as projects are.
+
+    Without that, it would belong to the checkout that it lies in, and so would its callers.
+    """
+    git = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false"]
+    git += ["-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost"]
+    run_quietly(*git, "init", "--quiet")
+    run_quietly(*git, "add", "--all", "--force")
+    run_quietly(*git, "commit", "--quiet", "--message", "What is measured")
+
+
+def copy_as_repository(source: Path, folder: Path) -> Path:
+    """A copy of a part of a tree, as a repository of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+    make_repository(folder)
+    return folder
+
+
+def count_lines(folder: Path) -> int:
+    """The lines of the Python files below a folder."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
+
+
+def _pip(python: Path, *arguments: str | Path) -> None:
+    run_quietly(python, "-m", "pip", "install", "--quiet", *arguments)
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            digest.update(f"{path.relative_to(folder)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_once(tree: Path) -> None:
+    """Have the system keep the files in memory, so that the first run is as the others are."""
+    for path in tree.rglob("*.py"):
+        path.read_bytes()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

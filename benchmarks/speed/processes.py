@@ -1,0 +1,177 @@
+"""Runs of programs, and what they used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LAUNCH = Path(__file__).with_name("launch.py")
+# How often the memory of all processes of a run is looked at, in seconds.
+_EVERY = 0.005
+
+
+class BenchmarkError(Exception):
+    """The benchmark cannot go on: a command failed, or something is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run used.
+
+    Attributes:
+        cpu: seconds of processors, user and system, of the process and its children.
+        wall: seconds on the clock.
+        peak: bytes that were resident at most, in the largest of its processes.
+    """
+
+    cpu: float
+    wall: float
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line that is measured.
+
+    Attributes:
+        name: of the tool, as the table shows it.
+        arguments: the first is the program's absolute path.
+        folder: where it runs.
+        variables: of the environment, besides those that there are.
+        before: is called before each run, and not measured.
+        exits: the exit codes of a run that did its work.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    before: Callable[[], None] | None = None
+    exits: tuple[int, ...] = (0, 1)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that it runs with: the same locale everywhere, and no colours."""
+        return {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **self.variables}
+
+
+def spend(command: Command) -> Spent:
+    """Run a command once.
+
+    Raises:
+        BenchmarkError: it ended with another exit code than it may.
+    """
+    if command.before is not None:
+        command.before()
+    with tempfile.TemporaryDirectory() as scratch:
+        report, output, errors = (Path(scratch) / name for name in ("report", "output", "errors"))
+        files = [str(report), str(output), str(errors)]
+        subprocess.run(
+            [sys.executable, "-I", "-S", str(LAUNCH), *files, *command.arguments],
+            cwd=command.folder,
+            env=command.environment,
+            check=True,
+        )
+        code, cpu, wall, peak = report.read_text().split()
+        if int(code) not in command.exits:
+            said = output.read_text(errors="replace")[-2000:] + errors.read_text(errors="replace")
+            raise BenchmarkError(
+                f"{' '.join(command.arguments)} ended with {code}:\n{said[-4000:]}"
+            )
+    # Linux gives kilobytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Spent(float(cpu), float(wall), int(peak) * unit)
+
+
+def in_turn(commands: Sequence[Command], runs: int) -> list[tuple[Spent, ...]]:
+    """The runs of each command, A B A B: those with one number belong together."""
+    rounds = []
+    for number in range(runs):
+        rounds.append([spend(command) for command in commands])
+        names = ", ".join(
+            f"{command.name} {spent.cpu:.2f} s"
+            for command, spent in zip(commands, rounds[-1], strict=True)
+        )
+        print(f"  run {number + 1} of {runs}: {names}", file=sys.stderr, flush=True)
+    return [tuple(column) for column in zip(*rounds, strict=True)]
+
+
+def peak_of_all(command: Command) -> int:
+    """The most bytes that all processes of a run held at once; what they share counts once.
+
+    Linux alone says what is shared; elsewhere it is the largest process.
+    """
+    if not Path("/proc/self/smaps_rollup").exists():
+        return spend(command).peak
+    if command.before is not None:
+        command.before()
+    with tempfile.TemporaryFile() as output:
+        running = subprocess.Popen(
+            command.arguments,
+            cwd=command.folder,
+            env=command.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        most = 0
+        while running.poll() is None:
+            most = max(most, sum(map(_proportional, _of_session(running.pid))))
+            time.sleep(_EVERY)
+        if running.returncode not in command.exits:
+            output.seek(0)
+            said = output.read().decode(errors="replace")[-4000:]
+            raise BenchmarkError(f"{command.arguments} ended with {running.returncode}:\n{said}")
+    return most
+
+
+def run_quietly(*arguments: str | Path, folder: Path | None = None) -> str:
+    """Run what prepares a measurement; what it printed.
+
+    Raises:
+        BenchmarkError: it failed.
+    """
+    done = subprocess.run(
+        [str(argument) for argument in arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-4000:]
+        raise BenchmarkError(f"{done.args} ended with {done.returncode}:\n{said}")
+    return done.stdout
+
+
+def _of_session(leader: int) -> list[int]:
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path(f"/proc/{entry}/stat").read_text(errors="replace")
+            except OSError:
+                continue  # it has ended
+            # After the name, which may hold anything: state, parent, group, session.
+            if int(stat.rpartition(")")[2].split()[3]) == leader:
+                found.append(int(entry))
+    return found
+
+
+def _proportional(process: int) -> int:
+    """Bytes of a process; of what it shares with others its part."""
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # it has ended
+    return 0
