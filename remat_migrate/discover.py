@@ -12,10 +12,11 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from .errors import UsageError
-from .globs import matcher
+from .globs import ignore_rules, is_ignored, matcher
 from .settings import Settings
 from .source.text import may_be_notebook
 
@@ -44,6 +45,7 @@ _FOREIGN = frozenset(
 # scripts in `build/`.
 _BUILT = frozenset({"build", "dist"})
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 _TEXT_SUFFIXES = (".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".env")
 _TEXT_NAMES = frozenset({"Makefile", "makefile", "GNUmakefile", ".envrc"})
 _TEXT_PREFIXES = ("Dockerfile", "Containerfile", ".env.")
@@ -63,6 +65,56 @@ class Targets:
     python: tuple[Path, ...]
     texts: tuple[Path, ...]
     barren: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """As `Targets`, with the names of files as texts: to make a path of each takes longer than to
+    find them."""
+
+    python: tuple[str, ...]
+    texts: tuple[str, ...]
+    barren: tuple[Path, ...] = ()
+
+
+class Scans:
+    """What folders hold; each is asked once, though targets and context lie in the same ones."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, _Folder] = {}
+        self._by_git: dict[str, bytes | None] = {}
+
+    def folder(self, folder: str) -> _Folder:
+        """What is in a folder by name; nothing if it may not be read."""
+        if folder not in self._folders:
+            try:
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=attrgetter("name"))
+            except OSError:
+                entries = []
+            inside = [
+                (entry.name, entry.path, is_folder)
+                for entry in entries
+                if (is_folder := entry.is_dir(follow_symlinks=False))
+                or entry.is_file(follow_symlinks=False)
+            ]
+            self._folders[folder] = inside, _MARKS & {entry.name for entry in entries}
+        return self._folders[folder]
+
+    def by_git(self, folder: str) -> bytes | None:
+        """What git lists below a folder; None where it does not answer."""
+        if folder not in self._by_git:
+            self._by_git[folder] = _git(
+                folder, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
+            )
+        return self._by_git[folder]
+
+
+# What is in a folder, without links: its name, its path, and whether it is a folder; and what of
+# `_MARKS` there is.
+_Folder = tuple[list[tuple[str, str, bool]], frozenset[str]]
+# What says how a folder is to be seen.
+_MARKS = frozenset({".gitignore", "pyvenv.cfg"})
 
 
 def find_root(paths: Sequence[Path]) -> Path:
@@ -104,24 +156,44 @@ def discover(paths: Sequence[Path], settings: Settings, *, force_exclude: bool =
     Raises:
         UsageError: as `check_paths` does.
     """
+    listed = list_targets(paths, settings, force_exclude=force_exclude)
+    return Targets(tuple(map(Path, listed.python)), tuple(map(Path, listed.texts)), listed.barren)
+
+
+def list_targets(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    force_exclude: bool = False,
+    scans: Scans | None = None,
+) -> Listing:
+    """As `discover`; `scans` holds what folders are known to hold.
+
+    Raises:
+        UsageError: as `check_paths` does.
+    """
     check_paths(paths)
+    scans = scans or Scans()
     excluded = matcher(settings.exclude, settings.base)
-    python: set[Path] = set()
-    texts: set[Path] = set()
+    python: set[str] = set()
+    texts: set[str] = set()
     barren: list[Path] = []
     for path in map(_absolute, paths):
         if not path.is_dir():
             if not (force_exclude and (excluded(path) or is_foreign(path, settings.root))):
-                (python if is_python(path) else texts).add(path)
+                (python if is_python(path) else texts).add(str(path))
             continue
-        found = [file for file in list_files(path, _can_matter) if not excluded(file)]
-        below = {file for file in found if is_python(file)}
+        found = _list(str(path), _can_matter, scans)
+        if settings.exclude:
+            found = [file for file in found if not excluded(Path(file))]
+        below = {file for file in found if _is_named_python(file) or is_python(Path(file))}
         python |= below
         # Markdown that is no notebook is neither.
-        texts.update(file for file in found if file not in below and _is_text_name(file.name))
+        rest = (file for file in found if file not in below)
+        texts.update(file for file in rest if _is_text_name(os.path.basename(file)))
         if not below:
             barren.append(path)
-    return Targets(tuple(sorted(python)), tuple(sorted(texts)), tuple(barren))
+    return Listing(_in_order(python), _in_order(texts), tuple(barren))
 
 
 def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
@@ -130,11 +202,27 @@ def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     Excluded files are among them: they are read, never changed. For files that belong to no project
     it is the targets alone.
     """
+    return tuple(map(Path, list_context(root, map(str, targets.python))))
+
+
+def list_context(root: Path, python: Iterable[str], scans: Scans | None = None) -> tuple[str, ...]:
+    """As `context_files`, for the names of the Python targets."""
+    python = tuple(python)
     if is_too_wide(root):
-        return targets.python
+        return python
     # In a repository of several packages a caller may stand in another one.
-    root = repository(root)
-    return tuple(sorted({*targets.python, *list_files(root, lambda name: name.endswith(".py"))}))
+    found = _list(str(repository(root)), lambda name: name.endswith(".py"), scans or Scans())
+    return _in_order({*python, *found})
+
+
+def _in_order(files: Iterable[str]) -> tuple[str, ...]:
+    """Names of files in the order that their paths have: a folder's files stand together."""
+    return tuple(sorted(files, key=lambda file: os.path.normcase(file).replace(os.sep, "\0")))
+
+
+def _is_named_python(file: str) -> bool:
+    """Whether a file is Python by its name; one that is called `.py` has no suffix."""
+    return file.endswith(_PYTHON_SUFFIXES) and file[file.rfind(os.sep) + 1 :].rfind(".") > 0
 
 
 def is_python(path: Path, data: bytes | None = None) -> bool:
@@ -142,7 +230,7 @@ def is_python(path: Path, data: bytes | None = None) -> bool:
 
     A notebook is, and of Markdown what is one; `data` is its content, if it is not to be read.
     """
-    if path.suffix in (".py", ".pyi", ".pyw"):
+    if path.suffix in _PYTHON_SUFFIXES:
         return True
     if may_be_notebook(path):
         return _is_notebook(path, data)
@@ -163,22 +251,29 @@ def can_matter(path: Path) -> bool:
 
 def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
     """Regular files below `folder`, by base name, without those that are ignored or foreign."""
-    listed = _list_by_git(folder, wanted)
-    found = _walk(folder, wanted) if listed is None else iter(listed)
-    for path in found:
+    return map(Path, _list(str(folder), wanted, Scans()))
+
+
+def _list(folder: str, wanted: Callable[[str], bool], scans: Scans) -> list[str]:
+    listed = _list_by_git(folder, wanted, scans)
+    if listed is None:
+        return _walk(folder, wanted, scans)
+    found: list[str] = []
+    for path in listed:
         # Tracked files may have been deleted; a link's target is found where it really lies.
         try:
             mode = os.lstat(path).st_mode
         except OSError:
             continue
         if stat.S_ISREG(mode):
-            yield path
+            found.append(path)
         elif stat.S_ISDIR(mode):  # a submodule, or a repository within a repository
-            yield from list_files(path, wanted)
+            found += _list(path, wanted, scans)
+    return found
 
 
 def run_git(
-    folder: Path, *arguments: str, data: bytes = b""
+    folder: str | Path, *arguments: str, data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Run a git command in a folder, with `data` as its input; None if there is no git."""
     # A hook sets GIT_DIR and GIT_INDEX_FILE for the folder it runs in, which may not be this one.
@@ -264,14 +359,14 @@ def _is_text_name(name: str) -> bool:
     )
 
 
-def _list_by_git(folder: Path, wanted: Callable[[str], bool]) -> list[Path] | None:
+def _list_by_git(folder: str, wanted: Callable[[str], bool], scans: Scans) -> list[str] | None:
     """What git lists below `folder`; None where git does not answer for it."""
-    if not any(os.path.lexists(above / ".git") for above in (folder, *folder.parents)):
+    if not any(os.path.lexists(above / ".git") for above in (Path(folder), *Path(folder).parents)):
         return None
-    output = _git(folder, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+    output = scans.by_git(folder)
     if output is None:
         return None
-    if not output and _git(folder, "check-ignore", "-q", str(folder)) is not None:
+    if not output and _git(folder, "check-ignore", "-q", folder) is not None:
         return None  # the user named a folder that git ignores
     paths: dict[str, None] = {}
     for entry in output.decode("utf-8", "surrogateescape").split("\0"):
@@ -286,85 +381,59 @@ def _list_by_git(folder: Path, wanted: Callable[[str], bool]) -> list[Path] | No
         if tag == "?" and not _BUILT.isdisjoint(folders):
             continue
         paths[name.rstrip("/")] = None
-    return [folder / name for name in paths]
+    return [os.path.join(folder, name) for name in paths]
 
 
-def _may_be_folder(folder: Path, name: str, base: str) -> bool:
+def _may_be_folder(folder: str, name: str, base: str) -> bool:
     """Whether git's entry is a repository of its own, which it lists as one name."""
     if name.endswith("/"):
         return base not in _FOREIGN and base not in _BUILT
     # A submodule has no slash. Names with a dot are files but for very few.
-    return "." not in base and (folder / name / ".git").exists()
+    return "." not in base and os.path.exists(os.path.join(folder, name, ".git"))
 
 
-def _git(folder: Path, *arguments: str) -> bytes | None:
+def _git(folder: str, *arguments: str) -> bytes | None:
     """What a git command prints; None if it fails or there is no git."""
     ran = run_git(folder, *arguments)
     return None if ran is None or ran.returncode else ran.stdout
 
 
-def _walk(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+def _walk(folder: str, wanted: Callable[[str], bool], scans: Scans) -> list[str]:
     """Files below `folder` by a walk, without what `.gitignore` files leave out."""
     above = [
         rules
-        for parent in reversed(_parents_in_project(folder))
-        if (rules := _ignore_rules(str(parent)))
+        for parent in reversed(_parents_in_project(Path(folder)))
+        if (rules := ignore_rules(str(parent)))
     ]
     # The folder itself was asked for; rules of folders above that ignore it do not count.
-    if any(ignores(str(folder) + os.sep) for ignores in above):
+    if any(ignores(folder + os.sep) for ignores in above):
         above = []
-    yield from _walk_folder(str(folder), wanted, above)
+    found: list[str] = []
+    _walk_folder(folder, wanted, above, scans, found)
+    return found
 
 
 def _walk_folder(
-    folder: str, wanted: Callable[[str], bool], rules: list[Callable[[str], bool | None]]
-) -> Iterator[Path]:
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError:
-        return  # a folder that may not be read
-    names = {entry.name for entry in entries}
-    if "pyvenv.cfg" in names:
+    folder: str,
+    wanted: Callable[[str], bool],
+    rules: list[Callable[[str], bool | None]],
+    scans: Scans,
+    found: list[str],
+) -> None:
+    entries, marks = scans.folder(folder)
+    if "pyvenv.cfg" in marks:
         return  # a virtual environment under any name
-    if ".gitignore" in names and (more := _ignore_rules(folder)):
+    if ".gitignore" in marks and (more := ignore_rules(folder)):
         rules = [*rules, more]
-    for entry in entries:
-        if entry.is_symlink():
-            continue
-        if entry.is_dir():
-            name = entry.name
-            if name in _FOREIGN or name in _BUILT or _ignored(rules, entry.path + os.sep):
+    for name, path, is_folder in entries:
+        if is_folder:
+            if name in _FOREIGN or name in _BUILT or is_ignored(rules, path + os.sep):
                 continue
-            yield from _walk_folder(entry.path, wanted, rules)
-        elif wanted(entry.name) and not _ignored(rules, entry.path):
-            yield Path(entry.path)
+            _walk_folder(path, wanted, rules, scans, found)
+        elif wanted(name) and not is_ignored(rules, path):
+            found.append(path)
 
 
 def _parents_in_project(folder: Path) -> list[Path]:
     root = find_root([folder])
     return [parent for parent in folder.parents if parent == root or root in parent.parents]
-
-
-def _ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool:
-    """Whether the innermost rules that have something to say about `path` ignore it."""
-    ignored = False
-    for ignores in rules:
-        verdict = ignores(path)
-        if verdict is not None:
-            ignored = verdict
-    return ignored
-
-
-def _ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
-    """What the `.gitignore` of a folder says of a path below it: ignore, keep, or nothing."""
-    try:
-        with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    spec = GitIgnoreSpec.from_lines(lines)
-    prefix = len(folder.rstrip(os.sep)) + 1
-    return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include

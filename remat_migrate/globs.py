@@ -1,7 +1,8 @@
-"""Globs: which files a list of gitignore patterns means."""
+"""Globs: which files a list of gitignore patterns means, and what `.gitignore` files leave out."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -36,3 +37,27 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
         return spec.match_file(relative.as_posix())
 
     return means
+
+
+def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool:
+    """Whether the innermost rules that have something to say about `path` ignore it."""
+    ignored = False
+    for ignores in rules:
+        verdict = ignores(path)
+        if verdict is not None:
+            ignored = verdict
+    return ignored
+
+
+def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
+    """What the `.gitignore` of a folder says of a path below it: ignore, keep, or nothing."""
+    try:
+        with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec.from_lines(lines)
+    prefix = len(folder.rstrip(os.sep)) + 1
+    return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include
