@@ -1,0 +1,198 @@
+"""Real repositories as a regression: does the tool find, mend and leave alone what it did before?
+
+    python tests/real_code.py FOLDER                 # compare every repository in a folder
+    python tests/real_code.py FOLDER --record        # write what is found as what is to be found
+
+A repository is a sub-folder of FOLDER: a clone, known by the `owner/name` of its origin and its
+commit, or any other folder, known by its name and a digest of its files. Each is copied; on the
+copy run a check, `--diff`, `--fix` twice, `undo`, and the same with `--unsafe-fixes`. What is found
+and mended is compared with the table that was recorded. Whether or not a repository is in the
+table, no run may end badly or change with the order of files, the folder or the hash seed; what is
+written must be what `--diff` shows, parse, and need no second `--fix`; and `undo` must give the old
+bytes back. Exits with 1 if something differs or such a promise was not kept, with 2 on wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from regression.table import Table, TableError, differences, read_table, write_table
+from regression.trees import Repository, find_repositories, printable
+from regression.trial import Broken, Found, try_repository
+
+TABLE = Path(__file__).with_name("real_code.tsv")
+SAME, DIFFERENT, MISUSE = 0, 1, 2
+# A run over the largest of them takes a minute or two.
+TIMEOUT = 1800.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try every repository of the folders; the exit code."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        table = read_table(chosen.table)
+        repositories = list(_chosen(chosen.folders, chosen.only))
+    except (TableError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return MISUSE
+    if not repositories:
+        print("error: there is no repository to try", file=sys.stderr)
+        return MISUSE
+    largest_first = sorted(repositories, key=lambda one: -len(one.files))
+    all_found: list[Found] = []
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        running = [pool.submit(_tried, one, chosen.timeout) for one in largest_first]
+        for number, future in enumerate(running, start=1):
+            found = future.result()
+            all_found.append(found)
+            print(f"[{number}/{len(running)}] {_line(found, table)}", flush=True)
+    all_found.sort(key=lambda found: (found.repository.name, found.repository.version))
+    wrong = 0
+    for found in all_found:
+        lines = list(_problems(found, table))
+        wrong += bool(lines)
+        print("".join(line + "\n" for line in lines), end="")
+    broken = sum(len(found.broken) for found in all_found)
+    if chosen.record:
+        try:
+            _record(all_found, table, chosen.table)
+        except OSError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return MISUSE
+        print(f"\nRecorded {len(all_found)} repositories in {printable(str(chosen.table))}.")
+        return DIFFERENT if broken else SAME
+    compared = sum(_key(found.repository) in table.records for found in all_found)
+    print(
+        f"\nTried {len(all_found)} repositories, compared {compared} with the table:"
+        f" {wrong} not as they should be, {broken} promises not kept."
+    )
+    return DIFFERENT if wrong else SAME
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--table", type=Path, default=TABLE, metavar="FILE")
+    parser.add_argument("--record", action="store_true", help="write what is found to the table")
+    parser.add_argument(
+        "--only", action="append", metavar="TEXT", help="repositories that have it in their name"
+    )
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="of each run of the tool"
+    )
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _chosen(folders: Sequence[Path], only: Sequence[str] | None) -> Iterator[Repository]:
+    """The repositories in the folders; one that lies in several of them once.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    seen = set()
+    for folder in folders:
+        for repository in find_repositories(folder):
+            wanted = not only or any(text in repository.name for text in only)
+            if wanted and _key(repository) not in seen:
+                seen.add(_key(repository))
+                yield repository
+
+
+def _tried(repository: Repository, timeout: float) -> Found:
+    try:
+        return try_repository(repository, timeout)
+    except OSError as error:
+        return Found(repository, None, (), (Broken("crash", f"it cannot be copied: {error}"),))
+
+
+def _key(repository: Repository) -> tuple[str, str]:
+    return printable(repository.name), repository.version
+
+
+def _line(found: Found, table: Table) -> str:
+    """What became of a repository, on a line."""
+    repository, record = found.repository, found.record
+    if record is None:
+        return f"{repository.label}: FAILED"
+    mended = f"{sum(record.fixed.values())} + {sum(record.unsafe.values())} unsafe"
+    counts = (
+        f"{record.files} files, {record.sites} sites, {sum(record.findings.values())} findings,"
+        f" fixed {mended}"
+    )
+    if found.broken:
+        return f"{repository.label}: {counts}: PROMISES NOT KEPT"
+    expected = table.records.get(_key(repository))
+    if expected is not None:
+        same = not list(differences(expected, record))
+        return f"{repository.label}: {counts}: {'as recorded' if same else 'DIFFERENT'}"
+    known = table.versions(printable(repository.name))
+    if known:
+        return f"{repository.label}: {counts}: not compared, recorded at {_shorter(known)}"
+    return f"{repository.label}: {counts}: not in the table"
+
+
+def _shorter(versions: Sequence[str]) -> str:
+    return ", ".join(version[:12] for version in versions)
+
+
+def _problems(found: Found, table: Table) -> Iterator[str]:
+    """What is not as it should be, as lines of a table and the places below each."""
+    repository, record = found.repository, found.record
+    rows: list[tuple[str, str, str, tuple[str, ...]]] = []
+    expected = table.records.get(_key(repository))
+    if expected is not None and record is not None:
+        messages = {
+            (printable(f["path"]), f["line"], f["code"]): f["message"] for f in found.findings
+        }
+        for difference in differences(expected, record):
+            shown = [
+                f"+ {place} {printable(messages[place.path, place.line, place.code])}"
+                for place in difference.new
+            ]
+            shown += [f"- {place}" for place in difference.gone]
+            rows.append(
+                (difference.what, str(difference.expected), str(difference.found), tuple(shown))
+            )
+    promises = dict.fromkeys(broken.promise for broken in found.broken)
+    for promise in promises:
+        details = tuple(b.detail for b in found.broken if b.promise == promise)
+        rows.append((promise, "0", str(len(details)), details))
+    if not rows:
+        return
+    yield f"\n{repository.label}"
+    width = max(len("what"), *(len(row[0]) for row in rows))
+    yield f"  {'what':{width}}  expected  found"
+    for what, before, now, places in rows:
+        yield f"  {what:{width}}  {before:>8}  {now:>5}"
+        yield from (f"    {place}" for place in places)
+
+
+def _record(all_found: Sequence[Found], table: Table, file: Path) -> None:
+    """Write the table with what was found; records of other repositories stay.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for found in all_found:
+        if found.record is not None:
+            table.records[_key(found.repository)] = found.record
+    write_table(table, file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
