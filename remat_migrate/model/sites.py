@@ -375,10 +375,9 @@ def _options(
             position += 1
         for keyword in made.keywords:
             if keyword.arg is None:
-                followed = list(_spread_options(owner, keyword.value, evaluator))
+                followed = _spread_options(owner, keyword.value, evaluator, {})
                 spread = spread or not followed
-                for option in followed:
-                    found[option.name] = option
+                found |= followed
             elif keyword.arg != api.subject:
                 found[keyword.arg] = Option(keyword.arg, keyword.value, owner, made, keyword)
     return found, spread
@@ -388,26 +387,39 @@ def _call_of(callee: Value) -> ast.Call | None:
     return callee.call if isinstance(callee, Partial) else None
 
 
-def _spread_options(module: Module, node: ast.expr, evaluator: Evaluator) -> Iterator[Option]:
-    """The entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`."""
-    values = evaluator.values(module, node)
-    for value in values:
+def _spread_options(
+    module: Module,
+    node: ast.expr,
+    evaluator: Evaluator,
+    known: dict[ast.expr, dict[str, Option]],
+) -> dict[str, Option]:
+    """The entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`; of each dict once."""
+    found: dict[str, Option] = {}
+    for value in evaluator.values(module, node):
         if not isinstance(value, Container):
             continue
-        if isinstance(value.node, ast.Dict):
-            for key, entry in zip(value.node.keys, value.node.values, strict=True):
+        owner, holder = value.module, value.node
+        if holder in known:
+            found |= known[holder]
+            continue
+        here: dict[str, Option] = {}
+        known[holder] = here
+        if isinstance(holder, ast.Dict):
+            for key, entry in zip(holder.keys, holder.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield Option(key.value, entry, value.module, value.node)
+                    here[key.value] = Option(key.value, entry, owner, holder)
                 elif key is None:
-                    yield from _spread_options(value.module, entry, evaluator)
+                    here |= _spread_options(owner, entry, evaluator, known)
             for name, entry in stored_items(value):
-                yield Option(name, entry, value.module, value.node)
-        elif isinstance(value.node, ast.Call):
-            for keyword in value.node.keywords:
+                here[name] = Option(name, entry, owner, holder)
+        elif isinstance(holder, ast.Call):
+            for keyword in holder.keywords:
                 if keyword.arg is not None:
-                    yield Option(keyword.arg, keyword.value, value.module, value.node, keyword)
+                    here[keyword.arg] = Option(keyword.arg, keyword.value, owner, holder, keyword)
                 else:
-                    yield from _spread_options(value.module, keyword.value, evaluator)
+                    here |= _spread_options(owner, keyword.value, evaluator, known)
+        found |= here
+    return found
 
 
 def _target_text(

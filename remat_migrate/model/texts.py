@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .project import Project
 
 _MOST = 64
+# Expressions that are looked into for one question, and letters of one string. Names that are put
+# together from names, twice each, would take time and memory without end.
+_MOST_STEPS = 5_000
+_LONGEST = 10_000
 _ANY = ".*"
 Place = tuple[Module, ast.Constant]
 
@@ -88,10 +92,12 @@ class Texts:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._running: set[ast.AST] = set()
+        self._steps = 0
 
     def of(self, module: Module, node: ast.expr) -> Text:
         """The strings that an expression may be."""
-        if node in self._running or len(self._running) > _MOST:
+        self._steps = self._steps + 1 if self._running else 0
+        if node in self._running or len(self._running) > _MOST or self._steps > _MOST_STEPS:
             return OPEN
         self._running.add(node)
         try:
@@ -228,7 +234,7 @@ def _joined(parts: list[Text]) -> Text:
         if part.open or not choices:
             choices.append((_ANY, False))
         made = [(one + two, a and b) for one, a in made for two, b in choices]
-        if len(made) > _MOST:
+        if len(made) > _MOST or any(len(text) > _LONGEST for text, _ in made):
             return OPEN
     exact = frozenset(re.sub(r"\\(.)", r"\1", text) for text, whole in made if whole)
     patterns = {text for text, whole in made if not whole}
