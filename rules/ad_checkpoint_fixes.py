@@ -17,7 +17,7 @@ from remat_migrate.rule import Fix, Safety
 from remat_migrate.source import Edit
 from remat_migrate.source.changes import Change, is_pure
 from remat_migrate.source.imports import insert_beside, move_names
-from remat_migrate.source.layout import Layout
+from remat_migrate.source.layout import layout_of
 from remat_migrate.source.pieces import Removal
 from remat_migrate.source.removal import plan_removals
 
@@ -44,7 +44,7 @@ class Fixer:
     ) -> None:
         self.module = module
         self.project = project
-        self.layout = Layout(module.source)
+        self.layout = layout_of(module.source)
         self.uses = uses
         self.fixable = [use for use in fixable if not use.reason]
 

@@ -11,7 +11,7 @@ from remat_migrate.model.policy_values import given_to, origins
 from remat_migrate.model.values import External
 from remat_migrate.rule import Safety
 from remat_migrate.source import Edit, Span
-from remat_migrate.source.layout import Layout
+from remat_migrate.source.layout import layout_of
 
 # What is reported, the message, whether it is silent, and of a fix: title, safety, edits; a reason.
 Found = tuple[ast.expr, str, bool, str, Safety, tuple[Edit, ...], str]
@@ -98,7 +98,7 @@ def _one_by_one(module: Module, call: ast.Call, arg: ast.expr) -> tuple[Edit, ..
     if isinstance(arg, ast.GeneratorExp):
         return None
     if isinstance(arg, ast.List | ast.Tuple | ast.Set) and text[start] in "([{":
-        layout = Layout(module.source)
+        layout = layout_of(module.source)
         last, after = layout.before(end - 1), layout.after(end)
         open_ended = last is not None and last.text == ","
         alone = len(call.args) == 1 and not call.keywords
@@ -208,7 +208,7 @@ def _by_position(module: Module, call: ast.Call, policy: Policy) -> Found:
     title = "pass them by keyword"
     if len(call.args) > len(names) or named_already & set(meant):
         return call, message, False, title, Safety.MANUAL, (), _takes(policy)
-    layout = Layout(module.source)
+    layout = layout_of(module.source)
     inside = module.span(call)
     opening = layout.opening(inside.end - 1)
     edits = []

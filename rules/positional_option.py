@@ -19,7 +19,7 @@ from remat_migrate.model.values import Constant, External, Function, Parameter, 
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit, Span
 from remat_migrate.source.changes import Change
-from remat_migrate.source.layout import Layout
+from remat_migrate.source.layout import Layout, layout_of
 from remat_migrate.source.removal import plan_removals
 
 KEYWORD_ONLY_SINCE = (0, 3, 16)
@@ -244,7 +244,7 @@ def _title(passed: Passed) -> str:
 
 def _edits(passed: Passed, project: Project) -> Iterator[Edit]:
     source = passed.module.source
-    layout = Layout(source)
+    layout = layout_of(source)
     inside = Span(source.span(passed.call.func).end, source.span(passed.call).end)
     gone = tuple(value for name, value in passed.options if _is_nothing(name, value))
     for removal in plan_removals(source, passed.module.tree, [Change(remove=gone)]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..source import Edit
 from ..source.imports import add_name, insert_beside, insert_import
-from ..source.layout import Layout
+from ..source.layout import Layout, layout_of
 from .module import Module
 from .scopes import Binding, Scope
 from .values import Constant, External, ModuleValue
@@ -251,7 +251,7 @@ def _import_anew(
 ) -> Reference:
     package, _, last = qualified.rpartition(".")
     top = package.partition(".")[0]
-    layout = Layout(module.source)
+    layout = layout_of(module.source)
     if package == top and package not in _BY_NAME and _is_free(module, top, at):
         text, statement = qualified, f"import {package}"
     else:

@@ -11,7 +11,7 @@ from ..model.changing import changes_later
 from ..model.sites import Option, Site
 from ..model.statics import Required, Statics
 from ..source import Edit
-from ..source.layout import Layout
+from ..source.layout import layout_of
 from .closure import close_over
 from .options import literal_indices
 from .refusal import Refused
@@ -39,7 +39,7 @@ def closing_edits(
         )
     assert site.application is not None
     start, end = site.module.span(site.application)
-    if isinstance(site.application, ast.Call) and Layout(site.module.source).comments_in(
+    if isinstance(site.application, ast.Call) and layout_of(site.module.source).comments_in(
         start, end
     ):
         raise Refused(

@@ -9,7 +9,7 @@ from ..model.sites import Option
 from ..model.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..source import Edit, Span
 from ..source.changes import Change
-from ..source.layout import Layout
+from ..source.layout import layout_of
 from .options import removal_edits
 from .refusal import Refused
 
@@ -137,7 +137,7 @@ class _Drop:
 def _without_parameter(handed: Forwarded) -> Edit:
     """The edit that takes a parameter out of a signature, with its comma and its line."""
     module, function = handed.module, handed.function
-    layout, text = Layout(module.source), module.source.text
+    layout, text = layout_of(module.source), module.source.text
     start = module.span(handed.parameter).start
     default = handed.default
     assert default is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model import Module
 from ..source import SourceFile
-from ..source.layout import Layout
+from ..source.layout import layout_of
 
 
 def indent_unit(module: Module) -> str:
@@ -24,7 +24,7 @@ def indented(source: SourceFile, start: int, end: int, unit: str) -> str:
 
     `start` is the start of a line.
     """
-    layout = Layout(source)
+    layout = layout_of(source)
     text = source.text
     parts: list[str] = []
     at = start

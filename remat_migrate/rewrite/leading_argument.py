@@ -6,12 +6,12 @@ import ast
 
 from ..model import Module
 from ..source import Edit
-from ..source.layout import Layout
+from ..source.layout import layout_of
 
 
 def leading_argument(module: Module, call: ast.Call, text: str) -> Edit:
     """The edit that gives a call a first argument, on a line of its own if the others are."""
-    layout = Layout(module.source)
+    layout = layout_of(module.source)
     opening = layout.after(module.span(call.func).end)
     while opening is not None and opening.text != "(":
         opening = layout.after(opening.end)  # parentheses around what is called

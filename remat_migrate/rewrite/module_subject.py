@@ -14,7 +14,7 @@ from collections.abc import Collection
 from ..model import Module, Project
 from ..model.sites import Site
 from ..source import Edit
-from ..source.layout import Layout
+from ..source.layout import layout_of
 from .flax_names import flax_name, unnamed
 from .leading_argument import leading_argument
 from .refusal import Refused
@@ -31,7 +31,7 @@ def wrap_class(site: Site, maker: ast.Call, name: str | None) -> list[Edit]:
     module, application = site.module, site.application
     assert application is not None
     end = module.span(maker).end
-    opening = Layout(module.source).opening(end - 1)
+    opening = layout_of(module.source).opening(end - 1)
     behind = module.span(maker.func).end
     given = module.source.text[opening + 1 : end - 1]
     if name is not None:
@@ -59,7 +59,7 @@ def pass_module(site: Site, *, bound: bool) -> list[Edit]:
         raise Refused("wrap the class: `nn.remat(Block)(...)`, or a function that takes the module")
     subject = site.subject[1]
     assert isinstance(subject, ast.expr)
-    if Layout(module.source).comments_in(*module.span(subject)):
+    if layout_of(module.source).comments_in(*module.span(subject)):
         raise Refused("a comment stands in what is wrapped", module, subject)
     receiver, method = subject, ""
     if bound and isinstance(subject, ast.Attribute):

@@ -19,7 +19,7 @@ from ..model.sites import Option, Site
 from ..source import Edit, Span
 from ..source.changes import Change, is_pure
 from ..source.items import without_comments
-from ..source.layout import Layout
+from ..source.layout import layout_of
 from ..source.removal import plan_removals
 from .flax_names import names_without_remat
 from .imports import written
@@ -87,7 +87,7 @@ def _taken_off(project: Project, site: Site, kept: Collection[str]) -> list[Edit
 
 def _cut_down(module: Module, whole: ast.expr, part: ast.expr) -> list[Edit]:
     """The edits that leave a part of an expression, with comments and the parentheses it needs."""
-    path, layout = module.source.path, Layout(module.source)
+    path, layout = module.source.path, layout_of(module.source)
     outer, inner = module.span(whole), module.span(part)
     inside = outer
     if isinstance(whole, ast.Call):
@@ -226,7 +226,7 @@ def _is_own(project: Project, site: Site, option: Option) -> bool:
 def with_argument(module: Module, call: ast.Call, text: str) -> Edit:
     """The edit that puts one more keyword behind the arguments of a call."""
     source = module.source
-    layout = Layout(source)
+    layout = layout_of(source)
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     end = source.span(call).end - 1
     if not given:

@@ -18,7 +18,7 @@ from ..model.bind import bind_call
 from ..model.callable import Target, targets_of
 from ..model.scopes import FunctionNode, parameters
 from ..source import Edit
-from ..source.layout import Layout
+from ..source.layout import layout_of
 from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 from .imports import written
@@ -162,7 +162,7 @@ def _parameter(function: FunctionNode, name: str | None) -> ast.arg | None:
 
 def _around_callee(module: Module, call: ast.Call, checkpoint: str, given: str) -> list[Edit]:
     path = module.source.path
-    layout = Layout(module.source)
+    layout = layout_of(module.source)
     start = module.span(call).start
     end = layout.grouped(call.func, module.span(call)).end
     return [Edit(path, start, start, f"{checkpoint}("), Edit(path, end, end, f"{given})")]
@@ -191,7 +191,7 @@ def _around_call(
         names.append(name)
         text = module.segment(value)
         if text != name:
-            if Layout(module.source).comments_in(*module.span(value)):
+            if layout_of(module.source).comments_in(*module.span(value)):
                 raise Refused("comments stand inside an argument, and would be lost", module, value)
             edits.append(Edit(path, *module.span(value), name))
     passed = ", ".join(module.segment(v) for v in swapped)

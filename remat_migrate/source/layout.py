@@ -12,7 +12,7 @@ import io
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from .text import SourceFile, Span
 
@@ -150,6 +150,12 @@ class Layout:
             if left.start < outside.start or right.end > outside.end:
                 return Span(start, end)
             start, end = left.start, right.end
+
+
+@lru_cache(maxsize=4)
+def layout_of(source: SourceFile) -> Layout:
+    """The layout of a file, kept for a while: what finds many sites asks for each of them."""
+    return Layout(source)
 
 
 def _tokenize(source: SourceFile) -> Iterator[Token]:

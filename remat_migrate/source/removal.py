@@ -12,12 +12,12 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .changes import Change
-from .layout import Layout
+from .layout import layout_of
 from .pieces import Removal, join_pieces
 from .statements import Writer
 from .suites import Marks, Verdicts
 from .text import SourceFile
-from .tree_index import TreeIndex
+from .tree_index import index_of
 from .unused import Unused
 
 
@@ -42,8 +42,8 @@ def plan_removals(
     """
     if not any(changes):
         return []
-    layout = Layout(source)
-    index = TreeIndex(tree)
+    layout = layout_of(source)
+    index = index_of(tree)
     marks = Marks.of(changes)
     unused = Unused(layout, index, is_used_elsewhere, literals)
     while unused.mark(marks):

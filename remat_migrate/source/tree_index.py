@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 
 class TreeIndex:
@@ -54,6 +56,11 @@ class TreeIndex:
                 for name in names:
                     self.binders[name].append(node)
 
+    @cached_property
+    def exported(self) -> frozenset[str]:
+        """The strings of every statement that mentions `__all__`."""
+        return frozenset(_exported_names(self.tree))
+
     def loads(self, name: str) -> list[ast.Name]:
         """The places where a name is read."""
         return [node for node in self.names.get(name, ()) if isinstance(node.ctx, ast.Load)]
@@ -65,3 +72,17 @@ class TreeIndex:
         while node is not None and node is not scope:
             node = self.parents.get(node)
         return node is scope
+
+
+@lru_cache(maxsize=4)
+def index_of(tree: ast.Module) -> TreeIndex:
+    """The index of a tree, which must not change, kept for a while."""
+    return TreeIndex(tree)
+
+
+def _exported_names(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node)):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                    yield inner.value

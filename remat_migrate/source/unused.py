@@ -49,7 +49,6 @@ class Unused:
         self.index = index
         self.is_used_elsewhere = is_used_elsewhere
         self.literals = literals
-        self._exported = frozenset(_exported_names(index.tree))
 
     def mark(self, marks: Marks) -> bool:
         """Mark what goes now; False when there is nothing more."""
@@ -159,7 +158,7 @@ class Unused:
                 return False  # `import x as x` says that x is there for others
             if not isinstance(spare.scope, ast.Module):
                 continue
-            if name in self._exported or self.is_used_elsewhere(name):
+            if name in self.index.exported or self.is_used_elsewhere(name):
                 return False
             if path.name == "__init__.py" and isinstance(spare.statement, ast.ImportFrom):
                 return False
@@ -197,12 +196,3 @@ class Unused:
 
 def _is_idle(statement: ast.stmt, verdicts: Verdicts) -> bool:
     return isinstance(statement, ast.Pass | ast.Raise) or verdicts.gone(statement) is not None
-
-
-def _exported_names(tree: ast.Module) -> Iterator[str]:
-    """The strings of every statement that mentions `__all__`."""
-    for node in tree.body:
-        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node)):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-                    yield inner.value
