@@ -18,7 +18,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from regression.table import Table, TableError, differences, read_table, write_table
@@ -43,32 +43,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not repositories:
         print("error: there is no repository to try", file=sys.stderr)
         return MISUSE
-    largest_first = sorted(repositories, key=lambda one: -len(one.files))
+    recorded = Table({**table.records})
     all_found: list[Found] = []
-    with ThreadPoolExecutor(chosen.jobs) as pool:
-        running = [pool.submit(_tried, one, chosen.timeout) for one in largest_first]
-        for number, future in enumerate(running, start=1):
-            found = future.result()
-            all_found.append(found)
-            print(f"[{number}/{len(running)}] {_line(found, table)}", flush=True)
+    for found in _try_all(repositories, chosen.jobs, chosen.timeout):
+        all_found.append(found)
+        print(f"[{len(all_found)}/{len(repositories)}] {_line(found, table)}", flush=True)
+        if chosen.record and found.record is not None and not found.repository.is_changed:
+            recorded.records[_key(found.repository)] = found.record
+            try:  # at once, so that a run that is stopped has not been for nothing
+                write_table(recorded, chosen.table)
+            except OSError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return MISUSE
     all_found.sort(key=lambda found: (found.repository.name, found.repository.version))
     wrong = 0
     for found in all_found:
-        lines = list(_problems(found, table))
+        lines = list(_problems(found, Table() if chosen.record else table))
         wrong += bool(lines)
         print("".join(line + "\n" for line in lines), end="")
     broken = sum(len(found.broken) for found in all_found)
-    if chosen.record:
-        try:
-            _record(all_found, table, chosen.table)
-        except OSError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return MISUSE
-        print(f"\nRecorded {len(all_found)} repositories in {printable(str(chosen.table))}.")
-        return DIFFERENT if broken else SAME
-    compared = sum(_key(found.repository) in table.records for found in all_found)
+    known = recorded if chosen.record else table
+    compared = sum(_key(found.repository) in known.records for found in all_found)
     print(
-        f"\nTried {len(all_found)} repositories, compared {compared} with the table:"
+        f"\nTried {len(all_found)} repositories,"
+        f" {'recorded' if chosen.record else 'compared with the table'} {compared}:"
         f" {wrong} not as they should be, {broken} promises not kept."
     )
     return DIFFERENT if wrong else SAME
@@ -111,6 +109,15 @@ def _chosen(folders: Sequence[Path], only: Sequence[str] | None) -> Iterator[Rep
             if wanted and _key(repository) not in seen:
                 seen.add(_key(repository))
                 yield repository
+
+
+def _try_all(repositories: Sequence[Repository], jobs: int, timeout: float) -> Iterator[Found]:
+    """Try repositories, so many at a time, the largest first; each when it is done."""
+    largest_first = sorted(repositories, key=lambda one: -len(one.files))
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(_tried, one, timeout) for one in largest_first]
+        for future in as_completed(running):
+            yield future.result()
 
 
 def _tried(repository: Repository, timeout: float) -> Found:
@@ -180,18 +187,6 @@ def _problems(found: Found, table: Table) -> Iterator[str]:
     for what, before, now, places in rows:
         yield f"  {what:{width}}  {before:>8}  {now:>5}"
         yield from (f"    {place}" for place in places)
-
-
-def _record(all_found: Sequence[Found], table: Table, file: Path) -> None:
-    """Write the table with what was found; records of other repositories stay.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    for found in all_found:
-        if found.record is not None:
-            table.records[_key(found.repository)] = found.record
-    write_table(table, file)
 
 
 if __name__ == "__main__":

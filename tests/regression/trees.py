@@ -20,6 +20,7 @@ _REMOTE = re.compile(
 )
 # So many digits of a commit tell it from every other one.
 SHOWN_DIGITS = 12
+_CHANGED = "+changes"
 
 State = dict[str, tuple[int, str]]
 
@@ -45,6 +46,11 @@ class Repository:
         """Its name and version for a reader, on one line."""
         version = self.version if self.version.startswith("tree-") else self.short_version
         return printable(f"{self.name} {version}")
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the files are not those of the commit."""
+        return self.version.endswith(_CHANGED)
 
     @property
     def short_version(self) -> str:
@@ -74,7 +80,7 @@ def read_repository(folder: Path) -> Repository:
     files = tuple(name for name in names if _is_file(folder / name))
     version = commit.decode("ascii").strip()
     if _is_changed(folder):
-        version += "+changes"
+        version += _CHANGED
     remote = (_git(folder, "remote", "get-url", "origin") or b"").decode(errors="replace").strip()
     known = _REMOTE.fullmatch(remote)
     return Repository(folder, known.group(1) if known else folder.name, version, files)
@@ -87,8 +93,9 @@ def copy_repository(repository: Repository, to: Path) -> None:
         path = to / name
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(repository.folder / name, path, follow_symlinks=False)
-    for arguments in (("init", "-q"), ("add", "--all", "--force")):
-        ended = run_git(to, "-c", "core.safecrlf=false", *arguments)
+    # That a file is tracked is enough: what it holds need not be stored.
+    for arguments in (("init", "-q"), ("add", "--all", "--force", "--intent-to-add")):
+        ended = run_git(to, *arguments)
         if ended is None or ended.returncode:
             why = ended.stderr.decode(errors="replace") if ended else "there is no git"
             raise OSError(f"git {arguments[0]}: {why}")

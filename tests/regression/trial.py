@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ from .trees import (
 # A name that no message holds by chance: in what a run from elsewhere says it is taken away.
 _COPY = "copy-that-is-tried"
 _UNREAD = "RMT000"
+# Without -P a repository's own `click.py` would be imported.
+_INSTALLED = (sys.executable, "-P", "-m", "remat_migrate")
 _UNSAFE = "--unsafe-fixes"
 # So many of the last lines that a run says are shown.
 _MOST_LINES = 8
@@ -78,12 +80,15 @@ class _Ended:
     errors: str
 
 
-def try_repository(repository: Repository, timeout: float) -> Found:
+def try_repository(
+    repository: Repository, timeout: float, tool: Sequence[str] = _INSTALLED
+) -> Found:
     """Try the tool on a copy of a repository.
 
     Args:
         repository: it is only read.
         timeout: how many seconds each run may take.
+        tool: the beginning of its command line.
 
     Raises:
         OSError: it cannot be copied.
@@ -91,7 +96,7 @@ def try_repository(repository: Repository, timeout: float) -> Found:
     with tempfile.TemporaryDirectory(prefix="remat-migrate-") as folder:
         copy = Path(folder, _COPY)
         copy_repository(repository, copy)
-        return _Trial(repository, copy, timeout).run()
+        return _Trial(repository, copy, timeout, tool).run()
 
 
 @dataclass(slots=True)
@@ -101,6 +106,7 @@ class _Trial:
     repository: Repository
     copy: Path
     timeout: float
+    tool: Sequence[str]
     broken: list[Broken] = field(default_factory=list)
 
     def run(self) -> Found:
@@ -241,8 +247,7 @@ class _Trial:
 
     def _tool(self, command: str, *arguments: str, in_folder: Path, seed: int = 0) -> _Ended | None:
         """Run the tool; None if it did not end well."""
-        # Without -P a repository's own `click.py` would be imported.
-        line = [sys.executable, "-P", "-m", "remat_migrate", command, *arguments]
+        line = [*self.tool, command, *arguments]
         environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
         environment |= {"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"}
         environment.pop("FORCE_COLOR", None)
