@@ -148,6 +148,7 @@ def analyse(
     """
     settings, targets = request.settings, request.targets
     progress(f"reading {len(targets.python) + len(targets.texts)} files", 0, 1)
+    enabled = enabled_rules(request.rules, settings)
     project = Project(
         settings,
         targets.python,
@@ -156,8 +157,8 @@ def analyse(
         overlay=overlay or {},
         previous=previous.project if previous is not None else None,
         learned=request.learned,
+        words=sorted({word for rule in enabled for word in rule.words}),
     )
-    enabled = enabled_rules(request.rules, settings)
     faults: list[Fault] = []
     found = list(dict.fromkeys(_run_rules(request, enabled, project, faults, progress)))
     progress("", 1, 1)

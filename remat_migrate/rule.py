@@ -146,6 +146,8 @@ class Rule:
         since: the JAX release from which the found code fails, or "".
         url: the library's own page about it: a release note, a JEP.
         enabled: whether the rule runs unless it is named in `select`.
+        words: a file that names JAX and has one of these words is looked at for the rule's sake;
+            without them it is one that may hold a checkpoint, a policy, the flag or a suppression.
         wrong: examples that the rule finds, with the fixed text where it fixes them.
         right: examples that the rule must leave alone.
 
@@ -158,6 +160,7 @@ class Rule:
     since: ClassVar[str] = ""
     url: ClassVar[str] = ""
     enabled: ClassVar[bool] = True
+    words: ClassVar[tuple[str, ...]] = ()
     wrong: ClassVar[list[Example]] = []
     right: ClassVar[list[Example | str]] = []
 

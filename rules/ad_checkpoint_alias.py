@@ -37,6 +37,7 @@ class AdCheckpointAlias(Rule):
     """
 
     code, name = "RMT103", "ad-checkpoint-alias"
+    words = ("jax.ad_checkpoint",)
     since = "0.10.0"
     url = "https://docs.jax.dev/en/latest/changelog.html"
     wrong = [

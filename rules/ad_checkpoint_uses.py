@@ -67,7 +67,7 @@ def find_uses(module: Module, project: Project) -> list[Use]:
 def _uses(module: Module, project: Project) -> Iterator[Use]:
     for node in module.nodes:
         match node:
-            case ast.ImportFrom():
+            case ast.ImportFrom(names=names) if any(n.name in (*GONE, "*") for n in names):
                 if PACKAGE in project.evaluator.import_base(node, module):
                     yield from _imported(module, project, node)
             case ast.Attribute(attr=name, value=package) if name in GONE:

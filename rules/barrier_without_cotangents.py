@@ -78,6 +78,7 @@ class BarrierWithoutCotangents(Readiness):
 
     code: ClassVar[str] = "RMT604"
     name: ClassVar[str] = "barrier-without-cotangents"
+    words: ClassVar[tuple[str, ...]] = (BARRIER_FLAG, BARRIER_FLAG.upper())
     url: ClassVar[str] = "https://github.com/jax-ml/jax/pull/39520"
 
     wrong: ClassVar[list[Example]] = [

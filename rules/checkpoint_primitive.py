@@ -65,6 +65,7 @@ class CheckpointPrimitive(Readiness):
 
     code: ClassVar[str] = "RMT603"
     name: ClassVar[str] = "checkpoint-primitive"
+    words: ClassVar[tuple[str, ...]] = ("remat2", "remat_p", "name_p")
 
     wrong: ClassVar[list[Example]] = [
         Example(

@@ -82,6 +82,7 @@ class NameInForwardRule(Readiness):
 
     code: ClassVar[str] = "RMT605"
     name: ClassVar[str] = "name-in-forward-rule"
+    words: ClassVar[tuple[str, ...]] = ("checkpoint_name",)
 
     wrong: ClassVar[list[Example]] = [
         Example(

@@ -33,6 +33,7 @@ class UnusedName(Rule):
     """
 
     code, name = "RMT406", "unused-name"
+    words = ("checkpoint_name",)
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html"
     enabled = False
     wrong = [

@@ -57,6 +57,8 @@ class Evaluator:
         self._running: set[object] = set()
         # Kept by `sites.interesting_names`.
         self.names: dict[object, frozenset[str]] = {}
+        # Other names that files of the project give to Apis, for others to import.
+        self.aliases: set[str] = set()
         # The Apis that are passed for parameters of the project's functions.
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
 

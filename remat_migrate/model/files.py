@@ -18,49 +18,6 @@ from ..source.words import ESCAPED, SCAN_WORDS, WORDS
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 
 
-class Words:
-    """Tells from its bytes whether a Python file can hold a checkpoint, or the flag.
-
-    Most files that mention a checkpoint save models. What is looked for on top of the words is an
-    attribute, an imported name, or a string: `.remat`, `import checkpoint`, `"checkpoint"`.
-    """
-
-    def __init__(self, names: Iterable[str], packages: Iterable[str] = ()) -> None:
-        """`names`: the last parts of the names of all Apis; `packages`: those of wrappers."""
-        self._names = tuple(name.encode() for name in sorted(names))
-        # Elsewhere these names are imported from another file of the project: see
-        # `Project._read_targets`.
-        self._library = re.compile(
-            rb"(?i:jax)|ad_checkpoint|flax|haiku|equinox|\bhk\.|nnx|brainstate|RMT\d|remat-migrate"
-            # Through a file that imports the library for the others: `from .common import nn`.
-            rb"|\.\s*remat\b|\b(?:nn|linen|partitioning|lift|eqx|adc)\s*\.\s*\w*checkpoint\b"
-            + b"".join(b"|" + re.escape(package.encode()) for package in sorted(packages))
-        )
-        each = b"|".join(re.escape(name) for name in self._names)
-        self._used = re.compile(
-            rb"\.\s*\\?\s*(?:" + each + rb")\b"
-            rb"|\bimport\b[^\n]*\b(?:" + each + rb")\b"
-            rb"|^[ \t]+(?:" + each + rb")\b[ \t]*(?:as\b[^\n]*)?[,)#\r\n]"
-            rb"|import[^\n]*\*"
-            rb"|['\"](?:" + each + rb")['\"]"
-            rb"|ad_checkpoint|checkpoint_policies|(?i:jax_new_checkpoint)|RMT\d|remat-migrate"
-            rb"|\bremat2\b|\bremat_p\b|(?i:jax_remat_barrier)",
-            re.MULTILINE,
-        )
-
-    def match(self, data: bytes) -> bool:
-        """Whether a file may matter."""
-        if not any(word in data for word in WORDS):
-            if not any(name in data for name in self._names):
-                return False
-        return bool(self._used.search(data) and self._library.search(data))
-
-
-def may_differentiate_scan(data: bytes) -> bool:
-    """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
-    return all(word in data for word in SCAN_WORDS)
-
-
 def default_search_path(root: Path) -> tuple[Path, ...]:
     """Where installed packages are: the active or the project's virtual environment, our own."""
     prefixes = [os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv"]
@@ -146,7 +103,7 @@ class Files:
         if not may_be_notebook(path):
             return data
         words = (*WORDS, b"concrete", *(name.encode() for name in names))
-        scans = may_differentiate_scan(data)
+        scans = all(word in data for word in SCAN_WORDS)
         if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
             return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
         return self.read(path, data).text.encode()

@@ -106,7 +106,12 @@ class Site:
 
 def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
     """Identifiers that may name an Api in a module: its own names, and aliases of them."""
-    key = (module, evaluator.apis.last_names, frozenset(evaluator.passed))
+    key = (
+        module,
+        evaluator.apis.last_names,
+        frozenset(evaluator.passed),
+        frozenset(evaluator.aliases),
+    )
     if key not in evaluator.names:
         evaluator.names[key] = frozenset(_interesting_names(module, evaluator))
     return evaluator.names[key]
@@ -198,7 +203,9 @@ def _imported_names(
     module: Module, node: ast.ImportFrom, evaluator: Evaluator, names: set[str]
 ) -> None:
     for alias in node.names:
-        if alias.name in evaluator.apis.last_names or evaluator.imports_api(module, node, alias):
+        if alias.name in evaluator.apis.last_names or (
+            alias.name in evaluator.aliases and evaluator.imports_api(module, node, alias)
+        ):
             names.add(alias.asname or alias.name)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import bisect
 import codecs
+import os
 import re
 import sys
 import warnings
@@ -20,6 +21,8 @@ from typing import NamedTuple, Protocol
 
 from ..errors import SourceError
 from .escapes import original, original_column
+
+_BLOCK = 1 << 20
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
@@ -257,6 +260,30 @@ class SourceFile:
             raise SourceError(self.path, f"cannot be parsed: {error}") from error
 
 
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file, without the buffers of an open file: a run reads thousands.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            size = os.fstat(descriptor).st_size
+            data = os.read(descriptor, size + 1)
+            if len(data) == size:
+                return data
+            parts = [data]  # it has grown, tells no size, or comes in parts
+            while parts[-1]:
+                parts.append(os.read(descriptor, _BLOCK))
+            return b"".join(parts)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(path, f"cannot be read: {reason}") from error
+
+
 def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
     """Read and decode a file: UTF-8, or for Python what its coding cookie says (PEP 263).
 
@@ -266,10 +293,7 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
         SourceError: the file cannot be read, is binary, is not in its encoding, or is no notebook.
     """
     if data is None:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+        data = read_bytes(path)
     if python and may_be_notebook(path):
         return _read_notebook(path, read_source(path, data, python=False))
     bom = data.startswith(codecs.BOM_UTF8)

@@ -7,10 +7,16 @@ from collections.abc import Iterator
 
 # A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding: every
 # Api's own name contains one, and `RMT` starts our codes.
-WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"REMAT_BARRIER", b"RMT")
+WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
+
+# The flag in its two spellings. A file with one of them is looked at, wherever it stands.
+FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
+
+# What a comment that suppresses findings has.
+SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
 # A file with all of these may hold a scan that is differentiated.
-SCAN_WORDS = (b"jax", b"scan(", b"grad")
+SCAN_WORDS = (b"scan(", b"grad", b"jax")
 
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")

@@ -1,0 +1,56 @@
+"""What of a Python file's bytes is code, told without parsing it: no comments, no long texts."""
+
+from __future__ import annotations
+
+import re
+
+# A comment or a string, whichever comes first. Of a string: its prefix and its quotes.
+_TOKEN = re.compile(
+    rb"#[^\r\n]*"
+    rb"|(?P<prefix>\b[A-Za-z]{1,2})?"
+    rb"(?P<quote>\"\"\"|'''|\"|')"
+)
+_ENDS = {
+    b'"""': re.compile(rb'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""', re.DOTALL),
+    b"'''": re.compile(rb"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''", re.DOTALL),
+    b'"': re.compile(rb'[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*"', re.DOTALL),
+    b"'": re.compile(rb"[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'", re.DOTALL),
+}
+# A text of one word may be a name: `getattr(jax, "checkpoint")`.
+_WORD = re.compile(rb"\w+")
+_FORMATTED = frozenset(b"fFtT")
+
+
+def code_of(data: bytes) -> bytes:
+    """The code of a Python file, with an empty string in place of each text of several words.
+
+    Formatted strings stay, for they hold expressions; so does what follows one on its line, where
+    a quote may belong to it (PEP 701). What is left may be more than the code, never less.
+    """
+    parts: list[bytes] = []
+    kept = at = 0
+    search = _TOKEN.search
+    while (token := search(data, at)) is not None:
+        start, at = token.span()
+        quote = token["quote"]
+        if quote is None:
+            parts.append(data[kept:start])
+            kept = at
+            continue
+        end = _ENDS[quote].match(data, at)
+        if end is None:
+            continue  # no string: the quote of a text that is no Python
+        at = end.end()
+        prefix = token["prefix"] or b""
+        if not _FORMATTED.isdisjoint(prefix):
+            if b"\n" not in end[0]:
+                line = data.find(b"\n", at)
+                at = len(data) if line < 0 else line
+            continue
+        text = end[0][: -len(quote)]
+        if _WORD.fullmatch(text) is None:
+            parts.append(data[kept:start])
+            parts.append(b'""')
+            kept = at
+    parts.append(data[kept:])
+    return b"".join(parts)
