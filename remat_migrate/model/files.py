@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..source import SourceFile, read_source
-from ..source.text import may_be_notebook
+from ..source.text import may_be_notebook, read_bytes
 from ..source.words import ESCAPED, SCAN_WORDS, WORDS
 
 # Where a line of a notebook's code starts.
@@ -72,13 +72,13 @@ class Files:
         if shown is not None:
             return shown.encode(shown.text)
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            if isinstance(error, FileNotFoundError):
+            data = read_bytes(path)
+        except SourceError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
                 self._looked_at(path, False)
             else:
                 self.unreadable.add(path)
-            raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+            raise
         self._looked_at(path, True)
         return data
 

@@ -12,6 +12,7 @@ import bisect
 import codecs
 import os
 import re
+import stat
 import sys
 import warnings
 from dataclasses import dataclass
@@ -260,6 +261,10 @@ class SourceFile:
             raise SourceError(self.path, f"cannot be parsed: {error}") from error
 
 
+# A pipe that has taken the place of a file since it was found is not waited for.
+_READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
 def read_bytes(path: Path) -> bytes:
     """The bytes of a file, without the buffers of an open file: a run reads thousands.
 
@@ -267,9 +272,12 @@ def read_bytes(path: Path) -> bytes:
         SourceError: it cannot be read.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, _READING)
         try:
-            size = os.fstat(descriptor).st_size
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise ValueError("it is not a regular file")
+            size = found.st_size
             data = os.read(descriptor, size + 1)
             if len(data) == size:
                 return data
