@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from .baseline import Choice, read_baseline, write_baseline
 from .engine import Analysis, enabled_rules
@@ -14,16 +14,18 @@ from .errors import UsageError
 from .globs import matcher
 from .progress import Progress
 from .report import Report
-from .report.known import written_lines
-from .report.output import say, screen_of, write_diff
+from .report.known import stale_lines, written_lines
+from .report.output import say, screen_of, write_diff, write_report
 from .report.verdicts import verdict_lines
 from .rule import Finding
 from .run import Run, compare, coverage, known_hidden, look, mend
 
 if TYPE_CHECKING:
     from .apply import Outcome
+    from .cache.kept import Kept
     from .measure.trial import Weighed
     from .model.need import Learned
+    from .outputs import Output
     from .verify.consequence import FindingKey, Proved
     from .verify.options import VerifyOptions
 
@@ -65,11 +67,15 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
 
     Raises:
         VerificationError: the code cannot be run; no file was changed.
-        ApplyError: the journal cannot be written; no file was changed.
+        ApplyError: the journal cannot be written, or another run wrote meanwhile; no file was
+            changed.
     """
+    from .entries import entry_files
     from .journal import WriteError, write_changes
     from .report.fixing import fixed_by_code, unwritten_files
 
+    root = run.request.settings.root
+    before = entry_files(root)
     outcome, proved, weighed = _tried(run, unsafe, trial)
     unwritten: Mapping[Path, str] = {}
     broken: list[str] = []
@@ -78,7 +84,7 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
         _give_back(run, outcome)
     elif outcome.changes:
         try:
-            write_changes(outcome.changes, run.request.settings.root)
+            write_changes(outcome.changes, root, before)
         except WriteError as error:
             unwritten = error.failures
             broken = list(unwritten_files(error, screen_of(sys.stderr)))
@@ -221,6 +227,35 @@ def keep_known(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
         say(line)
     run = replace(run, baseline=written.baseline)
     return run, replace(result, analysis=known_hidden(run, analysis))
+
+
+def write_reports(
+    content: Report,
+    written: Sequence[Output],
+    to: TextIO,
+    kept: Kept,
+    *,
+    count_only: bool = False,
+) -> None:
+    """Write a report to all its destinations, and say what its baseline holds in vain.
+
+    Args:
+        content: the report.
+        written: the formats, and where they go.
+        to: where those go that name no file.
+        kept: takes down what is written.
+        count_only: as `write_report` has it.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    if content.baseline and content.baseline.stale:
+        for line in stale_lines(content.baseline, screen_of(sys.stderr)):
+            say(line)
+    for output in written:
+        text = write_report(content, output.format, output.file or to, count_only=count_only)
+        if output.file:
+            kept.wrote(output.file, text)
 
 
 def exit_code(result: Result, *, exit_zero: bool) -> int:

@@ -215,8 +215,9 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     from .plan.applying import Differentiated, rewriting
     from .report.output import say, screen_of
     from .report.plans import rewritten_lines, unwritable_lines, written_lines
-    from .run import Options, prepare
+    from .run import prepare
     from .source import SourceFile
+    from .survey import Options
 
     if not found.is_met:
         say("nothing was written: the budget cannot be met")

@@ -58,7 +58,12 @@ def analysis_options(command: _Command) -> _Command:
             help=f"How the report is written: {', '.join(FORMATS)}; by default full. Several may be"
             " given, each but one with a file of its own.",
         ),
-        click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached so far."),
+        click.option(
+            "--no-cache",
+            is_flag=True,
+            envvar="REMAT_MIGRATE_NO_CACHE",
+            help="Neither play back what an earlier run printed, nor keep what this one does.",
+        ),
         click.option(
             "--jobs",
             "-j",

@@ -6,12 +6,15 @@ imported here, because every command line is read by this.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UsageError
 
+# Names the file that the summary of a job on GitHub is made of.
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 FORMATS = (
     "full",
     "concise",
@@ -53,6 +56,26 @@ def destinations(outputs: Sequence[Output], file: Path | None) -> tuple[Output, 
                     f" {where}: write --output-format {output.format}=FILE"
                 )
     return placed
+
+
+def write_file(file: Path, text: str) -> None:
+    """Write a report's file.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        # Line feeds everywhere: what reads it may run on another system.
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
+
+
+def adds_to_summary(outputs: Sequence[Output]) -> bool:
+    """Whether one of the formats adds to the summary of a job on GitHub, besides what it writes."""
+    return bool(os.environ.get(SUMMARY_VARIABLE)) and any(
+        output.format == "github" for output in outputs
+    )
 
 
 def shows_placements(outputs: Sequence[Output]) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .baseline import Baseline, Comparison, Coverage, Sieve, compared
-from .discover import Targets, check_paths, context_files, discover, find_root, is_python
+from .discover import Targets, context_files, discover, is_python
 from .engine import Analysis, Hidden, Request, analyse, enabled_rules, load_rules
 from .errors import SettingsError, UsageError
 from .globs import matcher
@@ -18,28 +17,14 @@ from .model.need import Learned
 from .model.transforms import LOOPS
 from .progress import Progress, silent
 from .rule import Finding, Rule, Safety
-from .settings import Settings, check_codes, did_you_mean, load_settings, with_options
+from .settings import Settings, check_codes, did_you_mean
 from .source import SourceFile, read_source
+from .survey import Options, Survey, chosen_settings, survey
 
 if TYPE_CHECKING:
     from .apply import Outcome
 
 STDIN = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line says about the analysis; empty and None leave it to the settings.
-
-    With `force_exclude` what the settings exclude is passed by even where it is named.
-    """
-
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    jax_version: str | None = None
-    jobs: int | None = None
-    force_exclude: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +68,19 @@ def prepare(paths: Sequence[Path], options: Options) -> Run:
         SettingsError: the settings or the options are wrong.
         PluginError: the rules cannot be loaded.
     """
-    paths = paths or [Path.cwd()]
-    check_paths(paths)
-    settings, rules = _settings(paths, options)
-    targets = discover(paths, settings, force_exclude=options.force_exclude)
-    context = context_files(settings.root, targets) if targets.python else ()
-    folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
-    return Run(Request(settings, targets, context, rules), folders=folders)
+    return prepare_surveyed(survey(paths, options))
+
+
+def prepare_surveyed(about: Survey) -> Run:
+    """The run over what a survey has found.
+
+    Raises:
+        SettingsError: the settings name what there is not.
+        PluginError: the rules cannot be loaded.
+    """
+    rules = _rules(about.settings)
+    targets, context = about.as_paths()
+    return Run(Request(about.settings, targets, context, rules), folders=about.folders)
 
 
 def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
@@ -103,7 +94,8 @@ def prepare_text(data: bytes, filename: Path, options: Options) -> Run:
     path = filename.resolve()
     if path.is_dir():
         raise UsageError(f"--stdin-filename: {filename} is a folder")
-    settings, rules = _settings([path], options)
+    settings = chosen_settings([path], options)
+    rules = _rules(settings)
     script = data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
     python = is_python(path, data) or script
     if matcher(settings.exclude, settings.base)(path):
@@ -129,7 +121,8 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
         SettingsError: the settings or the options are wrong.
         PluginError: the rules cannot be loaded.
     """
-    settings, rules = _settings([root] if root else list(opened), options)
+    settings = chosen_settings([root] if root else list(opened), options)
+    rules = _rules(settings)
     found = discover([root], settings) if root else Targets((), ())
     excluded = matcher(settings.exclude, settings.base)
     wanted = {path: python for path, python in opened.items() if not excluded(path)}
@@ -213,20 +206,12 @@ def _sifted(analysis: Analysis, sieve: Sieve) -> Analysis:
     return replace(analysis, findings=new, hidden=hidden)
 
 
-def _settings(paths: Sequence[Path], options: Options) -> tuple[Settings, tuple[Rule, ...]]:
-    start = Path(os.path.realpath(paths[0]))
-    settings = with_options(
-        load_settings(find_root(paths), start),
-        select=options.select,
-        extend_select=options.extend_select,
-        ignore=options.ignore,
-        jax_version=options.jax_version,
-        jobs=options.jobs,
-    )
+def _rules(settings: Settings) -> tuple[Rule, ...]:
+    """The rules that are installed, once it is known that all that settings name is there."""
     rules = load_rules()
     check_codes(settings, (rule.code for rule in rules))
     _check_wrappers(settings)
-    return settings, rules
+    return rules
 
 
 def _check_wrappers(settings: Settings) -> None:

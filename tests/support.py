@@ -15,7 +15,8 @@ from unittest.mock import patch
 from remat_migrate.cli import main
 from remat_migrate.engine import Analysis, analyse
 from remat_migrate.rule import Finding
-from remat_migrate.run import Options, Run, mend, prepare
+from remat_migrate.run import Run, mend, prepare
+from remat_migrate.survey import Options
 
 # What colours logs would colour what tests compare.
 os.environ.pop("FORCE_COLOR", None)

@@ -13,8 +13,9 @@ from ..engine import UNREADABLE, Analysis
 from ..engine import analyse as engine_analyse
 from ..errors import RematMigrateError
 from ..rule import Finding
-from ..run import Options, Run, prepare_open
+from ..run import Run, prepare_open
 from ..source import SourceFile
+from ..survey import Options
 from .documents import Document
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,18 +14,6 @@ from ..source.words import ESCAPED, SCAN_WORDS, WORDS
 
 # Where a line of a notebook's code starts.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
-
-
-def default_search_path(root: Path) -> tuple[Path, ...]:
-    """Where installed packages are: the active or the project's virtual environment, our own."""
-    prefixes = [os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv"]
-    found = [
-        folder
-        for prefix in prefixes
-        if prefix
-        for folder in sorted(Path(prefix).glob("lib/python*/site-packages"))
-    ]
-    return tuple(dict.fromkeys([*found, Path(sysconfig.get_path("purelib"))]))
 
 
 class Files:

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
+from ..installed import default_search_path
 from ..settings import Settings
 from ..source import SourceFile
 from .apis import ApiTable
 from .classes import class_chain
 from .evaluate import Evaluator
-from .files import Files, default_search_path
+from .files import Files
 from .kinds import Kinds
 from .module import Module
 from .need import Learned

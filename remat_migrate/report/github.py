@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
+from ..outputs import SUMMARY_VARIABLE
 from ..rule import Finding, Severity
 from .content import Report
 from .display import Screen, counted, neutral
@@ -30,7 +31,6 @@ from .exchange import (
 from .full import fix_tag
 from .summary import summary
 
-SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 # GitHub drops what goes beyond: annotations of a level in a step, letters of a message, and the
 # whole of a longer summary.
 _MOST_OF_A_LEVEL = 10

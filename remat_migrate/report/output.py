@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
-from ..errors import UsageError
+from ..outputs import write_file
 from ..source import SourceFile
 from . import json, table
 from .content import Report
@@ -33,7 +33,7 @@ def write_report(
     to: TextIO | Path,
     *,
     count_only: bool = False,
-) -> None:
+) -> str:
     """Write a report in one of the formats.
 
     Args:
@@ -42,19 +42,23 @@ def write_report(
         to: a stream or a file.
         count_only: in the text formats, show the number of findings by rule instead of each.
 
+    Returns:
+        what was written.
+
     Raises:
         UsageError: the file cannot be written.
     """
     screen = _screen(to)
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
-        _write(table.render(report, screen), to)
+        written = _write(table.render(report, screen), to)
     elif text and count_only:
-        _write([*statistics(report, screen), *summary(report, screen)], to)
+        written = _write([*statistics(report, screen), *summary(report, screen)], to)
     else:
-        _write(_format(output_format).render(report, screen), to)
+        written = _write(_format(output_format).render(report, screen), to)
     if output_format == "github":
         _write_step_summary(report)
+    return written
 
 
 def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
@@ -168,17 +172,16 @@ def _screen(to: TextIO | Path) -> Screen:
     return Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 
-def _write(lines: Iterable[str] | str, to: TextIO | Path) -> None:
-    pieces = [lines] if isinstance(lines, str) else (line + "\n" for line in lines)
-    if not isinstance(to, Path):
+def _write(lines: Iterable[str] | str, to: TextIO | Path) -> str:
+    """Write lines, or a whole text; what was written."""
+    pieces = [lines] if isinstance(lines, str) else [line + "\n" for line in lines]
+    text = "".join(pieces)
+    if isinstance(to, Path):
+        write_file(to, text)
+    else:
         to.writelines(pieces)
         to.flush()
-        return
-    try:
-        # Line feeds everywhere: what reads it may run on another system.
-        to.write_text("".join(pieces), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"--output-file: {to}: {error.strerror or error}") from error
+    return text
 
 
 def screen_of(stream: TextIO) -> Screen:
