@@ -14,9 +14,7 @@ from .errors import UsageError
 from .globs import matcher
 from .progress import Progress
 from .report import Report
-from .report.known import stale_lines, written_lines
 from .report.output import say, screen_of, write_diff, write_report
-from .report.verdicts import verdict_lines
 from .rule import Finding
 from .run import Run, compare, coverage, known_hidden, look, mend
 
@@ -100,6 +98,7 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
 def show_difference(run: Run, *, unsafe: bool, trial: Trial | None = None) -> int:
     """Print what the fixes would change; the exit code says whether they would."""
     from .report.summary import would_fix
+    from .report.verdicts import verdict_lines
 
     outcome, proved, weighed = _tried(run, unsafe, trial)
     for change in outcome.changes:
@@ -219,6 +218,8 @@ def keep_known(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
     Raises:
         UsageError: a rule failed, so that not all is found; the file cannot be written.
     """
+    from .report.known import written_lines
+
     analysis = result.analysis
     if analysis.faults:
         raise UsageError(f"--write-baseline: nothing was written: {analysis.faults[0]}")
@@ -249,6 +250,8 @@ def write_reports(
     Raises:
         UsageError: a file cannot be written.
     """
+    from .report.known import stale_lines
+
     if content.baseline and content.baseline.stale:
         for line in stale_lines(content.baseline, screen_of(sys.stderr)):
             say(line)

@@ -11,7 +11,6 @@ from remat_migrate.model import Module, Project
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 from remat_migrate.suppress import read_directives
 
-from .ad_checkpoint_fixes import Fixer
 from .ad_checkpoint_uses import Use, find_uses, is_caught
 
 DEPRECATED_IN, GONE_IN = (0, 8, 2), (0, 10, 0)
@@ -76,6 +75,8 @@ class AdCheckpointAlias(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for every gone name of an import, and for every place that reads one."""
+        from .ad_checkpoint_fixes import Fixer
+
         version = project.settings.jax_version
         if version < DEPRECATED_IN:
             return

@@ -13,7 +13,6 @@ from typing import ClassVar
 from remat_migrate.model import Module, Project
 from remat_migrate.model.concrete_options import ConcreteUse, concrete_uses
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.concrete import drop, migrate
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety, Severity
 
 
@@ -155,6 +154,8 @@ def slope(x):
                 yield self._found(use, project, severity)
 
     def _found(self, use: ConcreteUse, project: Project, severity: Severity) -> Finding:
+        from remat_migrate.rewrite.concrete import drop, migrate
+
         fix: Fix | None = None
         related: tuple[Related, ...] = ()
         reason = use.reason

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.model import Module, Project, Site
-from remat_migrate.rewrite.placement import set_option
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -68,6 +67,8 @@ class CseOutsideLoop(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is never in a loop, and differentiated."""
+        from remat_migrate.rewrite.placement import set_option
+
         for site in project.sites_in(module):
             option = site.arguments.get("prevent_cse")
             if site.application is None or option is None or not site.definition.same_function:

@@ -14,7 +14,6 @@ from remat_migrate.model.apis import APIS
 from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.sites import Site
 from remat_migrate.model.values import Partial
-from remat_migrate.rewrite.factories import supply_subject
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 _MISSING = Fails("TypeError: .*missing 1 required positional argument")
@@ -124,6 +123,8 @@ class DecoratorFactory(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each call that has nothing to wrap."""
+        from remat_migrate.rewrite.factories import supply_subject
+
         for site in project.sites_in(module):
             factory = factory_call(site)
             if factory is None:

@@ -14,7 +14,6 @@ from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.module_kinds import ModuleKind, makers, module_kind
 from remat_migrate.model.sites import Site
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
 _COMPACT = """\
@@ -237,6 +236,8 @@ def _called_with_a_module(project: Project, site: Site) -> bool:
 
 
 def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, str]:
+    from remat_migrate.rewrite.module_subject import pass_module
+
     assert site.subject is not None
     owner, subject = site.subject
     reason = "wrap the class: `nn.remat(Block)(...)`"
@@ -260,6 +261,8 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, st
 def _fix_class(
     project: Project, site: Site, maker: ast.Call, reason: str
 ) -> tuple[Fix | None, str]:
+    from remat_migrate.rewrite.module_subject import kept_name, wrap_class
+
     module = site.module
     kind = module_kind(project, module, maker.func)
     holder = module.parent(site.application) if site.application is not None else None

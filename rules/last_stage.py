@@ -9,7 +9,6 @@ from functools import partial
 from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
-from remat_migrate.rewrite.placement import remove_site
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import differentiated_here, placement_fix
@@ -96,6 +95,8 @@ class LastStage(Rule):
                 yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
+        from remat_migrate.rewrite.placement import remove_site
+
         site, derivative = part.site, part.derivative
         confidence: Confidence = "medium" if part.sureness in ("certain", "likely") else "low"
         fix, reason = placement_fix(

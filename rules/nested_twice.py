@@ -9,7 +9,6 @@ from functools import partial
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.nesting import calls_within, checkpoint_within
 from remat_migrate.model.parts import wraps_policy
-from remat_migrate.rewrite.placement import remove_site
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -107,6 +106,8 @@ class NestedTwice(Rule):
         inner: tuple[Module, ast.expr],
         confidence: Confidence,
     ) -> Finding:
+        from remat_migrate.rewrite.placement import remove_site
+
         owner, node = inner
         fix, reason = placement_fix(
             "take the outer checkpoint off",

@@ -18,11 +18,11 @@ from remat_migrate.model.flag_names import (
 )
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.source import SourceFile, Span
-from remat_migrate.source.pieces import Removal
 from remat_migrate.suppress import read_directives
 
 if TYPE_CHECKING:
     from remat_migrate.model.flag_uses import Form
+    from remat_migrate.source.pieces import Removal
 
 # The one release that has the option.
 ONLY_IN = (0, 3, 16)

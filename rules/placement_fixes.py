@@ -11,7 +11,6 @@ from remat_migrate.model.declared import gradient_places
 from remat_migrate.model.parts import DifferentiatedPart
 from remat_migrate.model.scopes import parameters
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.placement import move_to_stages
 from remat_migrate.rule import Fix, Related, Safety
 from remat_migrate.source import Edit
 
@@ -42,6 +41,8 @@ def differentiated_here(part: DifferentiatedPart) -> Related:
 
 def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple[Fix | None, str]:
     """The fix that moves a checkpoint from a whole function to its stages."""
+    from remat_migrate.rewrite.placement import move_to_stages
+
     found = part.found
     functions = {t.function for t in targets_of(project.evaluator, found.applied.target)}
     if len(functions) != 1:

@@ -11,7 +11,6 @@ from remat_migrate.model.policy_values import given_to, origins
 from remat_migrate.model.values import External
 from remat_migrate.rule import Safety
 from remat_migrate.source import Edit, Span
-from remat_migrate.source.layout import layout_of
 
 # What is reported, the message, whether it is silent, and of a fix: title, safety, edits; a reason.
 Found = tuple[ast.expr, str, bool, str, Safety, tuple[Edit, ...], str]
@@ -93,6 +92,8 @@ def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
 
 def _one_by_one(module: Module, call: ast.Call, arg: ast.expr) -> tuple[Edit, ...] | None:
     """The edits that take the brackets of a literal away, or put a star before anything else."""
+    from remat_migrate.source.layout import layout_of
+
     path, text = module.source.path, module.source.text
     start, end = module.span(arg)
     if isinstance(arg, ast.GeneratorExp):
@@ -198,6 +199,8 @@ def _starred(module: Module, keyword: ast.keyword, message: str) -> Found:
 
 def _by_position(module: Module, call: ast.Call, policy: Policy) -> Found:
     """Arguments by position: those that a factory takes by keyword only are named."""
+    from remat_migrate.source.layout import layout_of
+
     names = (*policy.parameters, *policy.keyword_only)
     surplus = call.args[len(policy.parameters) :]
     message = f"`{policy.name}` takes {len(policy.parameters)} arguments by position: TypeError"

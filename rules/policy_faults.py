@@ -25,7 +25,6 @@ from remat_migrate.model.policy_values import (
     policy_calls,
     policy_places,
 )
-from remat_migrate.rewrite.imports import written
 from remat_migrate.rule import Safety
 from remat_migrate.source import Edit
 
@@ -173,6 +172,8 @@ def _not_called(node: ast.expr, policy: Policy) -> Fault:
 
 
 def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str) -> Fault:
+    from remat_migrate.rewrite.imports import written
+
     message = "a string is no policy: differentiating raises TypeError"
     policy = POLICIES.get(text)
     if policy is None or policy.is_made or not policy.is_in(project.settings.jax_version):

@@ -8,7 +8,6 @@ from remat_migrate.model.bind import Arguments
 from remat_migrate.model.static_options import StaticSite, deliberate
 from remat_migrate.model.uses import Call
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.positional_calls import positional_edits
 from remat_migrate.rule import Fix, Related, Safety
 
 DELIBERATE = "a test expects that this fails"
@@ -21,6 +20,8 @@ def by_position(
     last: int,
 ) -> tuple[Fix, str]:
     """The fix that makes calls pass their static arguments by position, or why there is none."""
+    from remat_migrate.rewrite.positional_calls import positional_edits
+
     calls = list(calls)
     if deliberate(call for call, _ in calls):
         return Fix(DELIBERATE, Safety.MANUAL), DELIBERATE

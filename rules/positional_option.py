@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.apis import APIS, Api
@@ -18,9 +19,9 @@ from remat_migrate.model.scopes import FunctionNode
 from remat_migrate.model.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit, Span
-from remat_migrate.source.changes import Change
-from remat_migrate.source.layout import Layout, layout_of
-from remat_migrate.source.removal import plan_removals
+
+if TYPE_CHECKING:
+    from remat_migrate.source.layout import Layout
 
 KEYWORD_ONLY_SINCE = (0, 3, 16)
 
@@ -243,6 +244,10 @@ def _title(passed: Passed) -> str:
 
 
 def _edits(passed: Passed, project: Project) -> Iterator[Edit]:
+    from remat_migrate.source.changes import Change
+    from remat_migrate.source.layout import layout_of
+    from remat_migrate.source.removal import plan_removals
+
     source = passed.module.source
     layout = layout_of(source)
     inside = Span(source.span(passed.call.func).end, source.span(passed.call).end)

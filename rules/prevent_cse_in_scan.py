@@ -12,7 +12,6 @@ from functools import partial
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.loops import LoopUse, checkpoints_around
-from remat_migrate.rewrite.placement import set_option
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -99,6 +98,8 @@ class PreventCseInScan(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is in loops only."""
+        from remat_migrate.rewrite.placement import set_option
+
         sites = [site for site in project.sites_in(module) if _prevents_cse(site)]
         if not sites or not project.placement.loops(module):
             return

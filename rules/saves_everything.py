@@ -19,7 +19,6 @@ from remat_migrate.model.policy_values import (
     saves_everything,
 )
 from remat_migrate.model.values import External
-from remat_migrate.rewrite.placement import remove_site
 from remat_migrate.rule import Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -121,6 +120,8 @@ class SavesEverything(Rule):
             yield self._finding(project, place, found[0], how)
 
     def _finding(self, project: Project, place: PolicyPlace, origin: Origin, how: str) -> Finding:
+        from remat_migrate.rewrite.placement import remove_site
+
         site = place.site
         assert site is not None
         advice = "take the checkpoint off, or give it a policy that leaves something out"

@@ -12,7 +12,6 @@ from functools import partial
 from remat_migrate.model import Module, Project
 from remat_migrate.model.bodies import body_work
 from remat_migrate.model.loops import LoopUse
-from remat_migrate.rewrite.placement import wrap_body
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import placement_fix
@@ -95,6 +94,8 @@ class ScanBodyBare(Rule):
                 yield self._finding(project, loop, work == "heavy" and loop.real == "yes")
 
     def _finding(self, project: Project, loop: LoopUse, heavy: bool) -> Finding:
+        from remat_migrate.rewrite.placement import wrap_body
+
         confidence: Confidence = "medium" if heavy else "low"
         advice = "if memory is short: `jax.checkpoint(body, prevent_cse=False)`"
         call, body = loop.node, loop.use.subject

@@ -14,7 +14,6 @@ from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.self_offset import SelfOffset as Offset
 from remat_migrate.model.self_offset import self_offset
 from remat_migrate.model.static_options import read_indices
-from remat_migrate.rewrite.options import indices_text
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 from remat_migrate.source import Edit
 
@@ -238,6 +237,8 @@ class SelfOffset(Rule):
 
 
 def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
+    from remat_migrate.rewrite.options import indices_text
+
     static = found.static
     option, site = static.option, static.site
     text = indices_text(tuple(p.index for p in found.wanted))

@@ -17,7 +17,6 @@ from remat_migrate.model.next_implementation import uses_next_implementation
 from remat_migrate.model.sites import Option, Site
 from remat_migrate.model.static_names import named_statics
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.concrete import migrate
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
 from remat_migrate.source import Span
 
@@ -138,6 +137,8 @@ class StaticArgnamesIgnored(Rule):
         message: str,
         severity: Severity,
     ) -> Finding:
+        from remat_migrate.rewrite.concrete import migrate
+
         module, reason = option.module, ""
         span: Span = module.span(option.keyword or option.value)
         fix: Fix | None = None

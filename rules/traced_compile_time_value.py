@@ -13,7 +13,6 @@ from remat_migrate.model import Module, Project
 from remat_migrate.model.need import Need
 from remat_migrate.model.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.compile_time import hoist
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
 _BEFORE = """\
@@ -100,6 +99,8 @@ class TracedCompileTimeValue(Rule):
             yield self._found(need, project)
 
     def _found(self, need: Need, project: Project) -> Finding:
+        from remat_migrate.rewrite.compile_time import hoist
+
         reason = ""
         try:
             edits = tuple(hoist(project, [need]))

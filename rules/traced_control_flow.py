@@ -14,7 +14,6 @@ from remat_migrate.model.self_offset import self_offset
 from remat_migrate.model.sites import Site
 from remat_migrate.model.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.making_static import make_static
 from remat_migrate.rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety
 
 from .positional_fixes import DELIBERATE
@@ -138,6 +137,8 @@ class TracedControlFlow(Rule):
                 yield self._found(site, found, project)
 
     def _found(self, site: Site, found: list[TracedNeed], project: Project) -> Finding:
+        from remat_migrate.rewrite.making_static import make_static
+
         names = dict.fromkeys(f.need.parameter for f in found)
         text = " and ".join(f"`{name}`" for name in names)
         related = tuple(r for f in found for r in _related(f))

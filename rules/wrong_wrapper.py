@@ -14,8 +14,6 @@ from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.wrong_wrappers import Fault, wrong_wrapper
 from remat_migrate.model.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.rewrite import Refused
-from remat_migrate.rewrite.imports import written
-from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit
 
@@ -251,6 +249,9 @@ def _edits(project: Project, found: Wrong) -> list[Edit]:
     Raises:
         Refused: what it would do instead cannot be told.
     """
+    from remat_migrate.rewrite.imports import written
+    from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
+
     site, api = found.site, _APIS.get(found.fault)
     module, application = site.module, site.application
     if application is None or site.reference not in ast.walk(application):

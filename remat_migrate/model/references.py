@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..source import Edit
-from ..source.imports import add_name, insert_beside, insert_import
-from ..source.layout import Layout, layout_of
 from .module import Module
 from .scopes import Binding, Scope
 from .values import Constant, External, ModuleValue
 
 if TYPE_CHECKING:
+    from ..source.layout import Layout
     from .project import Project
 
 # Packages of which one name is imported, as is the custom, rather than the package.
@@ -249,6 +248,9 @@ def _position(node: ast.AST) -> tuple[int, int]:
 def _import_anew(
     module: Module, qualified: str, at: ast.expr | ast.stmt, beside: ast.stmt | None
 ) -> Reference:
+    from ..source.imports import insert_beside, insert_import
+    from ..source.layout import layout_of
+
     package, _, last = qualified.rpartition(".")
     top = package.partition(".")[0]
     layout = layout_of(module.source)
@@ -269,6 +271,8 @@ def _import_anew(
 def _add_to_import(
     module: Module, layout: Layout, package: str, name: str, at: ast.expr | ast.stmt
 ) -> Edit | None:
+    from ..source.imports import add_name
+
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
             if _position(node) < _position(at):

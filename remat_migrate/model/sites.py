@@ -106,12 +106,8 @@ class Site:
 
 def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
     """Identifiers that may name an Api in a module: its own names, and aliases of them."""
-    key = (
-        module,
-        evaluator.apis.last_names,
-        frozenset(evaluator.passed),
-        frozenset(evaluator.aliases),
-    )
+    known = evaluator.apis.last_names | evaluator.aliases
+    key = (module, known, frozenset(evaluator.passed))
     if key not in evaluator.names:
         evaluator.names[key] = frozenset(_interesting_names(module, evaluator))
     return evaluator.names[key]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..source.pieces import Causes, Piece
+if TYPE_CHECKING:
+    from ..source.pieces import Causes, Piece
 
 Form = Literal["variable", "option", "read"]
 

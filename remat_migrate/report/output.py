@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ..outputs import write_file
 from ..source import SourceFile
-from . import json, table
 from .content import Report
 from .display import Screen, columns, neutral, shown_path, wants_colour
-from .statistics import statistics
-from .summary import summary
-from .verdicts import proof_lines, tally
-from .weights import measurement_lines
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
@@ -48,10 +43,15 @@ def write_report(
     Raises:
         UsageError: the file cannot be written.
     """
+    from .statistics import statistics
+    from .summary import summary
+
     screen = _screen(to)
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
-        written = _write(table.render(report, screen), to)
+        from .table import render
+
+        written = _write(render(report, screen), to)
     elif text and count_only:
         written = _write([*statistics(report, screen), *summary(report, screen)], to)
     else:
@@ -67,9 +67,13 @@ def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
+    from .verdicts import proof_lines, tally
+
     screen = _screen(to)
     if output_format == "json":
-        _write([json.render_proof(proof, screen)], to)
+        from .json import render_proof
+
+        _write([render_proof(proof, screen)], to)
     else:
         _write([*proof_lines(proof, screen), tally(proof)], to)
 
@@ -88,9 +92,13 @@ def write_measurements(
     Raises:
         UsageError: the file cannot be written.
     """
+    from .weights import measurement_lines
+
     screen = _screen(to)
     if output_format == "json":
-        _write([json.render_measurements(found, screen, failed)], to)
+        from .json import render_measurements
+
+        _write([render_measurements(found, screen, failed)], to)
     elif output_format == "html":
         from . import html
 
@@ -114,7 +122,9 @@ def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
     """
     screen = _screen(to)
     if output_format == "json":
-        _write([json.render_plan(plan, screen)], to)
+        from .json import render_plan
+
+        _write([render_plan(plan, screen)], to)
     else:
         from .plans import plan_lines
 
