@@ -85,6 +85,7 @@ def check(folder: Path) -> list[tuple[str, str]]:
     """The file and the safety of the fix of each finding."""
     command = [sys.executable, "-m", "remat_migrate", "check", "--output-format", "json", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
     findings = json.loads(done.stdout)["findings"]
     return [(it["path"], it["fix"]["safety"] if it["fix"] else "") for it in findings]
 
@@ -164,6 +165,19 @@ def test_children_count_and_failures_are_told(tmp_path):
     )
     with pytest.raises(processes.BenchmarkError, match="ended with 1:\nno"):
         processes.spend(failing)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/smaps_rollup").exists(), reason="only Linux says what is shared"
+)
+def test_memory_of_all_processes_counts_what_they_share_once(tmp_path):
+    program = (
+        "import os, time; shared = b'x' * 40_000_000; child = os.fork()\n"
+        "own = b'y' * (40_000_000 if child else 20_000_000); time.sleep(0.2)\n"
+        "child and os.wait()"
+    )
+    command = processes.Command("two", (sys.executable, "-I", "-S", "-c", program), tmp_path)
+    assert 100e6 < processes.peak_of_all(command) < 135e6
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,10 @@ def _heading(about: dict[str, Any], runs: int) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in about["machine"].items())
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     many = f"medians of {runs} runs" if runs > 1 else "one run"
-    return f"{about['date']}; {many}, in turn; {machine}.\n\nVersions: {versions}."
+    told = f"{about['date']}; {many}, in turn; {machine}.\n\nVersions: {versions}."
+    if float(about["machine"]["load at the start"]) > float(about["machine"]["cores"]) / 2:
+        told += "\n\nThe machine was busy: times are longer than they need be; ratios hold."
+    return told
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +20,10 @@ from .processes import BenchmarkError, Command, Spent, in_turn, peak_of_all
 # What `remat_migrate.source.words` looks for.
 WORDS = "remat|checkpoint|NEW_CHECKPOINT|REMAT_BARRIER|RMT"
 SIZES = (100, 1_000, 10_000)
+_APPLIED = re.compile(rb"\b(?:jax|nn)\.(?:remat|checkpoint)\(")
+_WITHOUT_WORDS = re.compile(rb"\A(?!.*(?:%s))" % WORDS.encode(), re.DOTALL)
+# So many bytes has a file that somebody works on.
+_LEAST = 4_000
 # Sites and files of the trees that are fixed.
 FIXED = ((240, 10), (240, 240))
 # torchfix and Fixit take minutes for more; torchfix passes by files that do not mention torch.
@@ -132,10 +138,7 @@ def changed(bench: Bench) -> list[Row | Figure]:
     """The whole tree, of which one file is another one at each run."""
     tree = bench.installations.tree
     rows: list[Row | Figure] = []
-    for what, path in (
-        ("T, one file changed that has checkpoints", tree / "flax/linen/transforms.py"),
-        ("T, one file changed that has none", tree / "jax/_src/random.py"),
-    ):
+    for what, path in _ones_of(tree).items():
         before = path.read_bytes()
         numbers = iter(range(1_000_000))
 
@@ -152,6 +155,23 @@ def changed(bench: Bench) -> list[Row | Figure]:
         finally:
             path.write_bytes(before)
     return rows
+
+
+def _ones_of(tree: Path) -> dict[str, Path]:
+    """A file that has checkpoints, and one that does not even mention them."""
+    wanted = {
+        "T, one file changed that has checkpoints": _APPLIED,
+        "T, one file changed that has none": _WITHOUT_WORDS,
+    }
+    found: dict[str, Path] = {}
+    for path in sorted(tree.rglob("*.py")):
+        data = path.read_bytes()
+        for what, pattern in wanted.items():
+            if what not in found and len(data) > _LEAST and pattern.search(data):
+                found[what] = path
+    if len(found) < len(wanted):
+        raise BenchmarkError(f"{tree} has no file to change: {found}")
+    return found
 
 
 def _cached(bench: Bench, tree: Path, name: str) -> list[Command]:
@@ -253,16 +273,21 @@ def memory(bench: Bench) -> list[Row | Figure]:
 
 
 def growth(bench: Bench) -> list[Row | Figure]:
-    """Trees of 100, 1,000 and 10,000 files, without a cache."""
+    """Trees of 100, 1,000 and 10,000 files, without a cache, and what each further file costs."""
     rows: list[Row | Figure] = []
-    for size in bench.sizes:
+    taken: dict[int, tuple[Spent, ...]] = {}
+    for size in sorted(set(bench.sizes)):
         folder, _ = bench.generated(f"growth-{size}", generated.tree(size))
         commands = [bench.tool(folder, folder=folder), *bench.ruff(folder)]
-        lines = count_lines(folder)
-        what = f"{size:,} generated files ({lines:,} lines), cold"
+        what = f"{size:,} generated files ({count_lines(folder):,} lines), cold"
         found = compared("growth", what, commands, bench.runs)
-        each = tuple(spent.cpu * 1e3 / size for spent in found[0].ours)
-        rows += [*found, Figure("growth", f"per file of {size:,}", each, "ms CPU", 3)]
+        rows += found
+        taken[size] = found[0].ours
+    for less, more in itertools.pairwise(taken):
+        pairs = zip(taken[less], taken[more], strict=True)
+        each = tuple((large.cpu - small.cpu) * 1e3 / (more - less) for small, large in pairs)
+        what = f"each further file, from {less:,} to {more:,}"
+        rows.append(Figure("growth", what, each, "ms", 2))
     return rows
 
 

@@ -94,7 +94,7 @@ class Installations:
     def versions(self) -> dict[str, str]:
         """What of all that is there, and in which version."""
         found = {"Python": platform.python_version()}
-        commit = run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
+        commit = _commit()
         tools = {"remat-migrate": ("remat-migrate", "click", "libcst"), **PEERS}
         for name in tools:
             for package, version in installed(self.folder / name).items():
@@ -150,6 +150,13 @@ def copy_as_repository(source: Path, folder: Path) -> Path:
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".git", "__pycache__"))
     make_repository(folder)
     return folder
+
+
+def _commit() -> str:
+    """The commit of the checkout, and whether it was changed since."""
+    if not (ROOT / ".git").exists():
+        return "not from a repository"
+    return run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
 
 
 def count_lines(folder: Path) -> int:
