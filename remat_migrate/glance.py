@@ -14,7 +14,7 @@ from .errors import SourceError
 from .settings import Settings, load_settings
 from .source import read_source
 from .source.text import may_be_notebook
-from .source.words import ESCAPED, SCAN_WORDS, WORDS, bound_aliases
+from .source.words import ESCAPED, WORDS, bound_aliases, may_differentiate_scan
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
@@ -63,7 +63,7 @@ def _has_nothing(path: Path) -> bool:
     # A wrapper of a checkpoint may have any name, but then the option gives it away.
     if b"\0" in data or b"concrete" in data or any(word in data for word in WORDS):
         return False
-    if all(word in data for word in SCAN_WORDS):
+    if may_differentiate_scan(data):
         return False
     if data.isascii():
         return True

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import SourceError
 from ..source import SourceFile, read_source
 from ..source.text import may_be_notebook, read_bytes
-from ..source.words import ESCAPED, SCAN_WORDS, WORDS
+from ..source.words import ESCAPED, WORDS
 
 # Where a line of a notebook's code starts.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
@@ -89,7 +89,7 @@ class Files:
         if not may_be_notebook(path):
             return data
         words = (*WORDS, b"concrete", *(name.encode() for name in names))
-        scans = all(word in data for word in SCAN_WORDS)
+        scans = b"scan(" in data
         if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
             return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
         return self.read(path, data).text.encode()

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
-from ..source.code import code_of
 from ..source.text import may_be_notebook, read_source
-from ..source.words import SCAN_WORDS, bound_aliases
+from ..source.words import bound_aliases, may_differentiate_scan
 from .application import api_of
 from .glimpse import Glimpse
 from .module import Module
@@ -41,20 +40,6 @@ _CONCRETE = b"concrete"
 
 # In so many bytes a file may declare its encoding.
 _COOKIE = 400
-
-_GRADIENT = re.compile(rb"grad\b(?<!\wgrad)|(?:value_and|filter)_grad\b")
-
-
-def may_differentiate_scan(data: bytes) -> bool:
-    """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
-    for word in SCAN_WORDS:
-        if word not in data:
-            return False
-    # First where it costs least, then where comments do not count.
-    if _GRADIENT.search(data) is None:
-        return False
-    code = code_of(data)
-    return SCAN_WORDS[0] in code and _GRADIENT.search(code) is not None
 
 
 class Selection:

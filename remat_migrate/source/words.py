@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .code import code_of
+
 # A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding: every
 # Api's own name contains one, and `RMT` starts our codes.
 WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
@@ -15,8 +17,12 @@ FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 # What a comment that suppresses findings has.
 SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
-# A file with all of these may hold a scan that is differentiated.
-SCAN_WORDS = (b"scan(", b"grad", b"jax")
+# A scan that is differentiated: its call, and the name of what walks back through it.
+_SCAN = b"scan("
+_GRADIENT = re.compile(
+    rb"(?<![A-Za-z0-9_])(?:filter_)?"
+    rb"(?:(?:value_and_)?grad|vjp|jacrev|jacobian|hessian|linearize|minimize)(?:_from_state)?\b|jaxopt"
+)
 
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")
@@ -28,6 +34,14 @@ _ALIAS = re.compile(
     rb"\b(?:filter_)?(?:remat|checkpoint)\b(?!\s*\(\s*[\w.]+\s*[,)])",
     re.MULTILINE,
 )
+
+
+def may_differentiate_scan(data: bytes) -> bool:
+    """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
+    if _SCAN not in data or b"jax" not in data or _GRADIENT.search(data) is None:
+        return False
+    code = code_of(data)  # now without comments
+    return _SCAN in code and _GRADIENT.search(code) is not None
 
 
 def bound_aliases(data: bytes) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from remat_migrate.model.transforms import GRADIENTS, LOOPS, SPELLINGS, Loop, TransformTable
+from remat_migrate.source.words import may_differentiate_scan
 
 ENTRIES = {**GRADIENTS, **LOOPS}
 # These take `self` first.
@@ -64,3 +65,13 @@ def test_a_scan_of_the_settings_is_like_another() -> None:
     found = TransformTable({"pkg.scan_layers": "jax.lax.scan"}).find("pkg.scan_layers")
     assert isinstance(found, Loop)
     assert (found.name, found.unroll_position) == ("pkg.scan_layers", 5)
+
+
+def test_what_walks_back_is_looked_for_in_bytes() -> None:
+    """A file without the name of one is passed by, so no gradient's name may be missing there."""
+    for gradient in GRADIENTS.values():
+        if gradient.mode != "forward":
+            package, _, last = gradient.name.rpartition(".")
+            code = f"import jax\nfrom {package} import {last}\n\n{last}(jax.lax.scan(f, x))\n"
+            assert may_differentiate_scan(code.encode()), gradient.name
+    assert not may_differentiate_scan(b"import jax  # grad\n\njax.lax.scan(f, x)\n")
