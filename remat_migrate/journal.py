@@ -20,6 +20,7 @@ from .atomic import discard, read_regular, sync_folder, write_new, write_obstacl
 from .entries import (
     JournalEntry,
     SavedFile,
+    entry_files,
     exclusive,
     next_id,
     reason_of,
@@ -96,7 +97,9 @@ class _Failures:
                 self.reasons[change.path] = f"shares a fix with {lost[0]}, which is not written"
 
 
-def write_changes(changes: Sequence[Change], root: Path) -> JournalEntry:
+def write_changes(
+    changes: Sequence[Change], root: Path, before: Sequence[Path] | None = None
+) -> JournalEntry:
     """Replace the files that changed, each atomically, files that share a fix all or none.
 
     Of a hard link only this name is replaced.
@@ -104,11 +107,14 @@ def write_changes(changes: Sequence[Change], root: Path) -> JournalEntry:
     Args:
         changes: the files before and after, by the paths where they really lie.
         root: the project's folder, which holds the journal.
+        before: the files of the journal's entries when the code was looked at. A fix depends on
+            files that it does not edit, too: where another run has written since, none is made.
 
     Raises:
         WriteError: a file was changed on disk since it was read, may not be written, or cannot hold
             its new text; the other files are written.
-        ApplyError: the journal cannot be written, or another run is writing; no file is.
+        ApplyError: the journal cannot be written, or another run is writing or wrote since; no
+            file is.
     """
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     failures = _Failures()
@@ -124,6 +130,11 @@ def write_changes(changes: Sequence[Change], root: Path) -> JournalEntry:
     entry = JournalEntry("", created, ())
     if planned:
         with exclusive(root):
+            if before is not None and entry_files(root) != list(before):
+                raise ApplyError(
+                    f"{root}: another run of remat-migrate wrote here since the code was read;"
+                    " no file was changed; run again"
+                )
             put_back_under_lock(root)
             entry, tasks = _entered(planned, JournalEntry(next_id(root), created, ()))
             store(entry, root, "no file was changed")
