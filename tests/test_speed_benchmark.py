@@ -99,7 +99,7 @@ def test_ratios_are_taken_pair_by_pair():
         "3.00 s · 6.00 s · 50 MB",
         "ruff",
         "3.00 s · 6.00 s · 50 MB",
-        "1.00 (0.50–2.00)",
+        "1.000 (0.500–2.000)",
     ]
 
 

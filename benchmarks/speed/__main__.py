@@ -95,7 +95,8 @@ def _measure(bench: Bench, only: list[str]) -> dict[str, Any]:
         print("\n" + figures_table(figures))
     missed = [one.what for one in found if one.reached is False]
     judged = [one for one in found if one.reached is not None]
-    print(f"\n{len(judged) - len(missed)} of {len(judged)} targets reached.")
+    if judged:
+        print(f"\n{len(judged) - len(missed)} of {len(judged)} targets reached.")
     for what in missed:
         print(f"- missed: {what}")
     return {
@@ -133,7 +134,7 @@ def _heading(about: dict[str, Any], runs: int) -> str:
     many = f"medians of {runs} runs" if runs > 1 else "one run"
     told = f"{about['date']}; {many}, in turn; {machine}.\n\nVersions: {versions}."
     if float(about["machine"]["load at the start"]) > float(about["machine"]["cores"]) / 2:
-        told += "\n\nThe machine was busy: times are longer than they need be; ratios hold."
+        told += "\n\nThe machine was busy: compare ratios rather than times."
     return told
 
 

@@ -66,9 +66,9 @@ class Row:
         """The row of the table."""
         spread = ""
         if self.ratios:
-            spread = f"{statistics.median(self.ratios):.2f}"
+            spread = times(statistics.median(self.ratios))
             if len(self.ratios) > 1:
-                spread += f" ({min(self.ratios):.2f}–{max(self.ratios):.2f})"
+                spread += f" ({times(min(self.ratios))}–{times(max(self.ratios))})"
         return [
             self.what,
             used(self.ours),
@@ -149,6 +149,11 @@ def seconds(value: float) -> str:
     """Seconds with as many digits as mean something."""
     digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1
     return f"{value:.{digits}f} s"
+
+
+def times(ratio: float) -> str:
+    """A ratio; so that one just above 1 does not look like 1."""
+    return f"{ratio:.3f}" if ratio < 9.9995 else f"{ratio:.1f}"
 
 
 def rows_table(rows: Iterable[Row]) -> str:

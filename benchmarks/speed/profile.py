@@ -23,12 +23,16 @@ PARSING, IMPORTS, REST = "parsing", "imports", "the rest"
 # From the innermost function outwards, the first that lies in one of these decides. What is below
 # a rule's file and in none of them is the rule's own.
 PLACES: dict[str, tuple[str, ...]] = {
-    "listing files": ("discover.py", "globs.py"),
+    "listing files": ("discover.py", "globs.py", "survey.py"),
     "settings": ("settings.py",),
+    "cache": ("cache/",),
     "reading and byte search": (
         "glance.py",
         "model/files.py",
+        "model/glimpse.py",
         "model/project.py",
+        "model/selection.py",
+        "source/code.py",
         "source/text.py",
         "source/words.py",
         "source/notebook.py",
