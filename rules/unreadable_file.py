@@ -8,6 +8,7 @@ from remat_migrate.errors import SourceError
 from remat_migrate.model import Project
 from remat_migrate.rule import Example, Finding, Rule
 from remat_migrate.source import SourceFile, Span
+from remat_migrate.source.text import read_bytes
 
 
 class UnreadableFile(Rule):
@@ -41,8 +42,8 @@ class UnreadableFile(Rule):
 def _readable_part(error: SourceError) -> SourceFile:
     """As much of the file as can be shown, so that the position is right and the code is seen."""
     try:
-        data = error.path.read_bytes()
-    except OSError:
+        data = read_bytes(error.path)
+    except SourceError:
         data = b""
     return SourceFile(error.path, "" if b"\0" in data else data.decode(errors="replace"))
 

@@ -1,0 +1,106 @@
+"""What must hold of a project in which a run was stopped, and the counting of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kill_faults import run
+from kill_trees import Tree, copy_tree, differences, strays, tree_of
+
+FIX = ("--fix", "--jobs", "1", "--no-cache", "--output-format", "concise", ".")
+UNDO = ("undo", ".")
+# An undo of the last entry, and of those before it: a run that finishes another makes two.
+_MOST_UNDONE = 3
+# Characters of what is wrong.
+_SHOWN = 400
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a campaign counts, and what it finds wrong."""
+
+    name: str
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def check(self, where: str, what: str, is_right: object, detail: str = "") -> None:
+        """Take down what is wrong; `where` says how to see it again."""
+        if not is_right:
+            self.wrong.append(f"{where}: {what} {detail[:_SHOWN]}".strip())
+
+    def lines(self) -> Iterator[str]:
+        """What is to be told."""
+        numbers = ", ".join(f"{number} {what}" for what, number in self.counts.items())
+        yield f"{self.name}: {numbers}; {len(self.wrong)} wrong"
+        yield from (f"  {line}" for line in self.wrong[:20])
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A project before and after `--fix`.
+
+    Attributes:
+        pristine: a copy of it as it was.
+        fixed: a copy of it after a run that nothing disturbed, with its journal.
+        place: where runs are to have it: a folder that is made anew for each.
+    """
+
+    pristine: Path
+    fixed: Path
+    place: Path
+    old: Tree
+    new: Tree
+
+    def start(self, fixed: bool = False) -> Path:
+        """The project at its place, before the fix or after it."""
+        return copy_tree(self.fixed if fixed else self.pristine, self.place)
+
+
+def prepare(pristine: Path, folder: Path) -> Subject:
+    """What a run that nothing disturbs makes of a project."""
+    place = folder / "place"
+    root = copy_tree(pristine, place)
+    done = run(root, FIX)
+    if done.code not in (0, 1) or done.unseen:
+        raise SystemExit(f"the undisturbed run failed: {done.code} {done.err} {done.unseen}")
+    old, new = tree_of(pristine), tree_of(root)
+    if sum(old[name] != new[name] for name in old) < 5:
+        raise SystemExit("there is too little to fix in this tree")
+    return Subject(pristine, copy_tree(root, folder / "fixed"), place, old, new)
+
+
+def check_after(found: Findings, where: str, subject: Subject, root: Path) -> None:
+    """What must hold of a project in which a run was stopped: nothing lost, all can go on."""
+    lost = differences(tree_of(root), subject.old, subject.new)
+    found.check(where, "a file is neither old nor new:", not lost, "; ".join(lost.lines))
+    twin = copy_tree(root, root.with_name("twin"))
+
+    is_mixed = tree_of(root) not in (subject.old, subject.new)
+    journal = list((root / ".remat_migrate/journal").glob("*.json"))
+    undone = run(root, UNDO)
+    found.check(where, "undo failed:", undone.code == (0 if journal else 2), undone.err)
+    if not journal:
+        found.check(where, "undo says something else:", "nothing to undo" in undone.err, undone.err)
+    _check_tree(found, f"{where}, undo", subject.old, root)
+    found.counts["undone"] += 1
+
+    finished = run(twin, FIX)
+    found.check(where, "the next run failed:", finished.code in (0, 1), finished.err)
+    _check_tree(found, f"{where}, the next --fix", subject.new, twin)
+    found.counts["finished"] += 1
+    for _ in range(_MOST_UNDONE):
+        if run(twin, UNDO).code:
+            break
+    _check_tree(found, f"{where}, the next --fix, undo", subject.old, twin)
+    found.counts["of these from a mixed tree"] += is_mixed
+    found.counts["of these with half a fix put back"] += "note: put back" in finished.err
+
+
+def _check_tree(found: Findings, where: str, wanted: Tree, root: Path) -> None:
+    wrong = differences(tree_of(root), wanted)
+    found.check(where, "the tree is another:", not wrong, "; ".join(wrong.lines))
+    left = strays(root)
+    found.check(where, "temporary files are left:", not left, ", ".join(left))

@@ -1,0 +1,294 @@
+"""Faults of the system at the n-th call that a run makes to change something on disk.
+
+The run is a fork of this process, in which the calls are replaced by ones that count. Counted are
+those that concern a folder: what is below it by path, and what was opened below it by handle.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# By their first argument, a path or a handle. `open` of `os` only: what is opened by the built-in
+# one is read, which `Ran.unseen` proves.
+CALLS = (
+    *("open", "write", "fsync", "close", "replace", "rename", "unlink", "remove", "mkdir", "rmdir"),
+    *("chmod", "chown", "setxattr", "link", "symlink", "truncate", "ftruncate", "utime"),
+)
+# What needs space on the disk.
+_GROWING = frozenset({"write", "mkdir", "fsync", "setxattr", "link", "symlink"})
+# Events of the interpreter's own audit that say that something is changed on disk.
+_AUDITED = {
+    "os.rename": "replace",
+    "os.remove": "unlink",
+    "os.mkdir": "mkdir",
+    "os.chmod": "chmod",
+    "os.chown": "chown",
+    "os.setxattr": "setxattr",
+    "os.link": "link",
+    "os.symlink": "symlink",
+    "os.truncate": "truncate",
+    "os.utime": "utime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One call: what it is, what it is about, and for `open` and `replace` how and where to."""
+
+    name: str
+    path: Path
+    to: Path | None = None
+    creates: bool = False
+    data: bytes = b""
+
+
+# Told of each call before it is made, with its number; may raise, kill, or meddle.
+Fault = Callable[[int, Event], None]
+
+
+def kill_at(number: int) -> Fault:
+    """Be killed right before a call. The one after the last call is no call: nothing happens."""
+
+    def fault(current: int, event: Event) -> None:
+        if current == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return fault
+
+
+def fail_at(number: int, code: int) -> Fault:
+    """One call fails."""
+
+    def fault(current: int, event: Event) -> None:
+        if current == number:
+            raise OSError(code, os.strerror(code))
+
+    return fault
+
+
+def full_from(number: int) -> Fault:
+    """From a call on there is no space left."""
+
+    def fault(current: int, event: Event) -> None:
+        if current >= number and (event.name in _GROWING or event.creates):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return fault
+
+
+def dead_from(number: int) -> Fault:
+    """From a call on the disk takes nothing any more; handles are closed all the same."""
+
+    def fault(current: int, event: Event) -> None:
+        reads = event.name == "open" and not event.creates
+        if current >= number and event.name != "close" and not reads:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    return fault
+
+
+@dataclass(slots=True)
+class Counting:
+    """Stands before the calls of `os`."""
+
+    root: Path
+    fault: Fault
+    torn: int = 0
+    events: list[Event] = field(default_factory=list)
+    handles: dict[int, Path] = field(default_factory=dict)
+    expected: int = 0
+
+    def install(self) -> None:
+        """Replace the calls, in this process, for good."""
+        for name in CALLS:
+            setattr(os, name, self._counting(name, _REAL[name]))
+
+    def _counting(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            path = self._path(arguments[0])
+            if path is None or (name == "open" and _only_reads(path, arguments[1])):
+                return real(*arguments, **options)
+            self._count(self._event(name, path, arguments), arguments)
+            if name == "close":
+                self.handles.pop(arguments[0], None)
+            self.expected += 1
+            try:
+                result = real(*arguments, **options)
+            finally:
+                self.expected -= 1
+            if name == "open":
+                self.handles[result] = path
+            return result
+
+        return call
+
+    def _path(self, argument: object) -> Path | None:
+        """What a call is about, if that is in the folder."""
+        if isinstance(argument, int):
+            return self.handles.get(argument)
+        if not isinstance(argument, str | bytes | os.PathLike):
+            return None
+        path = Path(os.path.abspath(os.fsdecode(argument)))
+        return path if path.is_relative_to(self.root) else None
+
+    @staticmethod
+    def _event(name: str, path: Path, arguments: Sequence[Any]) -> Event:
+        if name == "open":
+            return Event(name, path, creates=bool(arguments[1] & os.O_CREAT))
+        if name in ("replace", "rename", "link"):
+            return Event("replace" if name == "rename" else name, path, Path(arguments[1]))
+        if name == "write":
+            return Event(name, path, data=bytes(arguments[1]))
+        return Event("unlink" if name == "remove" else name, path)
+
+    def _count(self, event: Event, arguments: Sequence[Any]) -> None:
+        self.events.append(event)
+        number = len(self.events)
+        if number == self.torn and event.name == "write":
+            # The half of it that reached the disk.
+            _REAL["write"](arguments[0], event.data[: len(event.data) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.fault(number, event)
+
+
+_REAL = {name: getattr(os, name) for name in CALLS}
+
+
+def uncounted() -> None:
+    """Give this process the calls of the system back."""
+    for name, real in _REAL.items():
+        setattr(os, name, real)
+
+
+def _only_reads(path: Path, flags: int) -> bool:
+    """Whether a call opens a file for nothing but its bytes; folders are opened to be synced."""
+    return not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not path.is_dir()
+
+
+def load(*commands: Sequence[str]) -> None:
+    """Import what commands need, so that their forks need not: most of their time goes there."""
+    import contextlib
+    import io
+    import tempfile
+
+    from kill_trees import make_tree
+
+    from remat_migrate.cli import main
+
+    for command in commands:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.suppress(SystemExit),
+        ):
+            root = make_tree(Path(folder).resolve() / "project")
+            with contextlib.chdir(root):
+                main(["--fix", "--output-format", "concise", "."])
+            main([*command, str(root)])
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a forked run did.
+
+    Attributes:
+        code: its exit code; negative, the signal that killed it.
+        out: what it wrote on standard output.
+        err: what it wrote on standard error.
+        events: the calls that it made, if it came to its end.
+        unseen: changes on disk that were made past the calls that are counted.
+    """
+
+    code: int
+    out: str
+    err: str
+    events: tuple[Event, ...]
+    unseen: tuple[str, ...]
+
+
+def run(
+    root: Path, arguments: Sequence[str], fault: Fault = lambda number, event: None, torn: int = 0
+) -> Ran:
+    """Run `remat-migrate` in a fork of this process, in a folder, with a fault of the system.
+
+    Args:
+        root: the folder, and where calls count.
+        arguments: the command line.
+        fault: told of each call.
+        torn: the number of a write in the middle of which the run is killed.
+    """
+    import pickle
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="remat-kills-") as name:
+        streams = [Path(name, stream) for stream in ("out", "err", "events")]
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            _be_the_run(root, arguments, Counting(root, fault, torn), streams)
+        _, status = os.waitpid(child, 0)
+        out, err = (path.read_text(errors="replace") for path in streams[:2])
+        events, unseen = ((), ())
+        if streams[2].exists():
+            events, unseen = pickle.loads(streams[2].read_bytes())
+        return Ran(os.waitstatus_to_exitcode(status), out, err, events, unseen)
+
+
+def _be_the_run(
+    root: Path, arguments: Sequence[str], counting: Counting, streams: Sequence[Path]
+) -> None:
+    """Run the command line in this process, which ends with it."""
+    import pickle
+
+    from remat_migrate.cli import main
+
+    code = 70
+    unseen: list[str] = []
+    end = os._exit
+    try:
+        for number, path in enumerate(streams[:2], 1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+        os.chdir(root)
+        sys.addaudithook(_watching(counting, unseen))
+        counting.install()
+        try:
+            main(list(arguments))
+        except SystemExit as stopped:
+            code = stopped.code if isinstance(stopped.code, int) else 71
+        sys.stdout.flush()
+        sys.stderr.flush()
+        streams[2].write_bytes(pickle.dumps((tuple(counting.events), tuple(unseen))))
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        end(code)
+
+
+def _watching(counting: Counting, unseen: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
+    """Take down what is changed below the folder by a call that is not counted."""
+
+    def hook(name: str, arguments: tuple[Any, ...]) -> None:
+        if counting.expected or (name != "open" and name not in _AUDITED):
+            return
+        if name == "open" and not (
+            isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        ):
+            return
+        path = arguments[0]
+        if isinstance(path, str | bytes | os.PathLike):
+            found = Path(os.path.abspath(os.fsdecode(path)))
+            if found.is_relative_to(counting.root):
+                unseen.append(f"{name} {found}")
+
+    return hook

@@ -1,0 +1,199 @@
+"""Campaigns over every call that changes something on disk; runs are forks of this process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from kill_checks import FIX, UNDO, Findings, Subject, check_after
+from kill_faults import Event, Fault, Ran, dead_from, fail_at, full_from, kill_at, run, uncounted
+from kill_trees import State, Tree, differences, strays, tree_of
+from power_loss import Disk, losses, lost_by
+
+Sample = Callable[[int], Iterable[int]]
+
+
+def points(subject: Subject, sample: Sample) -> list[Findings]:
+    """Killed before every call, and in every write, of `--fix` and of `undo`."""
+    both = []
+    for command, fixed in ((FIX, False), (UNDO, True)):
+        found = Findings(f"kill points of {'undo' if fixed else '--fix'}")
+        whole = run(subject.start(fixed), command)
+        found.counts["calls"] = len(whole.events)
+        found.check("undisturbed", "changes were made past the calls", not whole.unseen)
+        for number in sample(len(whole.events)):
+            event = whole.events[number - 1]
+            for torn in (False, True) if event.name == "write" else (False,):
+                root = subject.start(fixed)
+                if torn:
+                    done = run(root, command, torn=number)
+                else:
+                    done = run(root, command, kill_at(number))
+                where = f"{'in' if torn else 'before'} call {number}, {_named(event, root)}"
+                found.check(where, "was not killed", done.code == -signal.SIGKILL, done.err)
+                found.counts["killed"] += 1
+                temporary = [name for name in strays(root) if "journal" not in name]
+                found.counts["most temporary files left"] = max(
+                    found.counts["most temporary files left"], len(temporary)
+                )
+                check_after(found, where, subject, root)
+        both.append(found)
+    return both
+
+
+def _named(event: Event, root: Path) -> str:
+    return f"{event.name} {event.path.relative_to(root)}"
+
+
+def faults(subject: Subject, sample: Sample) -> list[Findings]:
+    """Every call fails: once, or with all that follow."""
+    kinds: dict[str, Callable[[int], Fault]] = {
+        "full disk from": full_from,
+        "dead disk from": dead_from,
+        "no space once at": lambda number: fail_at(number, errno.ENOSPC),
+        "input/output error once at": lambda number: fail_at(number, errno.EIO),
+        "refused once at": lambda number: fail_at(number, errno.EACCES),
+    }
+    everything = []
+    for command, fixed in ((FIX, False), (UNDO, True)):
+        whole = run(subject.start(fixed), command)
+        for kind, fault in kinds.items():
+            found = Findings(f"{'undo' if fixed else '--fix'}, {kind} each call")
+            found.counts["calls"] = len(whole.events)
+            for number in sample(len(whole.events)):
+                root = subject.start(fixed)
+                done = run(root, command, fault(number))
+                where = f"call {number}, {_named(whole.events[number - 1], root)}"
+                _check_failed(found, where, done, whole.code)
+                check_after(found, where, subject, root)
+            everything.append(found)
+    return everything
+
+
+def _check_failed(found: Findings, where: str, done: Ran, usual: int) -> None:
+    """A run that met a fault ends as usual or says so; it never breaks down."""
+    broke = "Traceback" in done.err or "defect" in done.err
+    found.check(where, "the run broke down:", not broke and done.code >= 0, done.err)
+    if done.code == 2:
+        found.check(where, "no error is told:", "error: " in done.err, done.err)
+        found.counts["ended with 2"] += 1
+    else:
+        # The fault hit what does not matter: a folder that cannot be synced, a handle that is read.
+        found.check(where, "another exit code:", done.code == usual, f"{done.code} {done.err}")
+        found.counts["went on"] += 1
+
+
+MINE = b"# mine\n"
+
+
+def meddling(subject: Subject, sample: Sample) -> list[Findings]:
+    """At every call somebody else does something to a file that is to be fixed."""
+    kinds: dict[str, Callable[[Path], None]] = {
+        "edits": lambda path: _replace_by(path, lambda new: new.write_bytes(MINE)),
+        "deletes": os.unlink,
+        "puts a link in place of": lambda path: _replace_by(path, lambda new: new.symlink_to("..")),
+        "puts a folder in place of": lambda path: (path.unlink(), path.mkdir())[1],
+        "puts a pipe in place of": lambda path: _replace_by(path, os.mkfifo),
+    }
+    everything = []
+    changed = sorted(name for name, state in subject.old.items() if state != subject.new[name])
+    for command, fixed in ((FIX, False), (UNDO, True)):
+        whole = run(subject.start(fixed), command)
+        for kind, act in kinds.items():
+            found = Findings(f"{'undo' if fixed else '--fix'}, somebody {kind} a file")
+            for number in sample(len(whole.events)):
+                root = subject.start(fixed)
+                event = whole.events[number - 1]
+                name = changed[number % len(changed)]
+                if event.name == "replace" and event.to == root / name:
+                    continue  # the instant that no file system closes
+                done = run(root, command, _meddle_at(number, act, root / name))
+                where = f"{name} at call {number}, {_named(event, root)}"
+                broke = "Traceback" in done.err or done.code < 0
+                found.check(where, "the run broke down:", not broke, done.err)
+                _check_kept(found, where, subject, root, name, kind)
+                found.counts["told"] += name in done.err
+                found.counts["after it was written"] += name not in done.err
+            everything.append(found)
+    return everything
+
+
+def _replace_by(path: Path, make: Callable[[Path], object]) -> None:
+    new = path.with_name("somebody's")
+    make(new)
+    os.rename(new, path)
+
+
+def _meddle_at(number: int, act: Callable[[Path], None], path: Path) -> Fault:
+    def fault(current: int, event: Event) -> None:
+        if current == number:
+            child = os.fork()
+            if child == 0:
+                uncounted()
+                try:
+                    act(path)
+                finally:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    return fault
+
+
+def _check_kept(
+    found: Findings, where: str, subject: Subject, root: Path, name: str, kind: str
+) -> None:
+    """What somebody did to a file is as he left it; all others are old or new, and can go back."""
+    tree, path = tree_of(root), root / name
+    as_left = {
+        "edits": path.is_file() and path.read_bytes() == MINE,
+        "deletes": not os.path.lexists(path),
+        "puts a link in place of": path.is_symlink(),
+        "puts a folder in place of": path.is_dir(),
+        "puts a pipe in place of": path.is_fifo(),
+    }[kind]
+    found.check(where, "what somebody did is lost:", as_left, str(tree.get(name))[:200])
+    others = {key: state for key, state in tree.items() if key != name}
+    lost = differences(others, _without(subject.old, name), _without(subject.new, name))
+    found.check(where, "a file is neither old nor new:", not lost, "; ".join(lost.lines))
+    found.check(where, "temporary files are left:", not strays(root), ", ".join(strays(root)))
+    run(root, UNDO)
+    others = _without(tree_of(root), name)
+    wrong = differences(others, _without(subject.old, name))
+    found.check(where, "undo left others as they were:", not wrong, "; ".join(wrong.lines))
+    found.counts["runs"] += 1
+
+
+def _without(tree: Tree, name: str) -> Tree:
+    return {key: state for key, state in tree.items() if key != name}
+
+
+def power(subject: Subject, chance: random.Random, each: int) -> list[Findings]:
+    """The power goes after any call: what the disk may hold then is old or new, and can go back."""
+    both = []
+    for command, fixed in ((FIX, False), (UNDO, True)):
+        found = Findings(f"power loss in {'undo' if fixed else '--fix'}")
+        root = subject.start(fixed)
+        disk = Disk.of(root)
+        old = {name: state.content for name, state in _plain(subject.old)}
+        new = {name: subject.new[name].content for name in old}
+        events = run(root, command).events
+        states: dict[Path, bytes] = {}
+        for number, states in losses(disk, events, chance, each):
+            lost = lost_by(states, root, old, new)
+            found.check(f"after call {number}", "is lost:", not lost, lost)
+            found.counts["states of the disk"] += 1
+        # The last one is that of a run that came to its end: all of it must be there.
+        wanted = old if fixed else new
+        late = [name for name, content in wanted.items() if states[root / name] != content]
+        found.check("at the end", "is not on the disk:", not late, ", ".join(late))
+        both.append(found)
+    return both
+
+
+def _plain(tree: Tree) -> list[tuple[str, State]]:
+    return [(name, state) for name, state in tree.items() if stat.S_ISREG(state.mode)]

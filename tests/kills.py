@@ -1,0 +1,99 @@
+"""Kill `remat-migrate --fix` and `undo` at every point and at random times; nothing may be lost.
+
+    python tests/kills.py --times 300
+    python tests/kills.py --times 100 --tree some/repository
+
+Seven campaigns, of which each prints what it did and what came of it:
+
+- points: killed right before every call that changes something on disk, and in the middle of every
+  write; the run is a fork, so that this is exact;
+- faults: every such call fails, once or with all that follow: a full disk, a dead disk;
+- meddling: at every such call somebody else edits, deletes or replaces a file that is to be fixed;
+- power: what a disk may hold if the power goes after any such call, by what POSIX promises;
+- times: `python -m remat_migrate` is killed at random moments of its writing and of its whole run;
+- twice: two runs at once, both `--fix`, or one of them `undo`;
+- disks: a real disk that is full, and files that may not grow.
+
+After each kill every file is as before or as it should become, whole, with its mode; `undo` brings
+the old tree back byte for byte; a next `--fix` finishes the work; no temporary file is left then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kill_checks import FIX, UNDO, Findings, prepare
+from kill_faults import load
+from kill_points import faults, meddling, points, power
+from kill_times import full_disks, times, twice
+from kill_trees import make_tree, plant
+
+_EXACT = ("points", "faults", "meddling", "power")
+_REAL = ("times", "twice", "disks")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaigns; 1 if something was lost."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--times", type=int, default=100, help="kills at random times")
+    parser.add_argument("--points", type=int, help="so many points of each kind; all by default")
+    parser.add_argument("--only", nargs="*", choices=[*_EXACT, *_REAL])
+    parser.add_argument("--tree", type=Path, help="a repository: a copy of it, planted with faults")
+    parser.add_argument("--size", type=int, default=4, help="of the made tree for random times")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    load(FIX, UNDO)
+    with tempfile.TemporaryDirectory(prefix="remat-kills-") as name:
+        wrong = 0
+        for found in _campaigns(asked, Path(name).resolve()):
+            print("\n".join(found.lines()), flush=True)
+            wrong += len(found.wrong)
+    return 1 if wrong else 0
+
+
+def _campaigns(asked: argparse.Namespace, folder: Path) -> Iterator[Findings]:
+    chance = random.Random(asked.seed)
+
+    def sample(calls: int) -> list[int]:
+        every = range(1, calls + 1)
+        number = calls if asked.points is None else min(asked.points, calls)
+        return sorted(chance.sample(every, number))
+
+    def wants(*names: str) -> set[str]:
+        return set(names) & set(asked.only or (*_EXACT, *_REAL))
+
+    if asked.tree is None and wants(*_EXACT):
+        # Every call of every form of a file is tried, so one of each is enough.
+        subject = prepare(make_tree(folder / "small"), folder)
+        campaigns = {"points": points, "faults": faults, "meddling": meddling}
+        for name, campaign in campaigns.items():
+            if wants(name):
+                yield from campaign(subject, sample)
+        if wants("power"):
+            yield from power(subject, chance, 20 if asked.points is None else asked.points)
+    if not wants(*_REAL):
+        return
+    large = folder / "large"
+    if asked.tree is None:
+        make_tree(large, asked.size)
+    else:
+        nothing = shutil.ignore_patterns(".git")
+        shutil.copytree(asked.tree, large, symlinks=True, ignore=nothing)
+        print(f"planted in {plant(large)} files")
+    subject = prepare(large, folder)
+    if wants("times"):
+        yield from times(subject, asked.times, chance)
+    if wants("twice"):
+        yield from twice(subject, max(1, asked.times // 10), chance)
+    if wants("disks") and asked.tree is None:
+        yield from full_disks(prepare(make_tree(folder / "one"), folder), folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""A slice of `kills.py`; all of it is slow. In processes of its own: it forks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLS = Path(__file__).with_name("kills.py")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of itself")
+
+
+def campaigns(*options: str) -> dict[str, str]:
+    """What each campaign counted, by name; none may have found anything wrong."""
+    done = subprocess.run(
+        [sys.executable, KILLS, *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    counted = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert all(counts.endswith("; 0 wrong") for counts in counted.values())
+    return counted
+
+
+def test_killed_at_some_calls() -> None:
+    found = campaigns("--only", "points", "--points", "3", "--seed", "2")
+    assert list(found) == ["kill points of --fix", "kill points of undo"]
+    for counts in found.values():
+        assert int(re.findall(r"(\d+) killed", counts)[0]) >= 3
+        assert int(re.findall(r"(\d+) calls", counts)[0]) > 100
+
+
+def test_a_loss_of_power_after_any_call() -> None:
+    found = campaigns("--only", "power", "--points", "5")
+    assert list(found) == ["power loss in --fix", "power loss in undo"]
+    assert all(int(counts.split()[0]) > 1000 for counts in found.values())
+
+
+@pytest.mark.slow
+def test_killed_at_every_call() -> None:
+    assert len(campaigns("--only", "points")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("campaign", ["faults", "meddling"])
+def test_faults_and_other_people_at_many_calls(campaign: str) -> None:
+    assert len(campaigns("--only", campaign, "--points", "20")) == 10
+
+
+@pytest.mark.slow
+def test_real_processes() -> None:
+    assert len(campaigns("--only", "times", "twice", "disks", "--times", "30")) == 7
