@@ -1,0 +1,84 @@
+"""A folder of generated files, checked by the command line in processes that differ in what must
+not matter: the seed of hashes, the number of jobs, the order of the files named."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from .subject import Files, Wrong
+
+# PYTHONHASHSEED, --jobs, and whether the files are named one by one, in another order.
+WAYS = (("0", "1", False), ("1", "2", True), ("77", "0", True), ("random", "1", False))
+
+
+def check_batch(files: Files, folder: Path, ways: int = len(WAYS)) -> None:
+    """Report and fix the same files in several ways; `--diff` as a patch makes what `--fix` does.
+
+    Raises:
+        Wrong: two reports, two results, or a difference and its result are not the same.
+    """
+    reports, results = [], []
+    for number, (seed, jobs, named) in enumerate(WAYS[:ways]):
+        tree = folder / f"way{number}" / "project"
+        _write(tree, files)
+        names = sorted(files)
+        if named:
+            random.Random(number).shuffle(names)
+        paths = names if named else ["."]
+        options = ["--jobs", jobs, "--no-cache", *paths]
+        reports.append(_run(tree, seed, "--output-format", "json", *options))
+        if number == 0:
+            difference = _run(tree, seed, "--diff", *options)
+        _run(tree, seed, "--fix", *options)
+        results.append({name: (tree / name).read_bytes() for name in files})
+        if reports[-1] != reports[0]:
+            raise Wrong(f"way {number} reports something else than way 0: see {folder}")
+        for name in files:
+            if results[-1][name] != results[0][name]:
+                raise Wrong(f"way {number} fixes {name} in another way than way 0")
+    patched = folder / "patched"
+    _write(patched, files)
+    if difference:
+        _apply(patched, difference)
+    for name in files:
+        if (patched / name).read_bytes() != results[0][name]:
+            raise Wrong(f"the difference of {name} is not what --fix makes")
+
+
+def _write(folder: Path, files: Files) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (folder / "pyproject.toml").write_text("")
+
+
+def _run(folder: Path, seed: str, *arguments: str) -> bytes:
+    ran = subprocess.run(
+        [sys.executable, "-m", "remat_migrate", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+    )
+    if ran.returncode not in (0, 1):
+        raise Wrong(f"exit code {ran.returncode}: {ran.stderr.decode(errors='replace')[-2000:]}")
+    return ran.stdout
+
+
+def _apply(folder: Path, difference: bytes) -> None:
+    """As a user does it."""
+    ran = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", "-p1", "-"],
+        input=difference,
+        cwd=folder,
+        env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)},
+        capture_output=True,
+    )
+    if ran.returncode:
+        raise Wrong(f"git apply refuses --diff: {ran.stderr.decode(errors='replace')[-500:]}")

@@ -1,0 +1,135 @@
+"""Many programs, one after the other, each from its seed; what fails is made smaller and shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .arbitrary import arbitrary, parses
+from .checkpoint_programs import program
+from .drawing import Draw, smallest
+from .execution import Workers
+from .properties import check_fixing
+from .subject import Files, Subject, Wrong
+from .trial import Counts, Trial
+
+# How often a program that fails is tried in smaller forms.
+ATTEMPTS = 150
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that shows something wrong, as small as it became."""
+
+    source: str
+    number: int
+    problem: str
+    files: Files
+
+    def __str__(self) -> str:
+        shown = [f"---- {name}: {data!r}" for name, data in self.files.items()]
+        if self.source == "checkpoints":
+            shown = [f"---- {name}\n{data.decode()}" for name, data in self.files.items()]
+        return "\n".join([f"{self.source} program {self.number}: {self.problem}", *shown])
+
+
+@dataclass
+class PythonCounts:
+    """What became of arbitrary files."""
+
+    generated: int = 0
+    parsed: int = 0
+    fixed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.generated} generated, {self.parsed} parse, {self.fixed} fixed"
+
+
+def try_checkpoints(
+    seed: int, numbers: Sequence[int], subject: Subject, workers: Workers, counts: Counts
+) -> Iterator[Failure]:
+    """Programs around checkpoints: checked, run before and after, compared."""
+    trial = Trial(subject, workers, counts)
+    again = Trial(subject, workers, Counts())
+
+    def attempt(draw: Draw, number: int, trial: Trial) -> tuple[Files, str]:
+        texts = program(draw)
+        problem = _problem(lambda: trial(texts, unsafe=number % 2 == 1))
+        return {name: text.encode() for name, text in texts.items()}, problem
+
+    for number in numbers:
+        draw = Draw(f"{seed}/{number}")
+        files, problem = attempt(draw, number, trial)
+        if problem:
+            yield _smallest(
+                Failure("checkpoints", number, problem, files),
+                draw.made,
+                lambda given, number=number: attempt(given, number, again),  # type: ignore[misc]
+            )
+
+
+def try_python(
+    seed: int,
+    numbers: Sequence[int],
+    subject: Subject,
+    texts: tuple[str, ...],
+    counts: PythonCounts,
+) -> Iterator[Failure]:
+    """Arbitrary files: checked, with and without unsafe fixes by turns."""
+
+    def attempt(draw: Draw, number: int) -> tuple[Files, str]:
+        files = {"example.py": arbitrary(draw, texts)}
+        unsafe = number % 2 == 1
+
+        def check() -> None:
+            counts.fixed += bool(check_fixing(subject, files, unsafe=unsafe).outcome.applied)
+
+        return files, _problem(check)
+
+    for number in numbers:
+        draw = Draw(f"{seed}/{number}")
+        files, problem = attempt(draw, number)
+        counts.generated += 1
+        counts.parsed += parses(files["example.py"])
+        if problem:
+            yield _smallest(
+                Failure("python", number, problem, files),
+                draw.made,
+                lambda given, number=number: attempt(given, number),  # type: ignore[misc]
+            )
+
+
+def _problem(check: Callable[[], object]) -> str:
+    """What is wrong; "" if nothing is."""
+    try:
+        check()
+    except Wrong as error:
+        return str(error)
+    except Exception as error:  # any other error is a crash of the tool: that is looked for
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _smallest(
+    failure: Failure, made: Sequence[int], attempt: Callable[[Draw], tuple[Files, str]]
+) -> Failure:
+    best = failure
+
+    def still(given: Sequence[int]) -> list[int] | None:
+        nonlocal best
+        draw = Draw("", given)
+        files, problem = attempt(draw)
+        if _kind(problem) != _kind(failure.problem):
+            return None
+        best = Failure(failure.source, failure.number, problem, files)
+        return draw.made
+
+    smallest(made, still, ATTEMPTS)
+    return best
+
+
+def _kind(problem: str) -> str:
+    """What a failure has in common with others of its cause."""
+    first = re.sub(r"use_\d+|\d+|'[^']*'|`[^`]*`", "", problem.split("\n")[0])
+    return first[:60]

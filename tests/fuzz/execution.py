@@ -1,0 +1,123 @@
+"""Programs before and after, run under JAX side by side, and compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from remat_migrate.verify.sides import old_meaning
+
+WORKER = Path(__file__).with_name("jax_worker.py")
+# float32: a checkpointed function is computed in another order where XLA compiles it as a whole.
+RTOL = 2e-5
+# JAX keeps what it has compiled; a process that has run many programs is better begun anew.
+PROGRAMS_A_PROCESS = 1500
+
+Texts = Mapping[str, str]
+Results = dict[str, Any]
+
+
+class Worker:
+    """A process in which programs are run; started when it is first asked."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._arguments = arguments
+        self._process: subprocess.Popen[str] | None = None
+        self._asked = 0
+
+    def ask(self, files: Texts) -> None:
+        """Have a program run; `answer` waits for it."""
+        if self._process is None or self._asked >= PROGRAMS_A_PROCESS:
+            self.close()
+            self._process = self._started()
+            self._asked = 0
+        self._asked += 1
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"files": files}) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Results:
+        """What the program gave that was asked for last."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            code = self._process.wait()
+            self._process = None
+            return {"failed": f"the process ended with {code}"}
+        found: Results = json.loads(line)
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", WORKER, *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        )
+
+
+class Workers:
+    """Three meanings of a checkpoint.
+
+    Attributes:
+        old: each means the function that it wraps, as `concrete=True` did.
+        new: today's JAX as it is.
+        mixed: those with `concrete=True` as in `old`, others as in `new`: what really was before.
+    """
+
+    def __init__(self) -> None:
+        self.old = Worker("old", old_meaning())
+        self.new = Worker("new")
+        self.mixed = Worker("mixed", old_meaning(everywhere=False))
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in (self.old, self.new, self.mixed):
+            worker.close()
+
+
+def difference(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> str | None:
+    """How what a function returned differs from what it should; None if it does not.
+
+    Both are `{"leaves": ...}` as `jax_worker` gives them.
+    """
+    before, after = expected["leaves"], actual["leaves"]
+    names = [leaf[0] for leaf in before]
+    if names != [leaf[0] for leaf in after]:
+        return f"the structure is {[leaf[0] for leaf in after]}, it was {names}"
+    for (name, dtype, shape, weak, one), (_, *kinds, other) in zip(before, after, strict=True):
+        if kinds != [dtype, shape, weak]:
+            return f"{name or 'it'} is of {kinds}, it was of {[dtype, shape, weak]}"
+        if one == other:
+            continue
+        if not dtype.startswith(("float", "complex", "bfloat")):
+            return f"{name or 'it'} is {other}, it was {one}"
+        first, second = np.asarray(one, float), np.asarray(other, float)
+        allowed = RTOL * max(1.0, float(np.max(np.abs(first), initial=0.0)))
+        if not np.allclose(first, second, rtol=0, atol=allowed, equal_nan=True):
+            return f"{name or 'it'} is {other}, it was {one}"
+    return None

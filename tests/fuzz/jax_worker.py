@@ -1,0 +1,155 @@
+"""Run programs under JAX, one after the other; a script, so that JAX stays in a process of its own.
+
+    python jax_worker.py MEANING [TABLE]
+
+MEANING is `new`: checkpoints are JAX's own; `old`: each is what it wraps; or `mixed`: those with
+`concrete=True` are, others are JAX's own, so that what failed long ago does so here. TABLE is the
+one of `remat_migrate.verify.worker.shim.install`.
+
+Asked by lines of JSON on standard input, `{"files": {path: text}}`: the modules of one program, of
+which `main.py` is run. Each of its functions `use_*` takes nothing and returns a pytree. The answer
+is a line of JSON: for each function its leaves, or how it failed, or for the program how importing
+it failed, `{"failed": text}`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import json
+import signal
+import sys
+import types
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+# A program of the grammar takes some hundredths of a second; one that hangs must not stop the rest.
+SECONDS = 60
+
+
+class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """The modules of one program, imported from memory."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files: dict[str, tuple[str, bool]] = {}
+        for path, text in files.items():
+            name = path.removesuffix(".py").replace("/", ".")
+            self._files[name.removesuffix(".__init__")] = text, name.endswith(".__init__")
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in self._files:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=self._files[name][1])
+
+    def get_source(self, name: str) -> str:
+        return self._files[name][0]
+
+    def is_package(self, name: str) -> bool:
+        return self._files[name][1]
+
+    @contextlib.contextmanager
+    def importable(self) -> Iterator[None]:
+        """While this lasts the program's modules can be imported."""
+        sys.meta_path.insert(0, self)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(self)
+            for name in self._files:
+                sys.modules.pop(name, None)
+
+
+def ran(files: Mapping[str, str]) -> dict[str, Any]:
+    """What the functions of a program return, each as `{"leaves": ...}` or `{"failed": ...}`."""
+    modules = Modules(files)
+    with modules.importable(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            main = importlib.import_module("main")
+        except Exception as error:
+            return {"failed": _told(error)}
+        names = [name for name in vars(main) if name.startswith("use_")]
+        return {"uses": {name: _used(getattr(main, name)) for name in names}}
+
+
+def _used(function: Any) -> dict[str, Any]:
+    import jax
+
+    signal.alarm(SECONDS)
+    try:
+        found, _ = jax.tree_util.tree_flatten_with_path(function())
+        return {"leaves": [[jax.tree_util.keystr(at), *_leaf(value)] for at, value in found]}
+    except Exception as error:
+        return {"failed": _told(error)}
+    finally:
+        signal.alarm(0)
+
+
+def _leaf(value: Any) -> tuple[str, list[int], bool, list[Any]]:
+    """Dtype, shape, whether the dtype may give way to another one, and the entries."""
+    import numpy as np
+
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise TypeError(f"a use returns {type(value).__name__}, which is no array")
+    plain = array if array.dtype.kind in "biufUS" else array.astype("float64")
+    weak = bool(getattr(value, "weak_type", False))
+    return str(array.dtype), list(array.shape), weak, plain.reshape(-1).tolist()
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _mix(real: Any) -> None:
+    """Let `concrete=False` mean what it did: nothing, where the shim takes any `concrete=`."""
+    import jax
+    import jax.ad_checkpoint
+
+    def mixed(lenient: Any, real: Any) -> Any:
+        def checkpoint(*args: Any, **options: Any) -> Any:
+            concrete = options.pop("concrete", args[1] if len(args) > 1 else False)
+            if concrete:
+                return lenient(*args, concrete=True, **options)
+            if len(args) > 2:  # the old order: concrete, prevent_cse
+                options["prevent_cse"] = args[2]
+            return real(*args[:1], **options)
+
+        return checkpoint
+
+    for module in (jax, jax.ad_checkpoint):
+        for name in ("checkpoint", "remat"):
+            setattr(module, name, mixed(getattr(module, name), real))
+
+
+def main(meaning: str, table: str = "") -> None:
+    """Answer requests until there are none."""
+    answers = sys.stdout
+    sys.stdout = sys.stderr
+    import jax
+
+    # What is computed takes no time: what is compiled need not be fast.
+    jax.config.update("jax_disable_most_optimizations", True)
+    real = jax.checkpoint
+    if table:
+        from remat_migrate.verify.worker import shim
+
+        shim.install(table)
+    if meaning == "mixed":
+        _mix(real)
+    signal.signal(signal.SIGALRM, _too_long)
+    for line in sys.stdin:
+        print(json.dumps(ran(json.loads(line)["files"])), file=answers, flush=True)
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise TimeoutError(f"it ran for {SECONDS} seconds")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,75 @@
+"""A stretch of programs in one process: each tried, and some of them through the command line."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .arbitrary import arbitrary, pieces
+from .batch import check_batch
+from .campaign import Failure, PythonCounts, try_checkpoints, try_python
+from .checkpoint_programs import program
+from .drawing import Draw
+from .execution import Workers
+from .subject import Subject, Wrong
+from .trial import Counts
+
+# Programs of one task of a process, and of them the files that the command line is run over.
+SLICE = 250
+BATCH = 60
+# Texts of Hypothesmith for a slice: each takes about a tenth of a second to make.
+PIECES = 24
+
+
+@dataclass
+class Slice:
+    """What became of some programs."""
+
+    failures: list[str] = field(default_factory=list)
+    python: PythonCounts = field(default_factory=PythonCounts)
+    checkpoints: Counts = field(default_factory=Counts)
+    batches: int = 0
+    seconds: float = 0.0
+
+
+def run_slice(source: str, seed: int, numbers: Sequence[int]) -> Slice:
+    """Try the programs of these numbers."""
+    warnings.simplefilter("ignore")
+    done = Slice()
+    began = time.process_time()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "project").mkdir()
+        subject = Subject(folder / "project")
+        failures: list[Failure] = []
+        if source == "python":
+            texts = pieces(seed + numbers[0] // SLICE, PIECES)
+            failures += try_python(seed, numbers, subject, texts, done.python)
+            files = {f"m{n}.py": arbitrary(Draw(f"{seed}/{n}"), texts) for n in numbers[:BATCH]}
+        else:
+            with Workers() as workers:
+                failures += try_checkpoints(seed, numbers, subject, workers, done.checkpoints)
+            files = {
+                f"p{n}/{name}": text.encode()
+                for n in numbers[:BATCH]
+                for name, text in program(Draw(f"{seed}/{n}")).items()
+            }
+        try:
+            if len(numbers) > 1:
+                check_batch(files, folder)
+                done.batches += 1
+        except Wrong as error:
+            done.failures.append(f"{source} programs {numbers[0]} to {numbers[-1]}: {error}")
+    done.failures += map(str, failures)
+    done.seconds = time.process_time() - began
+    return done
+
+
+def slices(source: str, examples: int, only: int | None) -> list[Sequence[int]]:
+    if only is not None:
+        return [[only]]
+    return [range(n, min(n + SLICE, examples)) for n in range(0, examples, SLICE)]
