@@ -32,6 +32,8 @@ _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_che
 _FAR = 300
 _SPACE = b" \t\r\n\\"
 _IN_LIST = re.compile(rb"[ \t\\]*(?:[,)#;\r\n]|as\b|\Z)")
+# :func:`jax.checkpoint`, ``jax.checkpoint``
+_QUOTED = re.compile(rb"`[\w.]*\Z")
 _QUOTES = (b'"', b"'")
 _STAR = re.compile(rb"import[ \t\\\r\n]*\*")
 # What reads or replaces an attribute by its name.
@@ -131,14 +133,14 @@ class Glimpse:
         return seen is not None and (seen.sure or any(self._evidence(path, seen)))
 
     def _look(self, path: Path, data: bytes) -> _Seen | None:
-        if any(flag in data for flag in FLAGS):
-            return _Seen(True, True)
         if (b"RMT" in data or b"remat-migrate" in data) and SUPPRESSION.search(data):
             return _Seen(True, True)
         names = [name.encode() for name in self._apis.last_names]
         wanted = any(word in data for word in self._words)
-        if not (wanted or _is_promising(data, names)):
+        if not (wanted or _is_promising(data, names) or FLAGS[1] in data):
             return None
+        if any(flag in data for flag in FLAGS):
+            return _Seen(True, True)
         known = self._names_library(data)
         if known and wanted:
             return _Seen(True, True)
@@ -164,7 +166,7 @@ class Glimpse:
                     if re.search(rb"(?<![\w.])%s\b" % name.encode(), code):
                         yield self._gives(path, one.base, name)
         for name in names:
-            for before in _attributes_of(code, name.encode()):
+            for before in _attributes_of(self._rest_of(path), name.encode()):
                 yield self._is_reached(path, before, name, seen.known)
 
     def _is_reached(self, path: Path, before: bytes, name: str, known: bool) -> bool:
@@ -303,40 +305,62 @@ def _is_promising(data: bytes, names: Iterable[bytes]) -> bool:
 
     Comments and texts are not told from code, so it may seem so.
     """
-    if _NAMESPACE in data:
-        return True
     asked: dict[str, bool] = {}
-    for name in names:
-        at = data.find(name)
+    for stem, forms in _by_stem(names).items():
+        at = data.find(stem)
         while at >= 0:
-            end = at + len(name)
-            before, after = data[at - 1 : at], data[end : end + 1]
-            if not (_is_of_word(before) or _is_of_word(after)):
-                if before == b"." or _is_listed(data, at, end):
-                    return True
-                if before in _QUOTES and after in _QUOTES:
-                    if "read" not in asked:
-                        asked["read"] = any(function in data for function in _BY_NAME)
-                    if asked["read"]:
+            end = at + len(stem)
+            if stem == b"checkpoint" and data[at - 8 : at] == b"jax_new_":
+                return True
+            if stem == b"checkpoint" and data[end : end + 9] == b"_policies":
+                return True
+            for head, tail in forms:
+                start, stop = at - len(head), end + len(tail)
+                if _is_of_word(data[stop : stop + 1]) or _is_of_word(data[start - 1 : start]):
+                    continue
+                if data[start:at] == head and data[end:stop] == tail:
+                    if _is_attribute(data, start) or _is_listed(data, start, stop):
                         return True
-                if "star" not in asked:
-                    asked["star"] = _STAR.search(data) is not None
-                if asked["star"]:
-                    return True
-            at = data.find(name, end)
+                    if data[start - 1 : start] in _QUOTES and data[stop : stop + 1] in _QUOTES:
+                        if "read" not in asked:
+                            asked["read"] = any(function in data for function in _BY_NAME)
+                        if asked["read"]:
+                            return True
+                    if "star" not in asked:
+                        asked["star"] = _STAR.search(data) is not None
+                    if asked["star"]:
+                        return True
+            at = data.find(stem, end)
     return False
+
+
+def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    """The names by a part that is looked for, with what stands before and after it."""
+    found: dict[bytes, list[tuple[bytes, bytes]]] = {b"checkpoint": [], b"remat": []}
+    for name in names:
+        stem = next((stem for stem in (b"checkpoint", b"remat") if stem in name), name)
+        head, _, tail = name.partition(stem)
+        found.setdefault(stem, []).append((head, tail))
+    return found
 
 
 def _is_of_word(character: bytes) -> bool:
     return character.isalnum() or character == b"_"
 
 
+def _is_attribute(data: bytes, at: int) -> bool:
+    """Whether a word may be an attribute: not in a comment, nor quoted as in documentation."""
+    before = data[max(0, at - _FAR) : at]
+    if not before.rstrip(_SPACE).endswith(b"."):
+        return False
+    line = before.rpartition(b"\n")[2]
+    return _QUOTED.search(line) is None and not line.lstrip().startswith(b"#")
+
+
 def _is_listed(data: bytes, at: int, end: int) -> bool:
-    """Whether a word may be an attribute, or in the list of an import."""
+    """Whether a word may be in the list of an import."""
     raw = data[max(0, at - _FAR) : at]
     before = raw.rstrip(_SPACE)
-    if before.endswith(b"."):
-        return True
     if _IN_LIST.match(data, end) is None:
         return False
     # Behind a comment, too, in brackets over several lines.

@@ -19,10 +19,9 @@ SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
 # A scan that is differentiated: its call, and the name of what walks back through it.
 _SCAN = b"scan("
-_GRADIENT = re.compile(
-    rb"(?<![A-Za-z0-9_])(?:filter_)?"
-    rb"(?:(?:value_and_)?grad|vjp|jacrev|jacobian|hessian|linearize|minimize)(?:_from_state)?\b|jaxopt"
-)
+_GRADIENTS = (b"grad", b"vjp", b"jacrev", b"jacobian", b"hessian", b"linearize", b"minimize")
+_BEFORE_GRADIENT = re.compile(rb"(?<!\w)(?:filter_)?(?:value_and_)?\Z")
+_AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")
@@ -38,10 +37,23 @@ _ALIAS = re.compile(
 
 def may_differentiate_scan(data: bytes) -> bool:
     """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
-    if _SCAN not in data or b"jax" not in data or _GRADIENT.search(data) is None:
+    if _SCAN not in data or b"jax" not in data or not _differentiates(data):
         return False
     code = code_of(data)  # now without comments
-    return _SCAN in code and _GRADIENT.search(code) is not None
+    return _SCAN in code and _differentiates(code)
+
+
+def _differentiates(code: bytes) -> bool:
+    for word in _GRADIENTS:
+        at = code.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if _AFTER_GRADIENT.match(code, end) and _BEFORE_GRADIENT.search(
+                code, max(0, at - 18), at
+            ):
+                return True
+            at = code.find(word, end)
+    return b"jaxopt" in code
 
 
 def bound_aliases(data: bytes) -> Iterator[bytes]:
