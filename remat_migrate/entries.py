@@ -126,6 +126,7 @@ def exclusive(root: Path, patience: float = PATIENCE) -> Iterator[None]:
                     " run again when it is done"
                 )
             time.sleep(0.02)
+        _hide(folder.parent)
         # What lies there half written was being written by a run that was killed.
         for path in folder.glob("*.tmp"):
             discard(path)
@@ -161,9 +162,16 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for above in folder.parents[:2]:
             sync_folder(above)
-    ignore = folder.parent / ".gitignore"
-    if not ignore.exists():
-        write_over(ignore, b"*\n")
+
+
+def _hide(folder: Path) -> None:
+    """Have git ignore a folder."""
+    ignore = folder / ".gitignore"
+    try:
+        if not ignore.exists():
+            write_over(ignore, b"*\n")
+    except OSError as error:
+        raise _failed(ignore, "cannot be written; no file was changed", error) from error
 
 
 # -- writing

@@ -14,6 +14,7 @@ from .entries import (
     SavedFile,
     entry_files,
     exclusive,
+    journal_folder,
     load,
     open_files,
     reason_of,
@@ -56,7 +57,7 @@ def undo(root: Path, *, force: bool = False) -> UndoResult:
             another run is writing.
     """
     nothing = ApplyError(f"there is nothing to undo in {root}")
-    if not entry_files(root):
+    if not journal_folder(root).is_dir():
         raise nothing
     with exclusive(root):
         entries = entry_files(root)
