@@ -11,10 +11,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Literal
 
+from .deep_stack import with_deep_stack
 from .discover import Targets
-from .errors import PluginError
+from .errors import PluginError, SourceError
 from .globs import matcher
 from .model import Project
+from .model.module import followed_last
 from .model.need import Learned
 from .progress import Progress, silent
 from .rule import Finding, Rule
@@ -25,6 +27,8 @@ from .suppress import Directive, SuppressionRule, may_be_idle, read_directives, 
 ENTRY_POINTS = "remat_migrate.rules"
 # A file that was not looked at must not pass for one without findings, whatever is selected.
 UNREADABLE = "RMT000"
+
+_TOO_DEEP = "cannot be followed: it is nested too deeply, or too long a chain of names leads on"
 
 _CODE = re.compile(r"[A-Z]+[0-9]{3}")
 
@@ -144,7 +148,39 @@ def analyse(
 ) -> Analysis:
     """Run the rules over the targets; `overlay` holds texts in place of what is on disk.
 
-    What a `previous` analysis has read of files that are still the same is used again.
+    What a `previous` analysis has read of files that are still the same is used again. A file that
+    is too deep to be followed, even on a large stack, is one that cannot be read.
+    """
+    try:
+        return _analyse(request, overlay, previous, progress, {})
+    except RecursionError:
+        pass  # hardly ever: what all others need not wait for is done now
+    refused: dict[Path, SourceError] = {}
+
+    def look() -> Analysis:
+        while True:
+            try:
+                return _analyse(request, overlay, previous, progress, refused)
+            except RecursionError as error:
+                path = followed_last(error)
+                if path is None or path in refused:
+                    raise
+                refused[path] = SourceError(path, _TOO_DEEP)
+
+    return with_deep_stack(look)
+
+
+def _analyse(
+    request: Request,
+    overlay: Mapping[Path, SourceFile] | None,
+    previous: Analysis | None,
+    progress: Progress,
+    refused: Mapping[Path, SourceError],
+) -> Analysis:
+    """An analysis without the files that are `refused`, which count as unreadable.
+
+    Raises:
+        RecursionError: the code of a file is too deep to be followed.
     """
     settings, targets = request.settings, request.targets
     progress(f"reading {len(targets.python) + len(targets.texts)} files", 0, 1)
@@ -158,6 +194,7 @@ def analyse(
         previous=previous.project if previous is not None else None,
         learned=request.learned,
         words=sorted({word for rule in enabled for word in rule.words}),
+        refused=refused,
     )
     faults: list[Fault] = []
     found = list(dict.fromkeys(_run_rules(request, enabled, project, faults, progress)))
@@ -248,6 +285,8 @@ def _guarded(
     """The findings of a rule; if it fails, those before it did, and a fault."""
     try:
         yield from findings
+    except RecursionError:
+        raise  # a matter of the file, see `analyse`
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"

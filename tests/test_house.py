@@ -34,6 +34,7 @@ ROOMS = (
     "suppress",
     "discover",
     "survey",
+    "deep_stack",
     "engine",
     "fingerprint",
     "baseline",

@@ -55,7 +55,7 @@ class Evaluator:
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
         self._running: set[object] = set()
-        # Kept by `sites.interesting_names`.
+        # Kept by `naming.interesting_names`.
         self.names: dict[object, frozenset[str]] = {}
         # Other names that files of the project give to Apis, for others to import.
         self.aliases: set[str] = set()
@@ -314,8 +314,6 @@ class Evaluator:
         self._running.add(node)
         try:
             found = self._evaluate(module, node)
-        except RecursionError:
-            found = NOTHING
         finally:
             self._running.discard(node)
         if len(found) > _MAX_VALUES:

@@ -34,6 +34,7 @@ class Files:
         context: Iterable[Path] = (),
         overlay: Mapping[Path, SourceFile] | None = None,
         search_path: Sequence[Path] = (),
+        refused: Mapping[Path, SourceError] | None = None,
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
@@ -43,7 +44,7 @@ class Files:
         self.unreadable: set[Path] = set()
         self._listed = frozenset(self.all)
         self._overlay = overlay or {}
-        self._text: dict[Path, SourceFile | SourceError] = {}
+        self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
         self._mentioning: dict[frozenset[str], list[Path]] = {}

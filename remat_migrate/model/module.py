@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,19 @@ def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:
         return found
 
     return known
+
+
+def followed_last(error: BaseException) -> Path | None:
+    """The file whose module was looked into last where an error was raised."""
+    found: Path | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        for value in (trace.tb_frame.f_locals.get(name) for name in ("module", "owner", "self")):
+            if isinstance(value, Module):
+                found = value.source.path
+                break
+        trace = trace.tb_next
+    return found
 
 
 @dataclass(eq=False)

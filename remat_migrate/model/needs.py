@@ -82,6 +82,7 @@ class _Analysis(DependenceAnalysis):
     def __init__(self, needs: Needs, function: Function) -> None:
         super().__init__(needs.evaluator, function, needs.result)
         self.all = needs
+        self._numbers: dict[ast.expr, bool] = {}
 
     def needs(self) -> Iterator[Need]:
         """Every need in the function's body, nested functions included."""
@@ -201,6 +202,11 @@ class _Analysis(DependenceAnalysis):
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is made of parameters and numbers alone."""
+        if node not in self._numbers:
+            self._numbers[node] = self._made_of_numbers(node)
+        return self._numbers[node]
+
+    def _made_of_numbers(self, node: ast.expr) -> bool:
         match node:
             case ast.Constant(value=int() | float()):
                 return True

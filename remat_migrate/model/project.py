@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from ..errors import SourceError
 from ..installed import default_search_path
 from ..settings import Settings
 from ..source import SourceFile
+from ..source.text import may_be_notebook
 from .apis import ApiTable
 from .classes import class_chain
 from .evaluate import Evaluator
@@ -61,18 +63,20 @@ class Project:
         previous: Project | None = None,
         learned: frozenset[Learned] = frozenset(),
         words: Iterable[str] = (),
+        refused: Mapping[Path, SourceError] | None = None,
     ) -> None:
         """Read the targets that can matter; `context` files are read when something needs them.
 
         Modules of a `previous` project whose text is still the same are taken from it. `learned`
         are needs that running the code showed. `words` are more words that make a file matter.
+        What is `refused` counts as unreadable.
         """
         self.settings = settings
         self._learned = learned
         self.targets = frozenset((*targets, *texts))
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         search_path = settings.search_path or default_search_path(settings.root)
-        self.files = Files(settings.root, targets, context, overlay, search_path)
+        self.files = Files(settings.root, targets, context, overlay, search_path, refused)
         self.evaluator = Evaluator(self.apis, self.find_module)
         self.evaluator.transforms = TransformTable({s.name: s.like for s in settings.scans})
         self.evaluator.find_installed = self._find_installed
@@ -87,6 +91,12 @@ class Project:
         self._selection = Selection(self, words)
         self._selection.choose()
         self._read_texts(texts)
+        known = {error.path for error in self.errors}
+        self.errors += [
+            error
+            for path, error in (refused or {}).items()
+            if path in self.targets and path not in known
+        ]
 
     # -- reading
 
@@ -138,6 +148,18 @@ class Project:
             if module is not None:
                 found.append(module)
         return found
+
+    def unreadable(self, words: Sequence[str]) -> list[Path]:
+        """The files of the project that cannot be read as Python and hold one of `words`."""
+        encoded = (word.encode(errors="surrogateescape") for word in words)
+        each = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, encoded)))
+        return [
+            path
+            for path in self.files.mentioning(words)
+            if self.module(path) is None
+            and not may_be_notebook(path)
+            and each.search(self.files.data(path))
+        ]
 
     def _find_subclasses(self) -> None:
         """Note who inherits from whom: a method of a base may call what a subclass assigns."""

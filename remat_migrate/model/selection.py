@@ -19,7 +19,7 @@ from ..source.words import bound_aliases, may_differentiate_scan
 from .application import api_of
 from .glimpse import Glimpse
 from .module import Module
-from .sites import interesting_names
+from .naming import interesting_names
 from .wrappers import find_handing_on, find_wrappers, note_passed_apis
 
 if TYPE_CHECKING:

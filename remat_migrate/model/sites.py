@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..source import Span
 from .apis import Api
 from .application import api_of, given, subject_of
-from .bind import positional_parameters
 from .containers import stored_items
 from .evaluate import Evaluator
 from .forms import call_form, decorates, value_form
 from .module import Module, once
-from .values import Container, External, ModuleValue, Parameter, Partial, Value
+from .naming import interesting_names
+from .values import Container, External, Parameter, Partial, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -102,129 +102,6 @@ class Site:
     def options(self) -> Mapping[str, str]:
         """The source text of each option."""
         return {n: o.module.segment(o.value) for n, o in self.arguments.items()}
-
-
-def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
-    """Identifiers that may name an Api in a module: its own names, and aliases of them."""
-    known = evaluator.apis.last_names | evaluator.aliases
-    key = (module, known, frozenset(evaluator.passed))
-    if key not in evaluator.names:
-        evaluator.names[key] = frozenset(_interesting_names(module, evaluator))
-    return evaluator.names[key]
-
-
-def _interesting_names(module: Module, evaluator: Evaluator) -> set[str]:
-    names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
-    naming = _find_naming(module)
-    for node in naming.imports:
-        if node.names[0].name == "*":
-            for base in evaluator.import_base(node, module):
-                if isinstance(base, ModuleValue) and base.module is not module:
-                    names |= _exported(base.module, evaluator)
-        else:
-            _imported_names(module, node, evaluator, names)
-    growing = True
-    while growing:
-        growing = False
-        for name, mentioned in naming.aliases:
-            if name not in names and not mentioned.isdisjoint(names):
-                names.add(name)
-                growing = True
-    return names
-
-
-@dataclass(frozen=True, slots=True)
-class _Naming:
-    """What gives names to things in a module.
-
-    Attributes:
-        imports: the `from` imports.
-        aliases: other names, each with the identifiers that the value may be known by.
-    """
-
-    imports: tuple[ast.ImportFrom, ...]
-    aliases: tuple[tuple[str, frozenset[str]], ...]
-
-
-@once
-def _find_naming(module: Module) -> _Naming:
-    imports: list[ast.ImportFrom] = []
-    aliases: list[tuple[str, ast.expr]] = []
-    for node in module.nodes:
-        match node:
-            case ast.ImportFrom():
-                imports.append(node)
-            case ast.Assign(targets=targets, value=value) if _alias_like(value):
-                aliases += ((name, value) for target in targets for name in _bound_names(target))
-            case ast.AnnAssign(value=ast.expr() as value) if _alias_like(value):
-                aliases += ((name, value) for name in _bound_names(node.target))
-            case ast.NamedExpr() if _alias_like(node.value):
-                aliases.append((node.target.id, node.value))
-            case ast.For() | ast.AsyncFor() | ast.comprehension():
-                aliases += ((name, node.iter) for name in _bound_names(node.target))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                a = node.args
-                positional = positional_parameters(node)
-                defaults = positional[len(positional) - len(a.defaults) :]
-                for parameter, default in zip(defaults, a.defaults, strict=True):
-                    aliases.append((parameter.arg, default))
-                for parameter, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
-                    if kw_default is not None:
-                        aliases.append((parameter.arg, kw_default))
-    return _Naming(tuple(imports), tuple((name, _identifiers(value)) for name, value in aliases))
-
-
-def _identifiers(value: ast.expr) -> frozenset[str]:
-    found = (_identifier(node) for node in ast.walk(value))
-    return frozenset(name for name in found if name is not None)
-
-
-def _bound_names(target: ast.expr) -> Iterator[str]:
-    match target:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            yield name
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                yield from _bound_names(part)
-        case ast.Starred(value=part):
-            yield from _bound_names(part)
-
-
-def _exported(module: Module, evaluator: Evaluator) -> set[str]:
-    """The module-level names of a module that may be Apis."""
-    return set(interesting_names(module, evaluator)) & module.scope_of(module.tree).bound
-
-
-def _imported_names(
-    module: Module, node: ast.ImportFrom, evaluator: Evaluator, names: set[str]
-) -> None:
-    for alias in node.names:
-        if alias.name in evaluator.apis.last_names or (
-            alias.name in evaluator.aliases and evaluator.imports_api(module, node, alias)
-        ):
-            names.add(alias.asname or alias.name)
-
-
-def _identifier(node: ast.AST) -> str | None:
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute():
-            return node.attr
-        case ast.Constant(value=str(text)):
-            return text
-    return None
-
-
-def _alias_like(value: ast.expr) -> bool:
-    match value:
-        case ast.Name() | ast.Attribute() | ast.IfExp() | ast.BoolOp() | ast.Subscript():
-            return True
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in ("partial", "getattr")
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
-            return any(_alias_like(part) for part in parts)
-    return False
 
 
 def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:

@@ -97,6 +97,7 @@ class _Search:
                 for node in reach.expressions(module):
                     self._look(module, node)
             if len(self.passed) == before:
+                self._note_unreadable(reach.exported)
                 self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
                 return self.uses
@@ -133,14 +134,26 @@ class _Search:
 
     def _seeing(self, words: set[str]) -> Iterator[Module]:
         """The modules that mention one of some words."""
+        wanted = self._searched(words)
+        for module in self.project.mentioning(sorted(wanted)) if wanted else ():
+            if not _is_another_notebook(module, self.site.module):
+                yield module
+
+    def _searched(self, words: set[str]) -> set[str]:
+        """The words by which a file that can see one of some names is found."""
         wanted = {word for word in words if not word.startswith("__")}
         if any(len(word) < 3 for word in wanted):
             # Too short to look for: whoever imports it names its module or package.
             wanted = {word for word in wanted if len(word) >= 3}
             wanted.add(self.site.module.name.rpartition(".")[2])
-        for module in self.project.mentioning(sorted(wanted)) if wanted else ():
-            if not _is_another_notebook(module, self.site.module):
-                yield module
+        return wanted
+
+    def _note_unreadable(self, words: set[str]) -> None:
+        """A file that is newer Python than ours, or too deep, may call it all the same."""
+        wanted = self._searched(words)
+        if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
+            reason = f"`{unreadable[0].name}` mentions it and cannot be read"
+            self._escape(self.site.module, self.site.reference, reason)
 
     def _words(self) -> Iterator[tuple[str, Module | None]]:
         """The names that are known to be its own: of what is decorated, and of parameters."""
