@@ -105,6 +105,7 @@ class Glimpse:
         self._imports: dict[Path, list[Import]] = {}
         self._rests: dict[Path, bytes] = {}
         self._exporting: dict[tuple[Path, str], bool] = {}
+        self._asking: list[tuple[Path, str]] = []
 
     def forget(self) -> None:
         """Drop what is known of names that files export, because more Apis are."""
@@ -219,9 +220,15 @@ class Glimpse:
     def _exports(self, path: Path, name: str) -> bool:
         """Whether a module-level name of a file may be a checkpoint."""
         key = (path, name)
+        if key in self._asking:
+            return False  # files that import one another; another way may lead out
         if key not in self._exporting:
-            self._exporting[key] = False  # of files that import one another
-            self._exporting[key] = self._finds_export(path, name)
+            self._asking.append(key)
+            found = self._finds_export(path, name)
+            self._asking.pop()
+            if not found and self._asking:
+                return False  # perhaps only because of what is asked already
+            self._exporting[key] = found
         return self._exporting[key]
 
     def _finds_export(self, path: Path, name: str) -> bool:
@@ -386,7 +393,7 @@ def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:
 def _is_assigned(code: bytes, name: str) -> bool:
     """Whether a name may be given a value by other than an import or a definition."""
     word = re.escape(name.encode())
-    given = rb"(?<![\w.])%s\s*(?:=(?!=)|:=|:[^=\n()]*=(?!=)|,[^=\n()]*=(?!=)|\)\s*=(?!=)|in\b)"
+    given = rb"(?<![\w.])%s\s*(?:=(?!=)|:=|:[^=\n()]*=(?!=)|,[^=\n()]*=(?!=)|[)\]]\s*=(?!=)|in\b)"
     return re.search(given % word, code) is not None
 
 

@@ -25,8 +25,11 @@ def code_of(data: bytes) -> bytes:
     """The code of a Python file, with an empty string in place of each text of several words.
 
     Formatted strings stay, for they hold expressions; so does what follows one on its line, where
-    a quote may belong to it (PEP 701). What is left may be more than the code, never less.
+    a quote may belong to it (PEP 701). What is left may be more than the code, never less. Lines
+    end with `\\n`.
     """
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     parts: list[bytes] = []
     kept = at = 0
     search = _TOKEN.search

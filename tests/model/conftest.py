@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,9 @@ def open_project(tmp_path: Path) -> OpenProject:
     The files are at `project.settings.root`; all of them are targets.
     """
 
-    def make(files: str | Mapping[str, str], **options: object) -> Project:
+    def make(
+        files: str | Mapping[str, str], words: Iterable[str] = (), **options: object
+    ) -> Project:
         if isinstance(files, str):
             files = {"m.py": files}
         paths = []
@@ -31,6 +33,6 @@ def open_project(tmp_path: Path) -> OpenProject:
             path.write_text(textwrap.dedent(text))
             paths.append(path)
         settings = Settings(root=tmp_path, **options)  # type: ignore[arg-type]
-        return Project(settings, paths, (), paths)
+        return Project(settings, paths, (), paths, words=words)
 
     return make
