@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.need import Need
@@ -85,17 +86,9 @@ class TracedCompileTimeValue(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each place that needs such a result."""
-        found: dict[ast.expr, Need] = {}
-        looked_at = set(project.modules.values())
-        for site in project.sites:
-            for _, need in needs_of_static(project, site):
-                # Files that only hold functions for others belong to the checkpoint's.
-                owner = need.module if need.module in looked_at else site.module
-                if owner is module and need.module.editable:
-                    known = found.setdefault(need.node, need)
-                    if not known.traced <= need.traced:
-                        found[need.node] = need
-        for need in found.values():
+        if project not in _FOUND:
+            _FOUND[project] = _by_owner(project)
+        for need in _FOUND[project].get(module, {}).values():
             yield self._found(need, project)
 
     def _found(self, need: Need, project: Project) -> Finding:
@@ -122,3 +115,23 @@ class TracedCompileTimeValue(Rule):
                 if node is not need.node
             ),
         )
+
+
+# Found in the sites of all modules: once for the project, not for each of its modules.
+_FOUND: WeakKeyDictionary[Project, dict[Module, dict[ast.expr, Need]]] = WeakKeyDictionary()
+
+
+def _by_owner(project: Project) -> dict[Module, dict[ast.expr, Need]]:
+    owned: dict[Module, dict[ast.expr, Need]] = {}
+    looked_at = set(project.modules.values())
+    for site in project.sites:
+        for _, need in needs_of_static(project, site):
+            if not need.module.editable:
+                continue
+            # Files that only hold functions for others belong to the checkpoint's.
+            owner = need.module if need.module in looked_at else site.module
+            found = owned.setdefault(owner, {})
+            known = found.setdefault(need.node, need)
+            if not known.traced <= need.traced:
+                found[need.node] = need
+    return owned

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
 
 from .module import Module
 from .sites import Site
@@ -47,15 +48,27 @@ def misplaced_in(project: Project, module: Module) -> Iterator[Misplaced]:
 
     Those in files that hold nothing but calls, which no rule looks at, belong to their site's.
     """
-    seen: set[ast.Call] = set()
+    if project not in _MISPLACED:
+        _MISPLACED[project] = _by_owner(project)
+    yield from _MISPLACED[project].get(module, ())
+
+
+# What each module is told of is found in the sites of all: once for the project, not for each.
+_MISPLACED: WeakKeyDictionary[Project, dict[Module, list[Misplaced]]] = WeakKeyDictionary()
+
+
+def _by_owner(project: Project) -> dict[Module, list[Misplaced]]:
+    seen: set[tuple[Module, ast.Call]] = set()
     looked_at = set(project.modules.values())
+    owned: dict[Module, list[Misplaced]] = {}
     for site in _sites_reaching(project):
         for found in misplaced(project, site):
             place = found.call.module
             owner = place if place in looked_at else site.module
-            if owner is module and place.editable and found.call.node not in seen:
-                seen.add(found.call.node)
-                yield found
+            if place.editable and (owner, found.call.node) not in seen:
+                seen.add((owner, found.call.node))
+                owned.setdefault(owner, []).append(found)
+    return owned
 
 
 def _sites_reaching(project: Project) -> Iterator[Site]:

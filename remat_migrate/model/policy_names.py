@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from .module import Module
 from .policies import NAMESPACE
@@ -130,18 +131,25 @@ def _catches(caught: ast.expr | None) -> bool:
     return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCHES)
 
 
+_ADDED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
+
+
 def _added_names(project: Project) -> frozenset[str]:
     """The names that the project itself adds to `jax.checkpoint_policies`."""
-    found: set[str] = set()
+    if project not in _ADDED:
+        _ADDED[project] = frozenset(_find_added(project))
+    return _ADDED[project]
+
+
+def _find_added(project: Project) -> Iterator[str]:
     for module in project.mentioning(("checkpoint_policies",)):
         for node in module.nodes:
             match node:
                 case ast.Attribute(ctx=ast.Store(), value=base, attr=name):
                     if is_namespace(project, module, base):
-                        found.add(name)
+                        yield name
                 case ast.Call(
                     func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str(name)), _]
                 ):
                     if is_namespace(project, module, base):
-                        found.add(name)
-    return frozenset(found)
+                        yield name
