@@ -170,7 +170,9 @@ class _Trial:
     ) -> Mapping[str, int]:
         shown = None
         if expected:
-            shown = self._tool("check", "--diff", *options, ".", in_folder=self.copy, seed=2)
+            shown = self._tool(
+                "check", "--no-cache", "--diff", *options, ".", in_folder=self.copy, seed=2
+            )
             self._expect_same("diff", old)
         mended = self._fix(*options)
         new = state_of(self.copy)
