@@ -28,6 +28,8 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9a-f]+\.tmp")
 _HOUR, _DAY = 3600.0, 86400.0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+# A pipe is not waited for.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _IS_POSIX = os.name == "posix"
 
@@ -94,8 +96,9 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """An entry; None if there is none that is fit for use."""
+        flags = os.O_RDONLY | _NO_LINK | _AT_ONCE | _BINARY
         try:
-            handle = os.open(self._at(name), os.O_RDONLY | _NO_LINK | _BINARY, dir_fd=self._handle)
+            handle = os.open(self._at(name), flags, dir_fd=self._handle)
         except OSError:
             return None
         with open(handle, "rb") as file:

@@ -19,7 +19,7 @@ from .states import content_of, is_there, states_of
 
 # Contents are hashed in this share of the time that the run took, so that it pays for a file that
 # is touched, or checked out again.
-_SHARE = 0.05
+_SHARE = 0.02
 
 
 def recall(
@@ -121,7 +121,8 @@ class Recall:
             return None
         if any(content_of(name, now.files[name]) != entry.contents[name] for name in doubtful):
             return None
-        if doubtful and now.recent <= entry.contents.keys():
+        changed = (now.files, now.recent) != (entry.files, entry.recent)
+        if changed and now.recent <= entry.contents.keys():
             new = replace(entry, files=now.files, recent=now.recent)
             folder.write(self._name, dump(new))
         return entry

@@ -61,7 +61,7 @@ def is_there(state: str) -> bool:
 def content_of(name: str, state: str) -> str | None:
     """The hash of a file's content; None if its state is another one, or it cannot be read."""
     try:
-        with open(name, "rb", buffering=0) as file:
+        with open(name, "rb", buffering=0, opener=_at_once) as file:
             if _state(os.fstat(file.fileno())) != state:
                 return None
             data = file.read()
@@ -70,6 +70,11 @@ def content_of(name: str, state: str) -> str | None:
     except (OSError, ValueError):
         return None
     return hashlib.sha256(data).hexdigest()
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file; a pipe that has taken its place is not waited for."""
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _state(found: os.stat_result) -> str:

@@ -1,0 +1,778 @@
+"""The cache: what it plays back is what a run without it prints, and it is never stale."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from support import Ran, cli, write_files
+
+import remat_migrate
+import remat_migrate.run
+from remat_migrate.cache import entry, folder, key, recall, states
+from remat_migrate.outputs import FORMATS
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links")
+
+OLD = "import jax\n\nf = jax.checkpoint(abs, concrete=True)\n"
+PROJECT = {
+    "pyproject.toml": "",
+    "src/old.py": OLD,
+    "src/used.py": "from lib.wrap import g\n\n\ndef h(x):\n    return g(x)\n",
+    "src/run.sh": "export JAX_NEW_CHECKPOINT=0\n",
+    "lib/wrap.py": "import jax\n\ng = jax.remat(abs)\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cache that is on."""
+    monkeypatch.delenv("REMAT_MIGRATE_NO_CACHE", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path / "project", PROJECT)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Has an item for each analysis that was made."""
+    made: list[None] = []
+    analyse = remat_migrate.run.analyse
+
+    def noted(*arguments: object, **more: object) -> object:
+        made.append(None)
+        return analyse(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(remat_migrate.run, "analyse", noted)
+    return made
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are told by their states alone, as those are that changed some time ago."""
+    monkeypatch.setattr(states, "_COARSE_NS", 0)
+    monkeypatch.setattr(recall, "_SHARE", 0)
+
+
+def entries(cache: Path) -> list[Path]:
+    return sorted(cache.glob("*.json")) if cache.is_dir() else []
+
+
+def without_cache(project: Path, *arguments: str) -> Ran:
+    return cli(project, *arguments, "--no-cache")
+
+
+class TestTheSame:
+    """What is played back."""
+
+    @pytest.mark.parametrize("output_format", FORMATS)
+    def test_in_every_format(self, output_format: str, project: Path, analyses: list[None]) -> None:
+        command = ("src", "--output-format", output_format)
+        plain = without_cache(project, *command)
+        cold = cli(project, *command)
+        warm = cli(project, *command)
+        assert len(analyses) == 2
+        assert plain == cold == warm
+        assert plain.code == 1
+
+    @pytest.mark.parametrize("more", [(), ("--output-format", "json"), ("--exit-zero",)])
+    def test_the_report(self, more: tuple[str, ...], project: Path, analyses: list[None]) -> None:
+        plain = without_cache(project, "report", *more)
+        assert [cli(project, "report", *more) for _ in range(2)] == [plain, plain]
+        assert len(analyses) == 2
+
+    def test_what_is_said_on_standard_error(self, project: Path, analyses: list[None]) -> None:
+        write_files(project, {"empty/Makefile": "", "known.json": '{"version": 1, "findings": []}'})
+        command = ("empty", "src", "--baseline", "known.json")
+        plain = without_cache(project, *command)
+        assert [cli(project, *command) for _ in range(2)] == [plain, plain]
+        assert "no Python files under empty" in plain.err
+        assert len(analyses) == 2
+
+    def test_findings_that_are_gone_from_a_baseline(
+        self, project: Path, analyses: list[None]
+    ) -> None:
+        cli(project, "src", "--write-baseline", "known.json")
+        write_files(project, {"src/old.py": "import jax\n"})
+        analyses.clear()
+        cold, warm = (cli(project, "src", "--baseline", "known.json") for _ in range(2))
+        assert cold == warm
+        assert "known.json" in warm.err
+        assert len(analyses) == 1
+
+    def test_files_are_written_again(self, project: Path, analyses: list[None]) -> None:
+        outputs = ["--output-format", "full", "--output-format", "json=a.json"]
+        outputs += ["--output-format", "html=page.html"]
+        cold = cli(project, "src", *outputs)
+        files = {name: (project / name).read_bytes() for name in ("a.json", "page.html")}
+        (project / "a.json").unlink()
+        (project / "page.html").write_text("another")
+        warm = cli(project, "src", *outputs)
+        assert cold == warm
+        assert len(analyses) == 1
+        assert {name: (project / name).read_bytes() for name in files} == files
+        assert json.loads(files["a.json"])["findings"]
+
+    def test_a_file_that_cannot_be_written(self, project: Path, analyses: list[None]) -> None:
+        command = ("src", "--output-format", "json", "-o", "out/a.json")
+        (project / "out").mkdir()
+        cli(project, *command)
+        shutil.rmtree(project / "out")
+        assert cli(project, *command) == without_cache(project, *command)
+        assert len(analyses) == 1
+
+    def test_names_that_are_no_text(self, project: Path, analyses: list[None]) -> None:
+        try:
+            write_files(project, {os.fsdecode(b"src/\xff\n.py"): OLD})
+        except OSError:
+            pytest.skip("names are text here")
+        plain = without_cache(project, "src")
+        assert [cli(project, "src") for _ in range(2)] == [plain, plain]
+        assert len(analyses) == 2
+
+    def test_the_seed_of_hashes_does_not_matter(self, project: Path, cache: Path) -> None:
+        command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
+        kept = []
+        for seed in ("1", "2"):
+            environment = {**os.environ, "PYTHONHASHSEED": seed}
+            subprocess.run(command, cwd=project, env=environment, check=False, capture_output=True)
+            kept.append([(file, file.stat().st_ino) for file in entries(cache)])
+        assert len(kept[0]) == 1
+        assert kept[0] == kept[1]
+
+
+Change = Callable[[Path], object]
+
+
+def same_size_and_time(project: Path) -> None:
+    file = project / "src/old.py"
+    before = file.stat()
+    file.write_text(OLD.replace("True", "bool"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(project: Path) -> None:
+    """By a file with the same times and size, which is moved there."""
+    file = project / "src/old.py"
+    other = project.parent / "other.py"
+    other.write_text(OLD.replace("True", "bool"))
+    os.utime(other, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
+    other.replace(file)
+
+
+CHANGES: dict[str, Change] = {
+    "a file": lambda p: write_files(p, {"src/old.py": "import jax\n"}),
+    "a file of the same size, with its time": same_size_and_time,
+    "a file replaced": replaced,
+    "a file of another kind": lambda p: write_files(p, {"src/run.sh": "true\n"}),
+    "a file that is only read": lambda p: write_files(p, {"lib/wrap.py": OLD}),
+    "a new file": lambda p: write_files(p, {"src/new.py": ""}),
+    "a new file that is only read": lambda p: write_files(p, {"lib/new.py": ""}),
+    "a file deleted": lambda p: (p / "src/used.py").unlink(),
+    "a file renamed": lambda p: (p / "src/used.py").rename(p / "src/using.py"),
+    "a file that may be read no more": lambda p: (p / "src/used.py").chmod(0),
+    "settings": lambda p: write_files(
+        p, {"pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'}
+    ),
+    "settings of the folder": lambda p: write_files(
+        p, {"src/pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'}
+    ),
+    "the root": lambda p: write_files(p, {"src/setup.py": ""}),
+    "what is left out": lambda p: write_files(p, {".gitignore": "old.py\n"}),
+    "a virtual environment": lambda p: write_files(
+        p, {".venv/lib/python3.11/site-packages/flax/__init__.py": ""}
+    ),
+    "a repository": lambda p: (p.parent / ".git").mkdir(),
+}
+
+
+class TestStale:
+    """An outcome is played back only where nothing has changed that it depends on."""
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_what_changes(
+        self, change: str, project: Path, analyses: list[None], settled: None
+    ) -> None:
+        cli(project, "src", "--output-format", "json")
+        cli(project, "src", "--output-format", "json")
+        assert len(analyses) == 1
+        CHANGES[change](project)
+        ran = cli(project, "src", "--output-format", "json")
+        assert len(analyses) == 2
+        assert ran == without_cache(project, "src", "--output-format", "json")
+
+    @pytest.mark.parametrize("change", list(CHANGES)[:8])
+    def test_what_changes_at_once(self, change: str, project: Path) -> None:
+        """So soon that times may be the same: contents are compared."""
+        cli(project, "src", "--output-format", "json")
+        CHANGES[change](project)
+        ran = cli(project, "src", "--output-format", "json")
+        assert ran == without_cache(project, "src", "--output-format", "json")
+
+    def test_times_that_tell_nothing(
+        self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As on a file system whose clock stands still for two seconds."""
+        file = project / "src/old.py"
+        seen = file.stat()
+        monkeypatch.setattr(states, "_state", lambda found: f"{found.st_size}")
+        cli(project, "src")
+        cli(project, "src")
+        assert len(analyses) == 1
+        file.write_text(OLD.replace("True", "bool"))
+        os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        assert cli(project, "src") == without_cache(project, "src")
+        assert len(analyses) == 3
+
+    def test_settings_above_the_project(self, tmp_path: Path, project: Path) -> None:
+        cli(project, "src")
+        write_files(tmp_path, {"pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'})
+        assert cli(project, "src") == without_cache(project, "src")
+
+    def test_a_baseline(self, project: Path, analyses: list[None], settled: None) -> None:
+        write_files(project, {"known.json": '{"version": 1, "findings": []}'})
+        command = ("src", "--baseline", "known.json")
+        cli(project, *command)
+        cli(project, "src", "--write-baseline", "known.json")
+        analyses.clear()
+        assert "known" in cli(project, *command).out
+        assert len(analyses) == 1
+        (project / "known.json").unlink()
+        assert cli(project, *command) == without_cache(project, *command)
+
+    def test_an_installed_module(self, project: Path, analyses: list[None], settled: None) -> None:
+        """One that the search path leads to, in none of the listed files."""
+        packages = project.parent / "packages"
+        write_files(
+            project,
+            {
+                "pyproject.toml": '[tool.remat-migrate]\nsearch-path = ["../packages"]\n',
+                "src/old.py": "from acme import remat\n\n\n@remat(concrete=True)\ndef f(x):\n"
+                "    return x\n",
+            },
+        )
+        write_files(packages, {"acme/__init__.py": "from acme.deep import remat\n"})
+        found = []
+        for text in (None, "from jax import remat\n", "remat = print\n"):
+            if text is not None:
+                write_files(packages, {"acme/deep.py": text})
+            ran = cli(project, "src", "--output-format", "concise")
+            assert ran == without_cache(project, "src", "--output-format", "concise")
+            found.append(ran)
+        assert cli(project, "src", "--output-format", "concise") == found[-1]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("COLUMNS", "40"),
+            ("FORCE_COLOR", "1"),
+            ("NO_COLOR", "1"),
+            ("TERM", "strange"),
+            ("VIRTUAL_ENV", "/nowhere"),
+            ("GITHUB_WORKSPACE", "/"),
+        ],
+    )
+    def test_the_environment(
+        self,
+        name: str,
+        value: str,
+        project: Path,
+        analyses: list[None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        cli(project, "src")
+        monkeypatch.setenv(name, value)
+        assert cli(project, "src") == without_cache(project, "src")
+        assert len(analyses) == 3
+
+    def test_another_folder_to_work_in(self, project: Path) -> None:
+        first = cli(project, "src", "--output-format", "concise")
+        inside = cli(project / "lib", "../src", "--output-format", "concise")
+        assert first.out.startswith("src/old.py")
+        assert inside.out.startswith(str(project / "src/old.py"))
+
+    @pytest.mark.parametrize("more", ["--exit-zero", "--statistics", "--ignore=RMT101"])
+    def test_other_options(self, more: str, project: Path) -> None:
+        cli(project, "src")
+        assert cli(project, "src", more) == without_cache(project, "src", more)
+
+    def test_other_commands(self, project: Path) -> None:
+        cli(project, "check", "src")
+        assert cli(project, "report", "src") == without_cache(project, "report", "src")
+
+    def test_another_version_of_the_tool(
+        self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cli(project, "src")
+        monkeypatch.setattr(key, "__version__", "0.0.0")
+        cli(project, "src")
+        assert len(analyses) == 2
+
+    def test_other_code_of_the_tool_or_a_plug_in(
+        self,
+        project: Path,
+        analyses: list[None],
+        settled: None,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        plug_in = ModuleType("acme_rules")
+        plug_in.__file__ = str(project.parent / "acme_rules.py")
+        monkeypatch.setitem(sys.modules, "acme_rules", plug_in)
+        Path(plug_in.__file__).write_text("")
+        cli(project, "src")
+        cli(project, "src")
+        assert len(analyses) == 1
+        Path(plug_in.__file__).write_text("RULES = []\n")
+        cli(project, "src")
+        assert len(analyses) == 2
+
+    def test_a_package_that_is_installed(
+        self,
+        project: Path,
+        analyses: list[None],
+        settled: None,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        packages = project.parent / "installed"
+        packages.mkdir()
+        monkeypatch.setattr(sys, "path", [*sys.path, str(packages)])
+        cli(project, "src")
+        about = packages / "acme-1.0.dist-info"
+        write_files(about, {"entry_points.txt": "[console_scripts]\n", "METADATA": "Name: acme\n"})
+        cli(project, "src")
+        cli(project, "src")
+        assert len(analyses) == 2
+        write_files(about, {"entry_points.txt": "[other]\n"})
+        cli(project, "src")
+        assert len(analyses) == 3
+
+    def test_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal:
+            encoding, errors = "utf-8", "strict"
+
+            def isatty(self) -> bool:
+                return True
+
+            def fileno(self) -> int:
+                return 1
+
+        seen = set()
+        for width in (80, 120):
+            size = os.terminal_size((width, 24))
+            monkeypatch.setattr(os, "get_terminal_size", lambda handle, size=size: size)
+            seen.add(key._stream(Terminal()))  # type: ignore[arg-type]
+        assert len(seen) == 2
+        assert key._stream(sys.stdout) not in seen
+
+    def test_all_that_is_read_of_the_environment_is_known(self) -> None:
+        """Nothing that decides what is printed is read besides what is in the key."""
+        package = Path(remat_migrate.__file__).parent
+        # Those run the project's code, or serve an editor: of such runs nothing is kept.
+        others = {"verify", "measure", "plan", "lsp", "cache"}
+        # A progress bar is not kept; nothing is beside a job's summary; each run lists its files.
+        others |= {"bar.py", "github.py", "discover.py"}
+        read = set()
+        for file in package.rglob("*.py"):
+            text = file.read_text()
+            if others.isdisjoint(file.relative_to(package).parts) and "environ" in text:
+                read |= names_of_variables(ast.parse(text))
+        assert read == {*key.VARIABLES, "GITHUB_STEP_SUMMARY"}
+
+
+def names_of_variables(tree: ast.Module) -> set[str]:
+    """What the functions of a module that read the environment name, themselves or by constants."""
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        if not {"os.environ", "os.getenv"} & {
+            ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute)
+        }:
+            continue
+        named = [n.id for n in ast.walk(function) if isinstance(n, ast.Name)]
+        places = [function, *(constants[name] for name in named if name in constants)]
+        names = {
+            node.value
+            for place in places
+            for node in ast.walk(place)
+            if isinstance(node, ast.Constant) and re.fullmatch("[A-Z][A-Z_]+", str(node.value))
+        }
+        assert names, f"{function.name} reads variables that this test does not see"
+        found |= names
+    return found
+
+
+class TestKept:
+    """What is kept, and when."""
+
+    def test_of_what_is_only_looked_at(self, project: Path, cache: Path) -> None:
+        for more in (("--diff",), ("--fix",), ("--write-baseline", "known.json")):
+            write_files(project, PROJECT)
+            cli(project, "src", *more)
+        cli(project, "src/old.py")
+        cli(project, "-", stdin=OLD.encode())
+        cli(project, "src", "--no-cache")
+        cli(project, "nowhere")
+        cli(project, "src", "--baseline", "nowhere.json")
+        assert entries(cache) == []
+        cli(project, "src")
+        assert len(entries(cache)) == 1
+
+    def test_without_a_cache_nothing_is_read(
+        self, project: Path, analyses: list[None], cache: Path
+    ) -> None:
+        cli(project, "src")
+        before = entries(cache)[0].read_bytes()
+        cli(project, "src", "--no-cache")
+        assert len(analyses) == 2
+        assert entries(cache)[0].read_bytes() == before
+
+    def test_not_by_the_environment(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REMAT_MIGRATE_NO_CACHE", "1")
+        cli(project, "src")
+        assert not cache.exists()
+
+    def test_not_where_a_rule_failed(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from remat_migrate_rules.concrete_option import ConcreteOption
+
+        def fails(self: object, module: object, project: object) -> object:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(ConcreteOption, "check", fails)
+        assert cli(project, "src").code == 2
+        assert entries(cache) == []
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read all")
+    def test_not_where_a_file_could_not_be_read(self, project: Path, cache: Path) -> None:
+        (project / "src/old.py").chmod(0)
+        assert "RMT000" in cli(project, "src").out
+        assert entries(cache) == []
+
+    def test_not_where_it_was_interrupted(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*arguments: object, **more: object) -> object:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(remat_migrate.run, "analyse", interrupted)
+        assert cli(project, "src").code == 130
+        assert entries(cache) == []
+
+    def test_not_where_a_file_changed_meanwhile(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        analyse = remat_migrate.run.analyse
+
+        def slowly(*arguments: object, **more: object) -> object:
+            found = analyse(*arguments, **more)  # type: ignore[arg-type]
+            write_files(project, {"src/old.py": "import jax\n"})
+            return found
+
+        monkeypatch.setattr(remat_migrate.run, "analyse", slowly)
+        cli(project, "src")
+        monkeypatch.undo()
+        monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(cache))
+        assert cli(project, "src") == without_cache(project, "src")
+
+    def test_not_beside_the_summary_of_a_job(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        summary = project.parent / "summary.md"
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+        for _ in range(2):
+            summary.write_text("")
+            cli(project, "src", "--output-format", "github")
+            assert "RMT101" in summary.read_text()
+        assert entries(cache) == []
+
+    def test_a_file_that_is_touched(self, project: Path, analyses: list[None], cache: Path) -> None:
+        cold = cli(project, "src")
+        os.utime(project / "src/old.py")
+        assert cli(project, "src") == cold
+        assert len(analyses) == 1
+
+    def test_recent_files_become_old(
+        self, project: Path, analyses: list[None], cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cli(project, "src")
+        assert entry.load(entries(cache)[0].read_bytes()).recent  # type: ignore[union-attr]
+        monkeypatch.setattr(states, "_COARSE_NS", 0)
+        cli(project, "src")
+        kept = entry.load(entries(cache)[0].read_bytes())
+        assert kept is not None
+        assert not kept.recent
+        monkeypatch.setattr(recall, "content_of", lambda name, state: None)
+        cli(project, "src")
+        assert len(analyses) == 1
+
+    def test_two_at_once(self, project: Path, cache: Path) -> None:
+        command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
+        running = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE) for _ in range(2)]
+        outputs = {process.communicate()[0] for process in running}
+        assert len(outputs) == 1
+        assert [process.returncode for process in running] == [1, 1]
+        assert len(list(cache.iterdir())) == 1
+        assert entry.load(entries(cache)[0].read_bytes()) is not None
+
+
+class TestDamage:
+    """What is in the folder is not believed."""
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda data: b"",
+            lambda data: data[: len(data) // 2],
+            lambda data: data[:-1],
+            lambda data: data.replace(b"RMT101", b"RMT999"),
+            lambda data: b"{}",
+            lambda data: entry._head(b"[1, 2]") + b"[1, 2]",
+            lambda data: entry._head(b"[" * 10**5) + b"[" * 10**5,
+            lambda data: entry._head(b"\xff") + b"\xff",
+            lambda data: data.replace(b"cache 1 ", b"cache 2 ", 1),
+        ],
+    )
+    def test_a_damaged_entry(
+        self,
+        damage: Callable[[bytes], bytes],
+        project: Path,
+        analyses: list[None],
+        cache: Path,
+    ) -> None:
+        cold = cli(project, "src")
+        [file] = entries(cache)
+        file.write_bytes(damage(file.read_bytes()))
+        assert cli(project, "src") == cold
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("key", "another"),
+            ("counts", [1, 1, 1]),
+            ("files", {}),
+            ("outside", {"/nowhere": "1 2 3 4"}),
+            ("written", [["elsewhere.txt", "text"]]),
+        ],
+    )
+    def test_an_entry_of_something_else(
+        self, name: str, value: object, project: Path, analyses: list[None], cache: Path
+    ) -> None:
+        cold = cli(project, "src")
+        [file] = entries(cache)
+        file.write_bytes(changed(file.read_bytes(), name, value))
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+        assert not (project / "elsewhere.txt").exists()
+
+    def test_a_value_that_is_none(self, project: Path, cache: Path) -> None:
+        cli(project, "src")
+        data = entries(cache)[0].read_bytes()
+        for name, value in (
+            ("key", 1),
+            ("code", 3),
+            ("code", True),
+            ("code", None),
+            ("counts", "111"),
+            ("counts", [True]),
+            ("files", [1]),
+            ("files", {"a": 1}),
+            ("recent", ["a"]),
+            ("recent", [1]),
+            ("contents", {}),
+            ("outside", None),
+            ("written", [[3, "text"]]),
+            ("written", [[1]]),
+            ("written", [["a", 1]]),
+            ("written", None),
+        ):
+            assert entry.load(changed(data, name, value)) is None, (name, value)
+        assert entry.load(changed(data, "code", 0)) is not None
+
+    def test_a_value_that_is_missing(self, project: Path, cache: Path) -> None:
+        cli(project, "src")
+        [file] = entries(cache)
+        document = json.loads(file.read_bytes().partition(b"\n")[2])
+        for name in document:
+            data = json.dumps({k: v for k, v in document.items() if k != name}).encode()
+            assert entry.load(entry._head(data) + data) is None
+
+
+def changed(data: bytes, name: str, value: object) -> bytes:
+    """An entry that is whole, and says something else."""
+    document = {**json.loads(data.partition(b"\n")[2]), name: value}
+    body = json.dumps(document).encode()
+    return entry._head(body) + body
+
+
+class TestFolder:
+    """Where entries are kept."""
+
+    def test_its_place(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(tmp_path))
+        assert folder.cache_folder() == tmp_path
+        monkeypatch.delenv("REMAT_MIGRATE_CACHE_DIR")
+        if os.name == "posix":
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+            assert folder.cache_folder() == tmp_path / "xdg" / "remat-migrate"
+            monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+            monkeypatch.setenv("HOME", str(tmp_path))
+            monkeypatch.setattr(sys, "platform", "linux")
+            assert folder.cache_folder() == tmp_path / ".cache" / "remat-migrate"
+            monkeypatch.setattr(sys, "platform", "darwin")
+            assert folder.cache_folder() == tmp_path / "Library/Caches/remat-migrate"
+
+    @needs_posix
+    def test_it_is_for_the_user_alone(self, project: Path, cache: Path) -> None:
+        cli(project, "src")
+        assert cache.stat().st_mode & 0o777 == 0o700
+        assert entries(cache)[0].stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.parametrize("inside", ["project/.cache", "project/src/cache"])
+    def test_none_in_the_project(
+        self,
+        inside: str,
+        project: Path,
+        analyses: list[None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A repository could bring it along."""
+        place = project.parent / inside
+        monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(place))
+        for _ in range(2):
+            cli(project, "src")
+        assert len(analyses) == 2
+        assert not place.exists()
+
+    @needs_posix
+    @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+    def test_none_that_others_can_write_to(
+        self, mode: int, project: Path, analyses: list[None], cache: Path
+    ) -> None:
+        cold = cli(project, "src")
+        cache.chmod(mode)
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+        cache.chmod(0o700)
+        entries(cache)[0].chmod(0o600 | mode & 0o22)
+        assert cli(project, "src") == cold
+        assert len(analyses) == 3
+
+    @needs_posix
+    def test_none_of_another_user(
+        self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cold = cli(project, "src")
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+
+    @needs_posix
+    def test_no_links(self, project: Path, analyses: list[None], cache: Path) -> None:
+        cold = cli(project, "src")
+        elsewhere = cache.with_name("elsewhere")
+        cache.rename(elsewhere)
+        cache.symlink_to(elsewhere)
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+        cache.unlink()
+        cache.mkdir(mode=0o700)
+        for file in entries(elsewhere):
+            (cache / file.name).symlink_to(file)
+        before = {file: file.read_bytes() for file in entries(elsewhere)}
+        assert cli(project, "src") == cold
+        assert len(analyses) == 3
+        assert {file: file.read_bytes() for file in entries(elsewhere)} == before
+        assert not entries(cache)[0].is_symlink()
+
+    @needs_posix
+    def test_no_pipe(self, project: Path, analyses: list[None], cache: Path) -> None:
+        cold = cli(project, "src")
+        [file] = entries(cache)
+        file.unlink()
+        os.mkfifo(file, 0o600)
+        assert cli(project, "src") == cold
+        assert len(analyses) == 2
+
+    @pytest.mark.parametrize("above", ["file", "file/below"])
+    def test_one_that_cannot_be_made(
+        self,
+        above: str,
+        project: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        (project.parent / "file").write_text("")
+        monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(project.parent / above))
+        assert cli(project, "src") == without_cache(project, "src")
+
+    def test_a_full_disk(self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = without_cache(project, "src")
+
+        def full(*arguments: object, **more: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "replace", full)
+        assert cli(project, "src") == plain
+        assert list(cache.iterdir()) == []
+
+    def test_what_is_old_or_too_much_goes(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(folder, "_MOST_ENTRIES", 4)
+        cache.mkdir(mode=0o700)
+        now = time.time()
+        names = {f"{number:064x}.json": number * 3600 for number in range(6)}
+        names |= {f"{99:064x}.json": 40 * 86400, f".{7:064x}.json.1f.tmp": 7200}
+        names |= {f".{8:064x}.json.2f.tmp": 60, "notes.txt": 90 * 86400}
+        for name, age in names.items():
+            (cache / name).write_text("")
+            os.utime(cache / name, (now - age, now - age))
+        cli(project, "src")
+        left = {file.name for file in cache.iterdir()}
+        assert {f".{8:064x}.json.2f.tmp", "notes.txt"} < left
+        assert {f"{number:064x}.json" for number in range(3)} < left
+        assert len(left) == 6
+
+    def test_what_is_large_goes(
+        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(folder, "_MOST_BYTES_IN_ALL", 10**6)
+        cache.mkdir(mode=0o700)
+        (cache / f"{1:064x}.json").write_bytes(b"x" * 10**6)
+        os.utime(cache / f"{1:064x}.json", (time.time() - 9, time.time() - 9))
+        cli(project, "src")
+        [kept] = entries(cache)
+        assert kept.stat().st_size < 10**6
+        monkeypatch.setattr(folder, "MOST_BYTES", 10)
+        kept.unlink()
+        cli(project, "src")
+        assert entries(cache) == []
