@@ -335,6 +335,20 @@ def is_foreign(path: Path, root: Path) -> bool:
     return not _FOREIGN.isdisjoint(folders)
 
 
+def foreign_part(path: Path, root: Path) -> str | None:
+    """What of a path in a project is not the project's: a folder of git, an environment."""
+    *folders, name = path.relative_to(root).parts
+    for part in (*folders, name):
+        if part.lower() in _FOREIGN:  # some file systems know no capital letters
+            return part
+    above = root
+    for part in folders:
+        above /= part
+        if os.path.lexists(above / "pyvenv.cfg"):
+            return part
+    return None
+
+
 def _is_notebook(path: Path, data: bytes | None) -> bool:
     if path.suffix.lower() == ".ipynb":
         return True

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .atomic import discard, move_over, sync_folder, write_new, write_over
+from .atomic import discard, move_over, read_regular, sync_folder, write_new, write_over
+from .discover import foreign_part
 from .errors import ApplyError
 
 FOLDER = ".remat_migrate"
@@ -23,8 +24,11 @@ KEPT_ENTRIES = 10
 # Seconds to wait for another run: writing takes some milliseconds a file.
 PATIENCE = 20.0
 _VERSION = 1
+# Bytes of one file: a few that are packed may be as many as memory cannot hold.
+_LARGEST = 2**30
 _ENTRY = re.compile(r"([0-9]{6,}-[0-9a-f]+)(\.open)?\.json")
 _OPEN = ".open.json"
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def exclusive(root: Path, patience: float = PATIENCE) -> Iterator[None]:
     folder = journal_folder(root)
     try:
         _make_folder(folder)
-        handle = os.open(folder.parent / "lock", os.O_RDONLY | os.O_CREAT, 0o666)
+        handle = os.open(folder.parent / "lock", os.O_RDONLY | os.O_CREAT | _NO_LINK, 0o666)
     except OSError as error:
         what = "the journal for undo cannot be written; no file was changed"
         raise _failed(folder, what, error) from error
@@ -158,6 +162,9 @@ def _locked(handle: int) -> bool:
 
 
 def _make_folder(folder: Path) -> None:
+    for own in (folder.parent, folder):
+        if own.is_symlink():  # it would lead out of the project
+            raise OSError(errno.ELOOP, f"{own} is a symbolic link")
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         for above in folder.parents[:2]:
@@ -299,7 +306,7 @@ def load(path: Path, root: Path) -> JournalEntry:
     import zlib
 
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise _failed(path, "this entry of the undo journal cannot be read", error) from error
     try:
@@ -311,8 +318,8 @@ def load(path: Path, root: Path) -> JournalEntry:
         files = tuple(_from_json(item, root.resolve()) for item in content["files"])
         found = _ENTRY.fullmatch(path.name)
         assert found is not None
-        return JournalEntry(found[1], content["created"], files)
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        return JournalEntry(found[1], ascii(content["created"]).strip("'"), files)
+    except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
         raise ApplyError(
             f"{path}: this entry of the undo journal is damaged ({error}); delete it to go on"
         ) from error
@@ -332,9 +339,17 @@ def _from_json(item: dict[str, object], root: Path) -> SavedFile:
         }:
             path = Path(os.path.normpath(root / name))
             if path == root or not path.is_relative_to(root):
-                raise ValueError(f"it names {name}, which lies outside of {root}")
-            data = zlib.decompress(base64.b64decode(old, validate=True))
-            return SavedFile(path, data, new_sha256, mode, group)
+                raise ValueError(f"it names {name!r}, which lies outside of {root}")
+            # Whoever wrote the entry: what git or an environment runs is not brought back from it.
+            if part := foreign_part(path, root):
+                raise ValueError(f"it names {name!r}, and {part} is no part of the project")
+            if mode & ~0o7777 or "\0" in name:
+                raise ValueError(f"it gives {name!r} a mode that there is not")
+            unpacking = zlib.decompressobj()
+            data = unpacking.decompress(base64.b64decode(old, validate=True), _LARGEST)
+            if not unpacking.eof:
+                raise ValueError(f"what it holds of {name!r} is cut short, or too large")
+            return SavedFile(path, data, new_sha256, mode & 0o777, group)
     raise ValueError("it lacks what is to be known of a file")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .apply import Change
 from .atomic import discard, read_regular, sync_folder, write_new, write_obstacle
+from .discover import foreign_part
 from .entries import (
     JournalEntry,
     SavedFile,
@@ -156,6 +157,8 @@ def _plan(change: Change, root: Path) -> tuple[bytes, bytes, int] | str:
         return "is or lies behind a symbolic link since it was read; run again"
     if not path.is_relative_to(root):
         return f"lies outside of {root}, whose journal could not bring it back"
+    if part := foreign_part(path, root):
+        return f"is in {part}, which is no part of the project: run remat-migrate in there"
     if reason := write_obstacle(path):
         return reason
     try:

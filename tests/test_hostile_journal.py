@@ -1,0 +1,197 @@
+"""A journal for `undo` that came with somebody's repository: nothing is brought back from it that
+is not a file of the project."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import cli, read_files, write_files
+
+BEFORE, NOW, EVIL = b"x = 1\n", b"x = 2\n", b"evil\n"
+
+
+def packed(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def saved(path: object, data: bytes = EVIL, now: bytes = NOW, **more: Any) -> dict[str, Any]:
+    """A file of an entry: `undo` finds `now` there and would write `old`."""
+    item = {"path": path, "old": packed(data), "new_sha256": hashlib.sha256(now).hexdigest()}
+    return item | {"mode": 0o644, "group": 0} | more
+
+
+def committed(folder: Path, *files: object, **more: object) -> Path:
+    """A project whose journal has an entry for files."""
+    entry = {"version": 1, "created": "2026-01-01T00:00:00+00:00", "files": files} | more
+    write_files(
+        folder,
+        {
+            "pyproject.toml": "",
+            "m.py": NOW,
+            "n.py": "import jax  # noqa: RMT999\n",
+            ".remat_migrate/journal/000001-ab.json": json.dumps(entry),
+        },
+    )
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "outside.py").write_bytes(NOW)
+    return tmp_path / "project"
+
+
+def refused(project: Path, *words: str) -> None:
+    """Neither `undo` nor a run of --fix changes anything but what is found in the code."""
+    before = read_files(project.parent)
+    for command in (["undo"], ["undo", "--force"]):
+        ran = cli(project, *command)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith("error: ")
+        assert all(word in ran.err for word in words)
+        assert "Traceback" not in ran.err
+        assert all(letter.isprintable() or letter == "\n" for letter in ran.err)
+    assert read_files(project.parent) == before
+    # The same entry as one that a killed run has left.
+    folder = project / ".remat_migrate" / "journal"
+    for file in folder.glob("*.json"):
+        file.rename(folder / "000001-ab.open.json")
+    assert cli(project, "--fix").code == 2
+    assert read_files(project.parent) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../outside.py", "m.py/../../outside.py", "", ".", "..", "sub/../..", "//etc/passwd"],
+)
+def test_what_lies_outside(project: Path, path: str) -> None:
+    refused(committed(project, saved(path)), "outside of")
+
+
+def test_what_lies_outside_by_its_whole_path(project: Path) -> None:
+    refused(committed(project, saved(str(project.parent / "outside.py"))), "outside of")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        "sub/.git/config",
+        "sub/.git",
+        ".venv/lib/python3.11/site-packages/click/__init__.py",
+        "venv/bin/activate",
+        "env311/bin/python",
+        ".remat_migrate/.gitignore",
+        "node_modules/x/index.js",
+    ],
+)
+def test_what_others_run(project: Path, path: str) -> None:
+    write_files(project, {path: NOW, "env311/pyvenv.cfg": ""})
+    refused(committed(project, saved(path)), "is no part of the project")
+    assert (project / path).read_bytes() == NOW
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        saved("m.py", mode="0644"),
+        saved("m.py", mode=1 << 40),
+        saved("m.py", mode=-1),
+        saved("m.py", group=None),
+        saved(["m.py"]),
+        saved("m\0.py"),
+        saved("m.py", old="@@@"),
+        saved("m.py", old=base64.b64encode(b"no zlib").decode()),
+        saved("m.py", old=packed(EVIL)[:8]),
+        {"path": "m.py"},
+        "m.py",
+        None,
+        3,
+    ],
+)
+def test_what_is_no_entry(project: Path, item: object) -> None:
+    refused(committed(project, item), "damaged")
+
+
+def test_one_that_is_too_large_unpacked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remat_migrate.entries._LARGEST", 1_000_000)
+    refused(committed(project, saved("m.py", bytes(2_000_000))), "too large")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{", "", "null", "[]", "NaN", '{"version": 1}', "\0", '"\\ud800"']
+)
+def test_what_is_no_journal(project: Path, text: str) -> None:
+    committed(project)
+    (project / ".remat_migrate/journal/000001-ab.json").write_text(text)
+    refused(project)
+
+
+def test_a_link_on_the_way(project: Path) -> None:
+    """A folder or file of the project that leads out of it is not written through."""
+    (project / "sub").symlink_to(project.parent)
+    (project / "far.py").symlink_to(project.parent / "outside.py")
+    committed(project, saved("sub/outside.py"), saved("far.py"))
+    for command in (["undo"], ["undo", "--force"]):
+        ran = cli(project, *command)
+        assert ran.code == 2
+        assert ran.err.count("symbolic link") == 2
+    assert (project.parent / "outside.py").read_bytes() == NOW
+
+
+@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal"])
+def test_a_journal_that_leads_out(project: Path, name: str) -> None:
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    write_files(project, {"pyproject.toml": "", "n.py": "import jax  # noqa: RMT999\n"})
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).symlink_to(elsewhere)
+    ran = cli(project, "--fix")
+    assert ran.code == 2
+    assert "is a symbolic link" in ran.err
+    assert list(elsewhere.iterdir()) == []
+    assert (project / "n.py").read_text() == "import jax  # noqa: RMT999\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_an_entry_that_is_a_pipe(project: Path) -> None:
+    committed(project)
+    entry = project / ".remat_migrate/journal/000001-ab.json"
+    entry.unlink()
+    os.mkfifo(entry)
+    ran = cli(project, "undo")
+    assert ran.code == 2
+    assert "cannot be read" in ran.err
+
+
+def test_permissions_beyond_the_ordinary_are_not_given(project: Path) -> None:
+    committed(project, saved("new.sh", mode=0o6755))
+    assert cli(project, "undo", "--force").code == 0
+    assert (project / "new.sh").stat().st_mode & 0o7777 == 0o755
+
+
+def test_the_time_of_an_entry_reaches_no_terminal_as_it_is(project: Path) -> None:
+    committed(project, saved("m.py", BEFORE), created="\x1b]0;evil\x07")
+    ran = cli(project, "undo")
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert (project / "m.py").read_bytes() == BEFORE
+
+
+def test_what_is_not_as_the_run_left_it_stays(project: Path) -> None:
+    """A file that nobody's --fix wrote is not restored, whatever an entry says."""
+    committed(project, saved("m.py", EVIL, b"something else"))
+    ran = cli(project, "undo")
+    assert ran.code == 2
+    assert "was edited since" in ran.err
+    assert (project / "m.py").read_bytes() == NOW
