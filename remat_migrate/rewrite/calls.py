@@ -12,7 +12,7 @@ from ..model.bind import Arguments, default_of, positional_parameters
 from ..model.scopes import FunctionNode
 from ..model.uses import Call
 from ..source import Edit
-from .refusal import Refused
+from .refusal import Refused, check_editable
 
 
 def pass_by_position(
@@ -64,6 +64,7 @@ def pass_by_position(
     missing = [p for p in wanted[_bound_already(call) :] if p.arg not in bound.by_position]
     if not missing:
         return []
+    check_editable(call.module, [node])
     if call.partials:
         raise Refused("arguments are given through `functools.partial`", call.module, node)
     moved: list[ast.keyword | str] = []

@@ -14,7 +14,7 @@ from ..source import Edit
 from ..source.layout import layout_of
 from .closure import close_over
 from .options import literal_indices
-from .refusal import Refused
+from .refusal import Refused, check_editable
 
 
 def closing_edits(
@@ -38,6 +38,7 @@ def closing_edits(
             need.node,
         )
     assert site.application is not None
+    check_editable(site.module, [site.application])
     start, end = site.module.span(site.application)
     if isinstance(site.application, ast.Call) and layout_of(site.module.source).comments_in(
         start, end
@@ -75,9 +76,12 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
     """The checkpoint as it stays: what is called, and its options without those that go."""
     module = site.module
     call = site.application
+    named = site.arguments.get("static_argnums")
+    # One that a partial gives counts the arguments of another function.
+    elsewhere = named is not None and named.call is not call
     if not isinstance(call, ast.Call):
         assert call is not None
-        return module.segment(call), []
+        return module.segment(call), ["static_argnums=()"] if elsewhere else []
     through_partial = call.args and call.args[0] is site.reference
     head = call.args[0] if through_partial else call.func
     options = []
@@ -95,6 +99,11 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
                 name,
             )
         options.append(module.segment(keyword))
+    if elsewhere:
+        spread = next((keyword for keyword in call.keywords if keyword.arg is None), None)
+        if spread is not None:
+            raise Refused("`static_argnums` is among the options that are spread", module, spread)
+        options.append("static_argnums=()")
     by_position = option is not None and option.keyword is None and option.position is not None
     if len(call.args) > (2 if by_position else 1):
         raise Refused("options are given by position", module, call)

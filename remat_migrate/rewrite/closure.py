@@ -119,7 +119,7 @@ def _nested_body(
     else:
         source = _with_plain_super(module, node)
         longer = len(source.text) - len(module.source.text)
-        body = indented(source, start, end + longer, unit)
+        body = indented(source, start, end + longer, unit, outer)
     text = newline.join([*head, body, "", *tail])
     edits = [Edit(module.source.path, start, end, text), *imports]
     edits += _without_decorators(module, node, site, moved)
@@ -393,6 +393,9 @@ def _may_change(module: Module, subject: ast.expr) -> bool:
     for node in ast.walk(subject):
         if isinstance(node, ast.Call | ast.Subscript):
             return True
+        # `self.block = jax.checkpoint(self.block, concrete=True)`
+        if isinstance(node, ast.Attribute) and _is_assigned(module, subject, node.attr):
+            return True
         if isinstance(node, ast.Name):
             bindings = module.reaching(node)
             if any(b.kind in ("element", "with", "opaque", "augment") for b in bindings):
@@ -400,6 +403,17 @@ def _may_change(module: Module, subject: ast.expr) -> bool:
             if len(module.visible(node.id, module.scope_at(node))) > 1:
                 return True
     return False
+
+
+def _is_assigned(module: Module, subject: ast.expr, attribute: str) -> bool:
+    """Whether the statement of an expression assigns an attribute, or several statements do."""
+    stores = [
+        n
+        for n in ast.walk(module.tree)
+        if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
+    ]
+    statement = module.statement(subject)
+    return len(stores) > 1 or any(module.statement(store) is statement for store in stores)
 
 
 def _as_definition(

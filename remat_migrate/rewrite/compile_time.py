@@ -129,7 +129,7 @@ def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Edit]:
     _own_line(module, statement)
     indent, unit = indentation(module, statement.lineno), indent_unit(module)
     context = written(project, module, _CONTEXT, statement)
-    lines = indented(source, source.line_starts[statement.lineno - 1], end, unit).lstrip()
+    lines = indented(source, source.line_starts[statement.lineno - 1], end, unit, indent).lstrip()
     text = f"with {context.text}():{source.newline}{indent}{unit}{lines}"
     return [Edit(source.path, start, end, text), *context.edits]
 

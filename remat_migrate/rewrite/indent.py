@@ -19,10 +19,11 @@ def indent_unit(module: Module) -> str:
     return "    "
 
 
-def indented(source: SourceFile, start: int, end: int, unit: str) -> str:
+def indented(source: SourceFile, start: int, end: int, unit: str, outer: str) -> str:
     """The lines of `[start, end)` one step to the right; lines inside strings stay where they are.
 
-    `start` is the start of a line.
+    `start` is the start of a line. The step goes behind `outer`, the indentation of the statement
+    that holds the lines: where tabs and spaces are mixed, before it would be another column.
     """
     layout = layout_of(source)
     text = source.text
@@ -32,7 +33,12 @@ def indented(source: SourceFile, start: int, end: int, unit: str) -> str:
         after = min(layout.next_line(at), end)
         line = text[at:after]
         keep = not line.strip() or (at > 0 and layout.in_string(at))
-        parts.append(line if keep else unit + line)
+        if keep:
+            parts.append(line)
+        elif line.startswith(outer):
+            parts.append(outer + unit + line.removeprefix(outer))
+        else:
+            parts.append(unit + line)
         at = after
     return "".join(parts)
 

@@ -12,7 +12,7 @@ from ..model.values import External
 from ..source import Edit
 from ..source.changes import Change
 from ..source.removal import plan_removals
-from .refusal import Refused
+from .refusal import Refused, check_editable
 
 
 def literal_indices(option: Option) -> tuple[int, ...]:
@@ -75,7 +75,13 @@ def is_last(option: Option) -> bool:
 
 
 def removal_edits(project: Project, module: Module, change: Change) -> list[Edit]:
-    """A change of one module as edits, with imports that nothing uses any more."""
+    """A change of one module as edits, with imports that nothing uses any more.
+
+    Raises:
+        Refused: what changes stands in an f-string.
+    """
+    replaced = [node for node, _ in (*change.replace, *change.keep)]
+    check_editable(module, (*change.remove, *replaced))
     found = plan_removals(
         module.source,
         module.tree,
@@ -96,8 +102,10 @@ def static_argnums_edits(
         instead_of: an option of the same call whose place the new one takes.
 
     Raises:
-        Refused: what is named already is computed.
+        Refused: what is named already is computed, or it stands in an f-string.
     """
+    if site.application is not None:
+        check_editable(site.module, [site.application])
     named = site.arguments.get("static_argnums")
     if named is not None:
         together = tuple(sorted({*literal_indices(named), *indices}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..model import Module
@@ -23,3 +24,15 @@ class Refused(Exception):
     module: Module | None = None
     node: ast.AST | None = None
     label: str = "this stands in the way"
+
+
+def check_editable(module: Module, nodes: Iterable[ast.AST]) -> None:
+    """Insist that nodes can be edited where they stand.
+
+    Raises:
+        Refused: one stands in an f-string. There is no telling where its parts are before Python
+            3.12, and what quotes it may have.
+    """
+    for node in nodes:
+        if any(isinstance(around, ast.JoinedStr) for around in module.ancestors(node)):
+            raise Refused("it stands inside an f-string: take it out of it first", module, node)
