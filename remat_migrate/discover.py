@@ -280,12 +280,16 @@ def run_git(
     environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     try:
         return subprocess.run(
-            # The file system monitor is a command that the repository itself may name.
-            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],
+            # The file system monitor is a command that the repository itself may name; so is the
+            # way to a remote from which git would fetch what is missing.
+            [
+                *("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+                *("-C", str(folder), *arguments),
+            ],
             input=data,
             capture_output=True,
             check=False,
-            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
         )
     except OSError:
         return None
