@@ -5,6 +5,7 @@ Deprecated in jax 0.8.2, removed in 0.10.0: https://docs.jax.dev/en/latest/chang
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from remat_migrate.model import Module, Project
@@ -75,13 +76,15 @@ class AdCheckpointAlias(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for every gone name of an import, and for every place that reads one."""
-        from .ad_checkpoint_fixes import Fixer
-
         version = project.settings.jax_version
         if version < DEPRECATED_IN:
             return
         uses = find_uses(module, project)
-        fixes = Fixer(module, project, uses, self._open(module, uses)).fixes() if uses else {}
+        if not uses:
+            return
+        from .ad_checkpoint_fixes import Fixer
+
+        fixes = Fixer(module, project, uses, self._open(module, uses)).fixes()
         for use in uses:
             new = f"`jax.{use.name}`"
             gone = "gone since jax 0.10.0" if version >= GONE_IN else "deprecated since jax 0.8.2"
@@ -93,17 +96,28 @@ class AdCheckpointAlias(Rule):
                 severity="warning" if works else "error",
                 confidence="high" if use.certain else "medium",
                 fix=fixes.get(use) or Fix(f"use {new}", Safety.MANUAL),
-                reason=use.reason,
+                reason=use.reason or _obstacle(module, use),
             )
 
     def _open(self, module: Module, uses: list[Use]) -> list[Use]:
-        """The uses that no comment suppresses: what others need is not taken away from them."""
+        """The uses to mend: neither suppressed, nor where nothing can be edited.
+
+        What others need is not taken away from them.
+        """
         directives = read_directives(module.source, python=True)
         return [
             use
             for use in uses
-            if not any(
+            if not _obstacle(module, use)
+            and not any(
                 directive.covers(module.source.position(use.span.start)[0], self.code)
                 for directive in directives
             )
         ]
+
+
+def _obstacle(module: Module, use: Use) -> str:
+    """Why a place cannot be edited; "" if it can."""
+    if any(isinstance(around, ast.JoinedStr) for around in module.ancestors(use.node)):
+        return "it stands inside an f-string: write it by hand"
+    return ""

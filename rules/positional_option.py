@@ -82,7 +82,7 @@ class PositionalOption(Rule):
                     found.setdefault(passed.call, passed)
         for passed in found.values():
             api, names = passed.definition, [name or "one more" for name, _ in passed.options]
-            reason = passed.reason or _shifts_others(passed, project)
+            reason = passed.reason or _shifts_others(passed, project) or _obstacle(passed)
             fix = Fix("pass them as keywords", Safety.MANUAL)
             if not reason:
                 edits = tuple(_edits(passed, project))
@@ -241,6 +241,13 @@ def _title(passed: Passed) -> str:
     if not kept:
         return "drop `concrete`, which is off"
     return f"pass {', '.join(f'`{name}=`' for name in kept)} as keywords"
+
+
+def _obstacle(passed: Passed) -> str:
+    """Why a call cannot be edited where it stands; "" if it can."""
+    if any(isinstance(around, ast.JoinedStr) for around in passed.module.ancestors(passed.call)):
+        return "it stands inside an f-string: write it by hand"
+    return ""
 
 
 def _edits(passed: Passed, project: Project) -> Iterator[Edit]:

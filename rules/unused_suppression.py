@@ -92,6 +92,9 @@ def _removal(source: SourceFile, directive: Directive, codes: Sequence[str]) -> 
     if text[line_start:start].strip():
         code_end = line_start + len(text[line_start:start].rstrip())
         return Edit(path, code_end, end, "")
+    if text[:line_start].rstrip("\r\n").endswith("\\"):
+        # A line that is continued ends here, and must not go on with the next one.
+        return Edit(path, start, end, "")
     # The comment has the line to itself: the line goes.
     line_end = source.line_starts[line] if line < len(source.line_starts) else end
     return Edit(path, line_start, line_end, "")
