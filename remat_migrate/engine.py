@@ -7,7 +7,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ from .deep_stack import with_deep_stack
 from .discover import Targets
 from .errors import PluginError, SourceError
 from .globs import matcher
+from .installed import Offer, offers
 from .model import Project
 from .model.module import followed_last
 from .model.need import Learned
@@ -24,7 +24,7 @@ from .settings import Settings
 from .source import SourceFile
 from .suppress import Directive, SuppressionRule, may_be_idle, read_directives, unused_directives
 
-ENTRY_POINTS = "remat_migrate.rules"
+RULES = "remat_migrate.rules"
 # A file that was not looked at must not pass for one without findings, whatever is selected.
 UNREADABLE = "RMT000"
 
@@ -114,9 +114,9 @@ def load_rules() -> tuple[Rule, ...]:
     """
     rules: dict[str, Rule] = {}
     owners: dict[str, str] = {}
-    for point in sorted(set(entry_points(group=ENTRY_POINTS))):
-        owner = _owner(point)
-        for rule in _rules_of(point, owner):
+    for offer in offers(RULES):
+        owner = f"the package {offer.package}"
+        for rule in _rules_of(offer, owner):
             if rule.code in rules:
                 raise PluginError(
                     f"two rules have the code {rule.code}: one of {owners[rule.code]},"
@@ -212,25 +212,21 @@ def _analyse(
     )
 
 
-def _owner(point: EntryPoint) -> str:
-    return f"the package {point.dist.name}" if point.dist else f"the entry point {point.name}"
-
-
-def _rules_of(point: EntryPoint, owner: str) -> Iterator[Rule]:
+def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
     try:
-        offered = point.load()
+        offered = offer.load()
     except Exception as error:
         raise PluginError(
-            f"{owner} offers rules that cannot be imported ({point.value}):"
+            f"{owner} offers rules that cannot be imported ({offer.value}):"
             f" {type(error).__name__}: {error}; update or uninstall it"
         ) from error
     classes = [offered] if isinstance(offered, type) else getattr(offered, "RULES", None)
     if classes is None:
-        raise PluginError(f"{owner}: {point.value} is neither a rule nor a module with RULES")
+        raise PluginError(f"{owner}: {offer.value} is neither a rule nor a module with RULES")
     for rule in classes:
         if not (isinstance(rule, type) and issubclass(rule, Rule)):
             raise PluginError(
-                f"{owner}: {rule!r} in {point.value} is not a subclass of remat_migrate.rule.Rule"
+                f"{owner}: {rule!r} in {offer.value} is not a subclass of remat_migrate.rule.Rule"
             )
         code, name = getattr(rule, "code", None), getattr(rule, "name", None)
         if not (isinstance(code, str) and _CODE.fullmatch(code) and isinstance(name, str) and name):

@@ -67,8 +67,6 @@ class CseOutsideLoop(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is never in a loop, and differentiated."""
-        from remat_migrate.rewrite.placement import set_option
-
         for site in project.sites_in(module):
             option = site.arguments.get("prevent_cse")
             if site.application is None or option is None or not site.definition.same_function:
@@ -78,6 +76,8 @@ class CseOutsideLoop(Rule):
             found = never_in_loops(site, project)
             if found is None:
                 continue
+            from remat_migrate.rewrite.placement import set_option
+
             calls, confidence = found
             fix, reason = placement_fix(
                 "pass `prevent_cse=True`, the default",

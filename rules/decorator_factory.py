@@ -123,8 +123,6 @@ class DecoratorFactory(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each call that has nothing to wrap."""
-        from remat_migrate.rewrite.factories import supply_subject
-
         for site in project.sites_in(module):
             factory = factory_call(site)
             if factory is None:
@@ -132,6 +130,8 @@ class DecoratorFactory(Rule):
             deliberate = expects_failure(module, factory)
             fix: Fix | None = None
             if not deliberate and site.certain:
+                from remat_migrate.rewrite.factories import supply_subject
+
                 edits = tuple(supply_subject(project, site, factory))
                 fix = Fix(_title(factory, module), Safety.SAFE, edits)
             yield self.finding(

@@ -98,8 +98,6 @@ class PreventCseInScan(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is in loops only."""
-        from remat_migrate.rewrite.placement import set_option
-
         sites = [site for site in project.sites_in(module) if _prevents_cse(site)]
         if not sites or not project.placement.loops(module):
             return
@@ -107,6 +105,8 @@ class PreventCseInScan(Rule):
             found = only_in_loops(site, project)
             if found is None:
                 continue
+            from remat_migrate.rewrite.placement import set_option
+
             loops, confidence = found
             related = tuple(
                 Related(loop.module.source, loop.module.span(loop.node), "the loop")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import __version__
-from ..installed import environments
+from ..installed import ENTRY_POINTS, descriptions, environments
 from ..survey import Survey
 
 # What reports and analysis read of the environment (`tests/test_cache.py` looks for others).
@@ -23,9 +23,6 @@ VARIABLES = (
     "TERM",
     "VIRTUAL_ENV",
 )
-_RULES = "entry_points.txt"
-# The folders in which an installed package describes itself.
-_DESCRIPTIONS = (".dist-info", ".egg-info")
 
 
 def key_of(command: str, parameters: Mapping[str, object], about: Survey) -> str:
@@ -56,7 +53,9 @@ def code_files() -> list[str]:
     Python itself; and those by which packages say that they offer rules."""
     own = os.path.dirname(os.__file__) + os.sep
     found = [
-        os.path.join(folder, name, _RULES) for folder in sys.path for name in _described(folder)
+        os.path.join(folder, name, ENTRY_POINTS)
+        for folder in sys.path
+        for name in descriptions(folder)
     ]
     found = [file for file in found if os.path.isfile(file)]
     for module in list(sys.modules.values()):
@@ -76,15 +75,7 @@ def _templates() -> Iterable[str]:
 
 def _packages() -> list[list[str]]:
     """The packages in each folder of the search path, of which any may offer rules."""
-    return [_described(folder) for folder in sys.path]
-
-
-def _described(folder: str) -> list[str]:
-    try:
-        names = os.listdir(folder or os.curdir)
-    except OSError:
-        return []
-    return sorted(name for name in names if name.endswith(_DESCRIPTIONS))
+    return [descriptions(folder) for folder in sys.path]
 
 
 def _stream(stream: TextIO) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
+from ..installed import default_search_path
 from ..source import SourceFile, read_source
 from ..source.text import may_be_notebook, read_bytes
 from ..source.words import ESCAPED, WORDS
@@ -20,7 +21,8 @@ class Files:
     """The Python files of a run and of the project around it, by path and by dotted name.
 
     `targets` are those the user named, `context` all of the project's; `overlay` holds texts that
-    take the place of what is on disk; `search_path` lists folders with installed packages.
+    take the place of what is on disk; `search_path` lists folders with installed packages, by
+    default those that the project runs with.
 
     Attributes:
         beyond: what was looked at besides targets and context, and whether a file was there.
@@ -39,7 +41,7 @@ class Files:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
         self.all = tuple(dict.fromkeys((*targets, *context)))
-        self.search_path = tuple(search_path)
+        self._search_path = tuple(search_path)
         self.beyond: dict[Path, bool] = {}
         self.unreadable: set[Path] = set()
         self._listed = frozenset(self.all)
@@ -186,6 +188,11 @@ class Files:
         if len(candidates) > 1 and candidates[0][0] == candidates[1][0] >= 100:
             return None
         return candidates[0][2]
+
+    @cached_property
+    def search_path(self) -> tuple[Path, ...]:
+        """The folders with installed packages."""
+        return self._search_path or default_search_path(self.root)
 
     def find_installed(self, dotted: str) -> Path | None:
         """The file of an installed module on the search path."""

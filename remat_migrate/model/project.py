@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
-from ..installed import default_search_path
 from ..settings import Settings
 from ..source import SourceFile
 from ..source.text import may_be_notebook
@@ -75,8 +74,7 @@ class Project:
         self._learned = learned
         self.targets = frozenset((*targets, *texts))
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
-        search_path = settings.search_path or default_search_path(settings.root)
-        self.files = Files(settings.root, targets, context, overlay, search_path, refused)
+        self.files = Files(settings.root, targets, context, overlay, settings.search_path, refused)
         self.evaluator = Evaluator(self.apis, self.find_module)
         self.evaluator.transforms = TransformTable({s.name: s.like for s in settings.scans})
         self.evaluator.find_installed = self._find_installed
