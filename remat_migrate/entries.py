@@ -104,15 +104,11 @@ def temporary_of(path: Path, entry_id: str) -> Path:
 
 
 @contextlib.contextmanager
-def exclusive(root: Path, patience: float = PATIENCE) -> Iterator[None]:
+def exclusive(root: Path) -> Iterator[None]:
     """Be the only run that writes in a project. The folder of the journal is there then.
 
-    Args:
-        root: the project's folder.
-        patience: seconds to wait for another run that writes.
-
     Raises:
-        ApplyError: another run takes longer; the folder cannot be made.
+        ApplyError: another run writes, for longer than one waits; the folder cannot be made.
     """
     folder = journal_folder(root)
     try:
@@ -122,7 +118,7 @@ def exclusive(root: Path, patience: float = PATIENCE) -> Iterator[None]:
         what = "the journal for undo cannot be written; no file was changed"
         raise _failed(folder, what, error) from error
     try:
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + PATIENCE
         while not _locked(handle):
             if time.monotonic() > deadline:
                 raise ApplyError(

@@ -8,19 +8,19 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import remat_migrate.entries as entries_on_disk
 from remat_migrate.apply import Change
 from remat_migrate.atomic import write_obstacle
-from remat_migrate.entries import KEPT_ENTRIES, JournalEntry
+from remat_migrate.entries import KEPT_ENTRIES, JournalEntry, entry_files, exclusive
 from remat_migrate.errors import ApplyError
 from remat_migrate.journal import WriteError, write_changes
-from remat_migrate.playback import undo
+from remat_migrate.playback import put_back_killed, undo
 from remat_migrate.source import read_source
 
 needs_root = pytest.mark.skipif(
@@ -461,3 +461,127 @@ def test_a_journal_of_another_version(tmp_path: Path) -> None:
     entry.write_text(entry.read_text().replace('"version": 1', '"version": 2'))
     with pytest.raises(ApplyError, match="another version"):
         undo(tmp_path)
+
+
+# -- runs that were killed, and runs at once. What is killed at every call: kills.py
+
+
+def half_written(root: Path) -> list[Path]:
+    """A project in which a run was killed: of three files that share a fix one is new."""
+    paths = files(root, 3)
+    write_changes([change(path, "old", "new", *paths) for path in paths], root)
+    (entry,) = entries(root)
+    entry.rename(entry.with_name(entry.name.replace(".json", ".open.json")))
+    for path in paths[1:]:
+        path.write_text(path.read_text().replace("new", "old"))
+    return paths
+
+
+def test_half_a_fix_is_put_back(tmp_path: Path) -> None:
+    paths = half_written(tmp_path)
+    assert put_back_killed(tmp_path) == (paths[0],)
+    assert [path.read_text()[-4:-1] for path in paths] == ["old"] * 3
+    assert entries(tmp_path) == []
+    assert put_back_killed(tmp_path) == ()
+
+
+def test_what_was_edited_since_is_not_put_back(tmp_path: Path) -> None:
+    paths = half_written(tmp_path)
+    paths[0].write_text("mine\n")
+    assert put_back_killed(tmp_path) == ()
+    assert paths[0].read_text() == "mine\n"
+    # Whether it had been written before is not known: the old one is kept.
+    assert undo(tmp_path, force=True).restored == (paths[0],)
+    assert paths[0].read_text() == "x = 0  # old\n"
+
+
+def test_half_a_fix_that_cannot_be_put_back_is_told(tmp_path: Path) -> None:
+    paths = half_written(tmp_path)
+    paths[0].chmod(0o444)
+    with pytest.raises(ApplyError, match="half of a fix, and it cannot be put back: is read-only"):
+        put_back_killed(tmp_path)
+    paths[0].chmod(0o644)
+    assert put_back_killed(tmp_path) == (paths[0],)
+
+
+def test_whole_fixes_of_a_killed_run_stay(tmp_path: Path) -> None:
+    paths = files(tmp_path, 2)
+    write(paths, tmp_path)
+    (entry,) = entries(tmp_path)
+    entry.rename(entry.with_name(entry.name.replace(".json", ".open.json")))
+    paths[1].write_text("x = 1  # old\n")
+    assert put_back_killed(tmp_path) == ()
+    assert [path.read_text()[-4:-1] for path in paths] == ["new", "old"]
+    assert undo(tmp_path).restored == (paths[0],)
+
+
+def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = files(tmp_path, 1)
+    with exclusive(tmp_path):
+        monkeypatch.setattr(entries_on_disk, "PATIENCE", 0.05)
+        for act in (lambda: write(paths, tmp_path), lambda: undo(tmp_path)):
+            with pytest.raises(ApplyError, match="another run of remat-migrate is writing here"):
+                act()
+    assert paths[0].read_text() == "x = 0  # old\n"
+    write(paths, tmp_path)
+    assert paths[0].read_text() == "x = 0  # new\n"
+
+
+def test_nothing_is_written_where_another_run_wrote_since(tmp_path: Path) -> None:
+    paths = files(tmp_path, 2)
+    before = entry_files(tmp_path)
+    late = [change(paths[1], "old", "late")]
+    write(paths[:1], tmp_path)
+    with pytest.raises(ApplyError, match="wrote here since the code was read; no file was changed"):
+        write_changes(late, tmp_path, before)
+    assert paths[1].read_text() == "x = 1  # old\n"
+    write_changes(late, tmp_path, entry_files(tmp_path))
+    assert paths[1].read_text() == "x = 1  # late\n"
+
+
+def test_what_has_its_new_text_already_is_left(tmp_path: Path) -> None:
+    a, b = files(tmp_path, 2)
+    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
+    a.write_text("x = 0  # new\n")
+    with pytest.raises(WriteError, match="another run was quicker") as caught:
+        write_changes(changes, tmp_path)
+    assert not caught.value.faults
+    assert [path.read_text()[-4:-1] for path in (a, b)] == ["new", "old"]
+
+
+def test_the_journal_is_for_its_owner_alone(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    path.chmod(0o600)
+    write([path], tmp_path)
+    (entry,) = entries(tmp_path)
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+
+
+def test_extended_attributes_stay(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, 1)
+    try:
+        os.setxattr(path, "user.note", b"mine")
+    except (AttributeError, OSError):
+        pytest.skip("no such attributes here")
+    write([path], tmp_path)
+    assert path.read_text() == "x = 0  # new\n"
+    assert os.getxattr(path, "user.note") == b"mine"
+    undo(tmp_path)
+    assert os.getxattr(path, "user.note") == b"mine"
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_something_else_in_the_place_of_a_file_is_left(tmp_path: Path, kind: str) -> None:
+    a, b = files(tmp_path, 2)
+    write([a, b], tmp_path)
+    a.unlink()
+    if kind == "link":
+        a.symlink_to("f1.py")
+    elif kind == "folder":
+        a.mkdir()
+    else:
+        os.mkfifo(a)
+    result = undo(tmp_path, force=True)
+    assert (result.restored, list(result.left)) == ((b,), [a])
+    assert not a.is_file() or a.is_symlink()
+    assert b.read_text() == "x = 1  # old\n"
