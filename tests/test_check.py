@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -159,6 +160,37 @@ class TestFix:
         assert "Fixed 1: 1 RMT001." in ran.out
         assert (project / "src/old.py").read_text() == IDLE + "late = 1\n"
         assert (project / "src/more.py").read_text() == MENDED
+
+    def test_a_full_disk(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, before = os.replace, read_files(project)
+
+        def fail(new: Path, path: Path) -> None:
+            if Path(path).name == "old.py":
+                raise OSError(28, "No space left on device")
+            real(new, path)
+
+        monkeypatch.setattr(os, "replace", fail)
+        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        assert ran.code == 2
+        assert ran.err == (
+            "error: src/old.py cannot be written: No space left on device; it is as it was\n"
+        )
+        assert read_files(project) == before
+
+    def test_half_a_fix_of_a_killed_run_is_put_back_first(self, project: Path) -> None:
+        before = read_files(project)
+        cli(project, "--fix", "src")
+        fixed = read_files(project)
+        (entry,) = (project / ".remat_migrate/journal").glob("*.json")
+        content = json.loads(entry.read_text())
+        untouched = {**content["files"][0], "path": "src/same.py"}
+        content["files"].append(untouched)
+        write_files(project, {"src/same.py": before["src/old.py"]})
+        entry.with_name(entry.name.replace(".json", ".open.json")).write_text(json.dumps(content))
+        entry.unlink()
+        ran = cli(project, "--fix", "src/old.py")
+        assert ran.err.startswith("note: put back src/old.py: a run that was killed")
+        assert (project / "src/old.py").read_bytes() == fixed["src/old.py"]
 
     def test_a_wrong_fix_is_dropped_and_said(
         self, project: Path, with_rules: Callable[..., None]
