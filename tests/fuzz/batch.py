@@ -26,7 +26,7 @@ def check_batch(files: Files, folder: Path, ways: int = len(WAYS)) -> None:
     for number, (seed, jobs, named) in enumerate(WAYS[:ways]):
         tree = folder / f"way{number}" / "project"
         _write(tree, files)
-        names = sorted(files)
+        names = sorted([*files, "pyproject.toml"])
         if named:
             random.Random(number).shuffle(names)
         paths = names if named else ["."]

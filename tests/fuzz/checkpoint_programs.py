@@ -124,7 +124,7 @@ def _uses(draw: Draw, main: Module, callees: list[Callee]) -> None:
                 call = f"jax.value_and_grad({name})({', '.join([values[0], *given])})"
             lines += ["", "", *body, "", "", f"def use_{number}():", f"    return {call}"]
             number += 1
-        for _ in range(draw.count(1, 2)):
+        for _ in range(draw.pick((1, 1, 2))):
             made = use(draw, callee)
             lines += ["", "", f"def use_{number}():", *(f"    {line}".rstrip() for line in made)]
             number += 1

@@ -67,7 +67,7 @@ def _value(draw: Draw, callee: Callee) -> Lines:
 
 
 def _gradient(draw: Draw, callee: Callee) -> Lines:
-    transform = draw.pick(("jax.value_and_grad", "jax.grad", "jax.jacfwd", "jax.hessian"))
+    transform = draw.pick((*["jax.value_and_grad"] * 6, *["jax.grad"] * 6, "jax.jacfwd", "jax.hessian"))
     call = f"total({_of_first(draw, callee)})"
     if draw.flip():
         return [f"return {transform}(lambda x: {call})(X)"]
