@@ -136,10 +136,10 @@ def _line(found: Found, table: Table) -> str:
     repository, record = found.repository, found.record
     if record is None:
         return f"{repository.label}: FAILED"
-    mended = f"{sum(record.fixed.values())} + {sum(record.unsafe.values())} unsafe"
+    fixed, unsafe = sum(record.fixed.values()), sum(record.unsafe.values())
     counts = (
         f"{record.files} files, {record.sites} sites, {sum(record.findings.values())} findings,"
-        f" fixed {mended}"
+        f" {fixed} fixed, {unsafe} with --unsafe-fixes"
     )
     if found.broken:
         return f"{repository.label}: {counts}: PROMISES NOT KEPT"

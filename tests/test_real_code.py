@@ -75,7 +75,7 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
 
     assert main([*arguments, "--record"]) == 0
     printed = capsys.readouterr().out
-    assert "1 findings, fixed 1 + 1 unsafe: not in the table\n" in printed
+    assert "1 findings, 1 fixed, 1 with --unsafe-fixes: not in the table\n" in printed
     assert "Tried 2 repositories, recorded 2: 0 not as they should be, 0 promises" in printed
     commit = git(repositories / "theirs", "rev-parse", "HEAD")
     version = read_repository(repositories / "plain").version
@@ -95,7 +95,10 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
     change(table, version, "0" * 40)
     assert main([*arguments, "--only", "plain"]) == 0
     printed = capsys.readouterr().out
-    assert "1 findings, fixed 0 + 0 unsafe: not compared, recorded at 000000000000\n" in printed
+    assert (
+        "1 findings, 0 fixed, 0 with --unsafe-fixes: not compared, recorded at 000000000000\n"
+        in printed
+    )
     assert "compared with the table 0: 0 not as they should be, 0 promises not kept." in printed
 
     change(table, "0" * 40, version)
@@ -104,7 +107,8 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
     assert main([*arguments, "--only", "plain"]) == 1
     printed = capsys.readouterr().out
     assert (
-        f"plain {version}: 2 files, 1 sites, 1 findings, fixed 0 + 0 unsafe: DIFFERENT" in printed
+        f"plain {version}: 2 files, 1 sites, 1 findings, 0 fixed, 0 with --unsafe-fixes: DIFFERENT"
+        in printed
     )
     assert (
         f"\nplain {version}\n"
@@ -165,7 +169,7 @@ def test_promises_that_are_not_kept_are_found(tmp_path):
     broken = {(one.promise, one.detail.partition(":")[0]) for one in found.broken}
     assert broken == {
         ("order and folder", "lost there"),
-        ("fault", "check --diff ."),
+        ("fault", "check --no-cache --diff ."),
         ("fix", "left.py"),
         ("parse", "code.py"),
         ("second fix", "mends {'RMT103'"),
