@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from . import __version__
-from .bar import progress_bar
+from .beginning import begin, put_back_before, trial_of, watched
 from .errors import RematMigrateError, UsageError
 from .execution import (
     check_output,
@@ -21,7 +22,6 @@ from .execution import (
     measure_command,
     plan_command,
     server_command,
-    verification,
     verify_command,
 )
 from .options import DefaultGroup, analysis_options, verify_options
@@ -29,16 +29,11 @@ from .outputs import destinations, needs_rules, shows_placements
 
 if TYPE_CHECKING:
     from .baseline import Choice
-    from .check import Trial
     from .outputs import Output
     from .report import Report
-    from .run import Run
-    from .survey import Options, Survey
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
 _INTERRUPTED, _NO_READER = 130, 141
-# So many seconds nobody wants to be told anything.
-_PATIENCE = 1.0
 
 _EXIT_CODES = """\
 Exit codes: 0 nothing left to report; 1 findings are left, or with --diff something would change;
@@ -129,7 +124,7 @@ def check(
     if diff and known.write:
         raise UsageError("--diff writes nothing: leave --write-baseline out")
     if fix and not diff and Path("-") not in paths:
-        _put_back_killed(paths)
+        put_back_before(paths)
     asks_more = chosen or needs_rules(written)
     if not asks_more and cannot_matter(paths, lambda settings: known.concerns(paths, settings)):
         from .report.output import write_report
@@ -161,10 +156,10 @@ def check(
     from .run import look
 
     with kept.listening():
-        run = _prepare(paths, stdin_filename, options, known, kept.about)
+        run = begin(paths, stdin_filename, options, known, kept.about)
     with (
-        _watched(run, "Fixing" if fix or diff else "Checking") as run,
-        _trial(run, verify or verify_strict, strict=verify_strict, **how) as trial,
+        watched(run, "Fixing" if fix or diff else "Checking") as run,
+        trial_of(run, verify or verify_strict, strict=verify_strict, **how) as trial,
     ):
         if diff:
             return show_difference(run, unsafe=unsafe_fixes, trial=trial)
@@ -235,8 +230,8 @@ def report(
     from .run import look
 
     with kept.listening():
-        run = _prepare(paths, None, options, known, kept.about)
-    with _watched(run, "Checking") as run, _trial(run, verify, strict=False, **how) as trial:
+        run = begin(paths, None, options, known, kept.about)
+    with watched(run, "Checking") as run, trial_of(run, verify, strict=False, **how) as trial:
         result = report_trial(run, trial) if trial else Result(look(run))
     if known.write:
         run, result = keep_known(run, result, known.write)
@@ -359,83 +354,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         traceback.print_exc()
         say("error: this is a defect of remat-migrate; please report it with the lines above")
         code = FAULT
+    if arguments is None:
+        _leave(code)
     sys.exit(code)
 
 
-def _prepare(
-    paths: Sequence[Path],
-    stdin_filename: Path | None,
-    options: Options,
-    known: Choice,
-    about: Survey | None,
-) -> Run:
-    """The run that the command line asks for, with what it says about the paths."""
-    from .check import with_baseline
-    from .report.display import counted
-    from .report.output import say, screen_of
-    from .run import STDIN, prepare, prepare_surveyed, prepare_text
-
-    if Path(STDIN) in paths:
-        if len(paths) > 1:
-            raise UsageError("- stands for one file on standard input: name no other path")
-        if known.write:
-            raise UsageError("--write-baseline takes in files, not a text on standard input")
-        filename = stdin_filename or Path("stdin.py")
-        text = sys.stdin.buffer.read()
-        return with_baseline(prepare_text(text, filename, options), known)
-    if stdin_filename is not None:
-        raise UsageError("--stdin-filename needs the path -")
-    run = prepare_surveyed(about) if about else prepare(paths, options)
-    screen = screen_of(sys.stderr)
-    for folder in run.request.targets.barren:
-        others = len(run.request.targets.texts)
-        more = f"; looked at {counted(others, 'other file')}" if others else ""
-        say(f"no Python files under {screen.path(folder)}{more}")
-    return with_baseline(run, known)
-
-
-def _put_back_killed(paths: Sequence[Path]) -> None:
-    """Put back what a run that was killed left half done, before the code is looked at."""
-    from .discover import find_root
-    from .entries import open_files
-
-    root = find_root(paths or [Path.cwd()])
-    if not open_files(root):
-        return
-    from .playback import put_back_killed
-    from .report.fixing import put_back
-    from .report.output import say, screen_of
-
-    for line in put_back(put_back_killed(root), screen_of(sys.stderr)):
-        say(line)
-
-
-@contextmanager
-def _watched(run: Run, label: str) -> Iterator[Run]:
-    """The run with a progress bar, which comes where it takes long."""
-    from dataclasses import replace
-
-    with progress_bar(label, after=_PATIENCE) as progress:
-        yield replace(run, progress=progress)
-
-
-@contextmanager
-def _trial(run: Run, wanted: bool, *, strict: bool, **how: Any) -> Iterator[Trial | None]:
-    """How fixes are proved, with a progress bar; None where that is not asked for."""
-    if not wanted:
-        if given := [name for name, value in how.items() if value is not None]:
-            raise UsageError(
-                f"--{given[0].replace('_', '-')} says how to verify: give --verify, too"
-            )
-        yield None
-        return
-    from dataclasses import replace
-
-    from .check import Trial
-
-    options = replace(verification(run.request.settings, **how), strict=strict)
-    with progress_bar() as progress:
-        yield Trial(options, progress)
+def _leave(code: object) -> None:
+    """End the process at once: to take a large run's trees apart took a seventh of its time."""
+    if not isinstance(code, int) or "coverage" in sys.modules:
+        return  # the interpreter's own end says what else it is
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except OSError:
+        return  # the interpreter's own end says so
+    os._exit(code)
 
 
 def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:

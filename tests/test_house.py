@@ -55,6 +55,7 @@ ROOMS = (
     "lsp",
     "options",
     "execution",
+    "beginning",
     "cli",
     "__main__",
 )

@@ -266,7 +266,10 @@ def on_terminal(
     """
     outer, inner = pty.openpty()
     termios.tcsetwinsize(outer, (24, width))
-    program = "import sys, remat_migrate.cli as c; c._PATIENCE = 0.0; c.main(sys.argv[1:])"
+    program = (
+        "import sys, remat_migrate.beginning as b, remat_migrate.cli as c\n"
+        "b.PATIENCE = 0.0\nc.main(sys.argv[1:])"
+    )
     run = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,

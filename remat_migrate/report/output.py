@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
+from ..errors import UsageError
 from ..outputs import write_file
 from ..source import SourceFile
 from .content import Report
@@ -189,8 +190,13 @@ def _write(lines: Iterable[str] | str, to: TextIO | Path) -> str:
     if isinstance(to, Path):
         write_file(to, text)
     else:
-        to.writelines(pieces)
-        to.flush()
+        try:
+            to.writelines(pieces)
+            to.flush()
+        except BrokenPipeError:
+            raise  # the reader has what it wanted
+        except OSError as error:
+            raise UsageError(f"the report cannot be written: {error.strerror}") from error
     return text
 
 
