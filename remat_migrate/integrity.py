@@ -88,6 +88,8 @@ def _data_fault(before: SourceFile, after: SourceFile) -> str | None:
         reader(before.text)
     except ValueError:
         return None
+    except RecursionError:
+        return "the text is nested too deeply to be compared"
     try:
         reader(after.text)
     except ValueError as error:

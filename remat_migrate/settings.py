@@ -195,6 +195,8 @@ def _read_table(config: Path) -> dict[str, object] | None:
         raise SettingsError(f"{config}: is not UTF-8, as TOML must be: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config}: is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{config}: is nested too deeply") from error
     tools = document.get("tool", {})
     if not isinstance(tools, dict) or "remat-migrate" not in tools:
         return None

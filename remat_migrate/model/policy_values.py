@@ -262,9 +262,18 @@ def _ends_in_return(body: list[ast.stmt]) -> bool:
     return False
 
 
-def saves_everything(project: Project, origin: Origin, version: Version) -> str | None:
-    """How a policy that saves everything is named; None for one that does not, or may not."""
+def saves_everything(
+    project: Project, origin: Origin, version: Version, asked: set[ast.AST] | None = None
+) -> str | None:
+    """How a policy that saves everything is named; None for one that does not, or may not.
+
+    `asked` are those of its parts that do not: one policy may be part of many.
+    """
     node, module = origin.node, origin.module
+    asked = set() if asked is None else asked
+    if node in asked:
+        return None
+    asked.add(node)
     function = function_of(project, origin)
     if function is not None:
         shown = "a function" if isinstance(node, ast.Lambda) else f"`{_text(module, node)}`"
@@ -284,7 +293,7 @@ def saves_everything(project: Project, origin: Origin, version: Version) -> str 
         if name in made.policies:
             inner = origins(project, module, value)
             if len(inner) == 1 and inner[0].only:
-                how = saves_everything(project, inner[0], version)
+                how = saves_everything(project, inner[0], version, asked)
                 if how is not None:
                     return f"`{made.name}` with {how}"
     return None

@@ -86,6 +86,8 @@ def plan_text(
                 plan.refuse(start, end, "read", "what depends on the value is not followed")
     except TextSyntaxError as error:
         return _unreadable(source, setting, str(error)), []
+    except RecursionError:
+        return _unreadable(source, setting, "it is nested too deeply"), []
     return _ordered(plan.uses, join_pieces(source.path, source.text, plan.pieces))
 
 

@@ -27,13 +27,12 @@ def drop_elements(
     index = 0
     while index < len(elements):
         first = index
-        causes: Causes = frozenset()
         while index < len(elements) and index in dropped:
-            causes |= dropped[index]
             index += 1
         if first == index:
             index += 1
             continue
+        causes: Causes = frozenset().union(*(dropped[at] for at in range(first, index)))
         for start, end in _gaps(text, elements, first, index, inside):
             plan.put(start, end, "", causes)
 

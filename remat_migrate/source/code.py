@@ -42,6 +42,8 @@ def code_of(data: bytes) -> bytes:
             continue
         end = _ENDS[quote].match(data, at)
         if end is None:
+            if len(quote) == 3:
+                break  # to look for the end of each again would take the square of the length
             continue  # no string: the quote of a text that is no Python
         at = end.end()
         prefix = token["prefix"] or b""

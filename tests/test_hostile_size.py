@@ -1,0 +1,274 @@
+"""Inputs that are large, or that a pattern could stumble over: time grows as the size does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import cli, findings, write_files
+
+SITE = "import jax\nf = jax.checkpoint(g, concrete=True)\n"
+
+
+def inputs(size: int) -> dict[str, str]:
+    """Files of about so many characters, by name."""
+
+    def many(text: str) -> str:
+        return text * (size // len(text))
+
+    return {
+        "triple.py": SITE + many('\\"""'),
+        "triple2.py": many('"""a\\') + SITE,
+        "quotes.py": SITE + many('"\n'),
+        "quote2.py": SITE + many("f'"),
+        "hash.py": SITE + many("#"),
+        "noqa.py": SITE + "x = 1  # " + many("noqa: A1, ") + "\n",
+        "noqa2.py": SITE + "# " + many("#noqa") + "\n",
+        "noqa3.py": SITE + "x = 1  # noqa: " + many("RMT101 ") + "\n",
+        "noqa4.py": SITE + "x=1 # noqa" + " " * size + ":x\n",
+        "noqa5.py": SITE + "".join("# noqa:" + " " * 1000 + "\n" for _ in range(size // 1000)),
+        "spaces.py": SITE + "x = 1" + " " * size + "\n",
+        "blank.py": SITE + "\n" * size,
+        "tabs.py": SITE + "\t" * size + "\n",
+        "imports.py": SITE + "import " + many("a, ") + "a\n",
+        "imports2.py": SITE + "from a import (" + many("a, ") + ")\n",
+        "imports3.py": SITE + many("import ("),
+        "imports4.py": SITE + many("from a "),
+        "ident.py": SITE + "x" * size + " = 1\n",
+        "ident2.py": SITE + many("remat as "),
+        "assign.py": SITE + many("a = "),
+        "assign2.py": SITE + many("remat = ( "),
+        "assign3.py": "import jax\n" + many("a: b") + "= jax.checkpoint\n",
+        "dots.py": SITE + "x = a" + many(". \\\n"),
+        "concrete.py": SITE + many("concrete="),
+        "concrete2.py": SITE + "concrete" + " " * size,
+        "def.py": SITE + many("def remat(*"),
+        "spread.py": SITE + many("checkpoint("),
+        "spread2.py": SITE + many("remat(** a "),
+        "str.py": SITE + "x = '" + many("RMT101 noqa ") + "'\n",
+        "longline.py": SITE + "x = [" + many("1, ") + "]\n",
+        "longsite.py": "import jax\nx = [" + many("jax.checkpoint, ")[:200000] + "]\n",
+        "getattr.py": SITE + many("getattr(jax, 'checkpoint"),
+        "cookie.py": "# " + many("coding") + "\n" + SITE,
+        "cookie2.py": "#" + " " * size + "coding: x\n" + SITE,
+        "scan.py": many("jax scan( grad "),
+        "backslash.py": SITE + many("\\\n"),
+        "cr.py": SITE + many("\r"),
+        "ff.py": SITE + many("\x0c"),
+        "m.sh": "JAX_NEW_CHECKPOINT=1\n" + many("export "),
+        "m2.sh": "JAX_NEW_CHECKPOINT=1\n" + many("$("),
+        "m3.sh": "JAX_NEW_CHECKPOINT=1 \\\n" + many('"'),
+        "m4.sh": "JAX_NEW_CHECKPOINT=1\n" + many("<<EOF\n"),
+        "m5.sh": "JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
+        "m6.sh": "JAX_NEW_CHECKPOINT=1\n" + many("${a:-"),
+        "m7.sh": "JAX_NEW_CHECKPOINT=1\n" + many("`"),
+        "m8.sh": many("JAX_NEW_CHECKPOINT=1 ") + "\n",
+        "m.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("- "),
+        "m2.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("["),
+        "m3.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("{a: "),
+        "m4.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("'"),
+        "m5.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("a: "),
+        "m6.yaml": "JAX_NEW_CHECKPOINT: 1\na: |\n" + many("  x\n"),
+        "m7.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("&a *a "),
+        "m8.yaml": "".join(" " * i + "a:\n" for i in range(1000)) + "JAX_NEW_CHECKPOINT: 1\n",
+        "m9.yaml": "env: {" + many("JAX_NEW_CHECKPOINT: 1, ") + "}\n",
+        "m.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("a."),
+        "m2.toml": "JAX_NEW_CHECKPOINT = 1\nx = " + many("["),
+        "m3.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"""'),
+        "m4.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"\\'),
+        "m5.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("[a]\n"),
+        "m6.toml": "JAX_NEW_CHECKPOINT = 1\nx=" + many("{a="),
+        "Makefile": "export JAX_NEW_CHECKPOINT=1\n" + many("$("),
+        "Makefile.mk": "export JAX_NEW_CHECKPOINT=1\n" + many("a:=\\\n"),
+        "Dockerfile": "ENV JAX_NEW_CHECKPOINT=1\n" + many("RUN \\\n"),
+        "Dockerfile.b": "ENV JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
+        "Dockerfile.c": "ENV JAX_NEW_CHECKPOINT=1\nRUN <<EOF\n" + many("x\n"),
+        ".env": "JAX_NEW_CHECKPOINT=1\n" + many("A="),
+        ".env.b": "JAX_NEW_CHECKPOINT=1\n" + many('"'),
+        "a.md": SITE + many("```{code-cell}\n"),
+        "b.md": "---\njupytext: x\n" + many("--- \n"),
+        "c.md": "---\njupytext:\n  text_representation: {format_name: myst}\nkernelspec: {}\n---\n"
+        + many("```{code-cell}\nimport jax\njax.checkpoint\n```\n"),
+        "d.md": "---\njupytext: x\nkernelspec: y\n---\n" + many("`"),
+    }
+
+
+def seconds(folder: Path, files: dict[str, str]) -> float:
+    """The processor's time for a run over files, which must come to its end."""
+    write_files(folder, {"pyproject.toml": "", **files})
+    start = time.process_time()
+    ran = cli(folder, "--no-cache", "--output-format", "concise")
+    taken = time.process_time() - start
+    assert ran.code in (0, 1), ran.err
+    assert "failed" not in ran.err
+    return taken
+
+
+@pytest.mark.parametrize("name", inputs(1))
+def test_a_pattern_s_worst(tmp_path: Path, name: str) -> None:
+    # What takes the square of the size takes minutes here.
+    assert seconds(tmp_path, {name: inputs(40_000)[name]}) < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", inputs(1))
+def test_a_pattern_s_worst_at_a_megabyte(tmp_path: Path, name: str) -> None:
+    assert seconds(tmp_path, {name: inputs(1_000_000)[name]}) < 60
+
+
+def numbered(template: str, count: int) -> str:
+    return "".join(template.replace("@", str(i)).replace("$", str(i + 1)) for i in range(count))
+
+
+# Programs of so many lines; what each of them holds.
+GROWING: dict[str, Callable[[int], str]] = {
+    "sites": lambda n: "import jax\n" + numbered("f@ = jax.checkpoint(g@, concrete=True)\n", n),
+    "functions": lambda n: (
+        "import jax\n" + numbered("@jax.checkpoint\ndef f@(x, n):\n    if n: return x\n", n)
+    ),
+    "aliases": lambda n: "import jax\n" + numbered("a@ = jax.checkpoint\n", n) + "a0(g)\n",
+    "flags": lambda n: "import jax\n" + "jax.config.update('jax_new_checkpoint', True)\n" * n,
+    "suppressions": lambda n: (
+        "import jax\n" + numbered("f@ = jax.checkpoint(g@, concrete=True)  # noqa: RMT101\n", n)
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GROWING)
+def test_time_grows_as_the_number_does(tmp_path: Path, kind: str) -> None:
+    """Ten times as many take no more than some twenty times as long: the square is a hundred."""
+    times = [seconds(tmp_path, {"m.py": GROWING[kind](n)}) for n in (1_000, 10_000)]
+    assert times[1] < 20 * times[0] + 5, times
+
+
+# What is put together from itself, twice each: 2 to the power of 60 in the end.
+DOUBLED = {
+    "texts": ("a0 = 'x'\n", "a$ = a@ + a@\n", "policy=P(a60)"),
+    "formatted texts": ("a0 = 'x'\n", "a$ = f'{a@}{a@}'\n", "policy=P(a60)"),
+    "choices": ("a0 = 'x'\n", "a$ = a@ + 'y' if c else a@ + 'z'\n", "policy=P(a60)"),
+    "tuples": ("a0 = (1,)\n", "a$ = (*a@, *a@)\n", "static_argnums=a60"),
+    "sums of tuples": ("a0 = (1,)\n", "a$ = a@ + a@\n", "static_argnums=a60"),
+    "options": ("a0 = dict(concrete=True)\n", "a$ = dict(**a@, **a@)\n", "**a60"),
+    "displays": ("a0 = {'concrete': True}\n", "a$ = {**a@, **a@}\n", "**a60"),
+    "no options": ("a0 = {}\n", "a$ = {**a@, **a@}\n", "**a60"),
+    "policies": ("a0 = p.x\n", "a$ = p.save_from_both_policies(a@, a@)\n", "policy=a60"),
+    "wrappers": ("def a0(f): return jax.checkpoint(f)\n", "def a$(f): return a@(a@(f))\n", "**{}"),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBLED)
+def test_what_is_made_of_itself_twice(tmp_path: Path, kind: str) -> None:
+    first, step, option = DOUBLED[kind]
+    code = (
+        "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n"
+        "p = jax.checkpoint_policies\nP = p.save_only_these_names\n"
+        f"{first}{numbered(step, 60)}x = checkpoint_name(x, a60)\n"
+        f"f = jax.checkpoint(g, {option})\nh = a60(g)\n"
+    )
+    assert seconds(tmp_path, {"m.py": code}) < 10
+
+
+def test_options_that_are_made_of_themselves_are_found() -> None:
+    code = (
+        "import jax\na = dict(concrete=True)\nb = {**a, **a}\nc = dict(**b, **b)\n"
+        "f = jax.checkpoint(g, **c)\n"
+    )
+    assert [finding.code for finding in findings(code)] == ["RMT101"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "(1,) * 10**9",
+        "tuple(range(10**12))",
+        "9**9**9",
+        "1 << 10**11",
+        "'x' * 10**10",
+        "[0] * 2**60",
+    ],
+)
+def test_numbers_are_not_worked_out(tmp_path: Path, number: str) -> None:
+    code = f"import jax\nf = jax.checkpoint(g, static_argnums={number}, concrete=True)\n"
+    assert seconds(tmp_path, {"m.py": code}) < 5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "x = " + "[" * 100_000,
+        "[tool.remat-migrate]\nselect = " + "[" * 5_000 + "]" * 5_000,
+        "[tool.remat-migrate]\nselect = ['RMT1']\nselect = ['RMT1']",
+        "[tool.remat-migrate]\n" + "x" * 1_000_000 + " = 1",
+        "[tool.remat-migrate]\nexclude = [" + "'**/" * 1_000 + "a']",
+        "[tool.remat-migrate]\njobs = 1e400",
+        "[tool.remat-migrate]\njobs = nan",
+        "[tool.remat-migrate]\njax-version = '" + "9." * 5_000 + "9'",
+        "[tool.remat-migrate]\nbaseline = 3",
+        "[tool.remat-migrate.wrappers]\n'__import__(\"os\").system' = 'jax.checkpoint'",
+        "[tool]\nremat-migrate = 'x'",
+        "tool = 3\n# remat-migrate",
+        "\x1b]0;remat-migrate\x07",
+    ],
+)
+def test_settings(tmp_path: Path, settings: str) -> None:
+    write_files(tmp_path, {"pyproject.toml": f"# remat-migrate\n{settings}\n", "m.py": SITE})
+    ran = cli(tmp_path)
+    assert ran.code in (1, 2)
+    assert "Traceback" not in ran.err
+    assert all(letter.isprintable() or letter == "\n" for letter in ran.err)
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        "",
+        "[" * 100_000,
+        "NaN",
+        '{"version": NaN}',
+        '{"version": 1, "findings": ' + "9" * 10_000 + "}",
+        '{"version": 1, "findings": [null]}',
+        '{"version": 1, "findings": {"a": ["b"]}}',
+        '{"schema_version": 1, "findings": [{"code": 1, "path": ["/etc/passwd"]}]}',
+        json.dumps({"version": 1, "findings": ["x" * 100] * 10_000}),
+        "\x00",
+        "[1, 2",
+    ],
+)
+def test_a_baseline(tmp_path: Path, baseline: str) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": SITE, "base.json": baseline})
+    ran = cli(tmp_path, "--baseline", "base.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert "Traceback" not in ran.err
+
+
+CELL = {"cell_type": "code", "source": SITE, "metadata": {}, "outputs": []}
+NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [CELL]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"cells": ' * 50_000,
+        json.dumps(NOTEBOOK).replace("4", "9" * 10_000),
+        json.dumps(NOTEBOOK).replace("4", "NaN"),
+        json.dumps(NOTEBOOK).replace("{", '{"cells": 1, ', 1),
+        json.dumps(NOTEBOOK).replace("import jax", "import jax  # \\ud800"),
+        json.dumps({**NOTEBOOK, "cells": {"a": CELL}}),
+        json.dumps({**NOTEBOOK, "cells": [3, None, "x", []]}),
+        json.dumps({**NOTEBOOK, "cells": [{**CELL, "source": 3}, {**CELL, "source": [SITE, 3]}]}),
+        json.dumps({**NOTEBOOK, "metadata": [], "cells": [{**CELL, "metadata": 3}]}),
+    ],
+)
+def test_a_notebook(tmp_path: Path, text: str) -> None:
+    good = "import jax  # noqa: RMT999\n"
+    write_files(tmp_path, {"pyproject.toml": "", "a.py": good, "m.ipynb": text, "z.py": good})
+    ran = cli(tmp_path, "--fix")
+    assert ran.code in (0, 1), ran.err
+    assert "2 RMT001" in ran.out
+    assert "Traceback" not in ran.err
