@@ -56,8 +56,8 @@ def begin(
 
 def put_back_before(paths: Sequence[Path]) -> None:
     """Put back what a run that was killed left half done, before the code is looked at."""
-    from .discover import find_root
     from .entries import open_files
+    from .roots import find_root
 
     root = find_root(paths or [Path.cwd()])
     if not open_files(root):

@@ -306,10 +306,10 @@ def undo(path: Path, force: bool) -> int:
 
     Without PATH it is the current folder's. Files that were edited since are left alone.
     """
-    from .discover import find_root
     from .playback import undo as play_back
     from .report.fixing import undone
     from .report.output import say, screen_of
+    from .roots import find_root
 
     result = play_back(find_root([path]), force=force)
     sys.stdout.writelines(line + "\n" for line in undone(result, screen_of(sys.stdout)))

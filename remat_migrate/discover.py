@@ -17,34 +17,10 @@ from pathlib import Path
 
 from .errors import UsageError
 from .globs import ignore_rules, is_ignored, matcher
+from .roots import BUILT, FOREIGN, absolute, find_root, is_foreign, is_too_wide, repository
 from .settings import Settings
 from .source.text import may_be_notebook
 
-# Folders of other people's code and of caches: passed by even where they are committed.
-_FOREIGN = frozenset(
-    {
-        ".eggs",
-        ".git",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pytest_cache",
-        ".remat_migrate",
-        ".ruff_cache",
-        ".svn",
-        ".tox",
-        ".venv",
-        "__pycache__",
-        "node_modules",
-        "site-packages",
-        "venv",
-    }
-)
-# What a build writes. A file in such a folder that is committed is source: JAX keeps its build
-# scripts in `build/`.
-_BUILT = frozenset({"build", "dist"})
-ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 _TEXT_SUFFIXES = (".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".env")
 _TEXT_NAMES = frozenset({"Makefile", "makefile", "GNUmakefile", ".envrc"})
@@ -117,22 +93,6 @@ _Folder = tuple[list[tuple[str, str, bool]], frozenset[str]]
 _MARKS = frozenset({".gitignore", "pyvenv.cfg"})
 
 
-def find_root(paths: Sequence[Path]) -> Path:
-    """The project's folder: the nearest one above all of `paths` that has a project's marker.
-
-    Without a marker it is the folder that the paths have in common. The home folder and the top of
-    the file system are no projects, whatever lies in them.
-    """
-    folders = [path if path.is_dir() else path.parent for path in map(_absolute, paths)]
-    common = Path(os.path.commonpath(folders)) if folders else Path.cwd()
-    for folder in (common, *common.parents):
-        if is_too_wide(folder):
-            break
-        if any((folder / marker).exists() for marker in ROOT_MARKERS):
-            return folder
-    return common
-
-
 def check_paths(paths: Sequence[Path]) -> None:
     """Insist that each path is a file or a folder.
 
@@ -178,7 +138,7 @@ def list_targets(
     python: set[str] = set()
     texts: set[str] = set()
     barren: list[Path] = []
-    for path in map(_absolute, paths):
+    for path in map(absolute, paths):
         if not path.is_dir():
             if not (force_exclude and (excluded(path) or is_foreign(path, settings.root))):
                 (python if is_python(path) else texts).add(str(path))
@@ -295,22 +255,6 @@ def run_git(
         return None
 
 
-def _absolute(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
-def is_too_wide(folder: Path) -> bool:
-    """Whether a folder is no project, whatever lies in it: the home folder, or the top."""
-    return folder.parent == folder or folder == _home()
-
-
-def _home() -> Path | None:
-    try:
-        return _absolute(Path.home())
-    except RuntimeError:
-        return None
-
-
 def _unusable(path: Path) -> str:
     try:
         mode = os.stat(path).st_mode
@@ -322,35 +266,6 @@ def _unusable(path: Path) -> str:
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return ""
     return f"{path}: is neither a file nor a folder"
-
-
-def repository(root: Path) -> Path:
-    """The repository that a project belongs to; the project's own folder if to none."""
-    for folder in (root, *root.parents):
-        if not is_too_wide(folder) and (folder / ".git").exists():
-            return folder
-    return root
-
-
-def is_foreign(path: Path, root: Path) -> bool:
-    """Whether a file lies in a folder that a run over all of the project passes by."""
-    root = repository(root)
-    folders = path.relative_to(root).parent.parts if path.is_relative_to(root) else ()
-    return not _FOREIGN.isdisjoint(folders)
-
-
-def foreign_part(path: Path, root: Path) -> str | None:
-    """What of a path in a project is not the project's: a folder of git, an environment."""
-    *folders, name = path.relative_to(root).parts
-    for part in (*folders, name):
-        if part.lower() in _FOREIGN:  # some file systems know no capital letters
-            return part
-    above = root
-    for part in folders:
-        above /= part
-        if os.path.lexists(above / "pyvenv.cfg"):
-            return part
-    return None
 
 
 def _is_notebook(path: Path, data: bytes | None) -> bool:
@@ -394,9 +309,9 @@ def _list_by_git(folder: str, wanted: Callable[[str], bool], scans: Scans) -> li
         *folders, base = name.rstrip("/").split("/")
         if not (wanted(base) or _may_be_folder(folder, name, base)):
             continue
-        if not _FOREIGN.isdisjoint(folders):
+        if not FOREIGN.isdisjoint(folders):
             continue
-        if tag == "?" and not _BUILT.isdisjoint(folders):
+        if tag == "?" and not BUILT.isdisjoint(folders):
             continue
         paths[name.rstrip("/")] = None
     return [os.path.join(folder, name) for name in paths]
@@ -405,7 +320,7 @@ def _list_by_git(folder: str, wanted: Callable[[str], bool], scans: Scans) -> li
 def _may_be_folder(folder: str, name: str, base: str) -> bool:
     """Whether git's entry is a repository of its own, which it lists as one name."""
     if name.endswith("/"):
-        return base not in _FOREIGN and base not in _BUILT
+        return base not in FOREIGN and base not in BUILT
     # A submodule has no slash. Names with a dot are files but for very few.
     return "." not in base and os.path.exists(os.path.join(folder, name, ".git"))
 
@@ -445,7 +360,7 @@ def _walk_folder(
         rules = [*rules, more]
     for name, path, is_folder in entries:
         if is_folder:
-            if name in _FOREIGN or name in _BUILT or is_ignored(rules, path + os.sep):
+            if name in FOREIGN or name in BUILT or is_ignored(rules, path + os.sep):
                 continue
             _walk_folder(path, wanted, rules, scans, found)
         elif wanted(name) and not is_ignored(rules, path):

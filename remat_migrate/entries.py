@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .atomic import discard, move_over, read_regular, sync_folder, write_new, write_over
-from .discover import foreign_part
 from .errors import ApplyError
+from .roots import foreign_part
 
 FOLDER = ".remat_migrate"
 KEPT_ENTRIES = 10

@@ -49,8 +49,9 @@ def verify_command(
     if one is not the same.
     """
     from .check import WRONG
-    from .discover import check_paths, find_root
+    from .discover import check_paths
     from .report.output import write_proof
+    from .roots import find_root
     from .settings import load_settings
     from .verify.migration import prove_migration
 
@@ -91,10 +92,10 @@ def measure_command(
     Without one it is what the settings name. Nothing is computed: the function is traced on the
     shapes of its arguments.
     """
-    from .discover import find_root
     from .measure.options import chosen_options, configured_targets
     from .measure.target import parse_target
     from .report.output import say, write_measurements
+    from .roots import find_root
     from .settings import load_settings
 
     check_output(output_file)
@@ -153,12 +154,12 @@ def plan_command(
     default what the settings name. The plan is traced, and what that shows is printed beside what
     was promised. Exits with 1 if the budget cannot be met, or the plan cannot be written.
     """
-    from .discover import find_root
     from .measure.options import chosen_options, configured_targets
     from .measure.target import parse_target
     from .plan.budget import parse_budget
     from .plan.planning import plan
     from .report.output import write_plan
+    from .roots import find_root
     from .settings import load_settings
 
     check_output(output_file)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from .discover import find_root, repository
 from .errors import SourceError
+from .roots import find_root, repository
 from .settings import Settings, load_settings
 from .source import read_source
 from .source.text import may_be_notebook

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from .apply import Change
 from .atomic import discard, read_regular, sync_folder, write_new, write_obstacle
-from .discover import foreign_part
 from .entries import (
     JournalEntry,
     SavedFile,
@@ -32,6 +31,7 @@ from .entries import (
 )
 from .errors import ApplyError
 from .playback import put_back_under_lock
+from .roots import foreign_part
 
 _CHANGED = "was changed on disk since it was read; run again"
 _DONE = "has its fixes already: another run was quicker"

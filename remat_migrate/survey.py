@@ -10,14 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .discover import (
-    Scans,
-    Targets,
-    check_paths,
-    find_root,
-    list_context,
-    list_targets,
-)
+from .discover import Scans, Targets, check_paths, list_context, list_targets
+from .roots import find_root
 from .settings import Settings, load_settings, with_options
 
 

@@ -32,6 +32,7 @@ ROOMS = (
     "rule",
     "rewrite",
     "suppress",
+    "roots",
     "discover",
     "survey",
     "deep_stack",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..discover import repository
+from ..roots import repository
 from ..survey import Survey
 from .entry import VERSION, Entry, dump, load
 from .folder import Folder, cache_folder, opened

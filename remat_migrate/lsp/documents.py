@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 from pygls.uris import to_fs_path
 
-from ..discover import can_matter, find_root, is_foreign, is_python
+from ..discover import can_matter, is_python
 from ..errors import SourceError
+from ..roots import find_root, is_foreign
 from ..source import SourceFile, read_source
 from ..source.text import may_be_notebook
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..discover import ROOT_MARKERS, find_root, is_too_wide
 from ..engine import UNREADABLE, Analysis
 from ..engine import analyse as engine_analyse
 from ..errors import RematMigrateError
+from ..roots import ROOT_MARKERS, find_root, is_too_wide
 from ..rule import Finding
 from ..run import Run, prepare_open
 from ..source import SourceFile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..discover import find_root
 from ..errors import UsageError
+from ..roots import find_root
 from ..verify.places import Places
 
 

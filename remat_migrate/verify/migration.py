@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..discover import find_root, list_files
+from ..discover import list_files
 from ..model.apis import ApiTable
 from ..progress import Progress, silent
+from ..roots import find_root
 from .changed import all_units, callers, difference, users
 from .evidence import Outcome, Proof
 from .options import VerifyOptions, check_options, find_python
