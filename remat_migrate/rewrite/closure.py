@@ -16,19 +16,18 @@ from collections.abc import Iterator, Sequence
 
 from ..model import Module, Project
 from ..model.apis import TRANSPARENT
-from ..model.bind import default_of
 from ..model.callable import Target
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
-from .calls import is_literal
+from .closure_of_call import close_over_call
 from .imports import written
 from .indent import indent_unit, indentation, indented
 from .options import removal_edits
 from .refusal import Refused
-from .signature import Signature, bracketed, signature
+from .signature import bracketed, signature
 from .subclass import checkpointed_subclass
 
 
@@ -63,7 +62,7 @@ def close_over(
         return _nested_body(project, site, target, statics, checkpoint, options)
     if target.owner is not None and site.definition.wraps_classes:
         return checkpointed_subclass(project, site, statics, checkpoint, options)
-    return _inline(project, site, target, statics, checkpoint, options)
+    return close_over_call(site, target, statics, checkpoint, options)
 
 
 # -- decorated functions
@@ -305,151 +304,3 @@ def _spared_imports(project: Project, module: Module, site: Site) -> list[Edit]:
     start, end = module.span(call)
     shortened = removal_edits(project, module, Change(keep=((call, site.reference),)))
     return [e for e in shortened if e.end < start or e.start > end]
-
-
-# -- calls
-
-
-def _inline(
-    project: Project,
-    site: Site,
-    target: Target,
-    statics: Statics,
-    checkpoint: str,
-    options: Sequence[str],
-) -> list[Edit]:
-    module, call = site.module, site.application
-    assert isinstance(call, ast.Call)
-    assert site.subject is not None
-    owner, subject = site.subject
-    if owner is not module or not isinstance(subject, ast.expr):
-        raise Refused("what is wrapped is named in another file", owner, site.reference)
-    node = target.function.node
-    for parameter in parameters(node):
-        default = default_of(node, parameter)
-        if default is not None and not is_literal(default) and owner is not target.function.module:
-            raise Refused(
-                f"the default of `{parameter.arg}` is not a literal",
-                target.function.module,
-                default,
-            )
-    closed = [r.name for r in statics.required]
-    whole = signature(node, skip=target.skip, without=target.given, by_keyword=target.given)
-    without = {*closed, *target.given}
-    array = signature(node, skip=target.skip, without=without, defaults=None)
-    given = "".join(f", {o}" for o in options)
-    source = module.source
-    name = module.segment(subject)
-    if isinstance(subject, ast.Lambda):
-        body = module.segment(subject.body)
-        text = (
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}: {body}{given})"
-            f"({array.arguments})"
-        )
-        return [Edit(source.path, *source.span(call), _grouped(module, call, text))]
-    assigned = _assigned_name(module, call)
-    if assigned is not None:
-        statement, variable = assigned
-        return _as_definition(module, statement, variable, subject, whole, array, checkpoint, given)
-    if _may_change(module, subject):
-        inner = (
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
-            f" plain({whole.arguments}){given})({array.arguments})"
-        )
-        text = f"(lambda plain: {inner})({name})"
-    else:
-        text = _grouped(
-            module,
-            call,
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
-            f" {name}({whole.arguments}){given})({array.arguments})",
-        )
-    return [Edit(source.path, *source.span(call), text)]
-
-
-def _grouped(module: Module, call: ast.expr, text: str) -> str:
-    """A lambda needs parentheses unless it is a whole argument, value or element."""
-    match module.parent(call):
-        case ast.keyword() | ast.Assign() | ast.AnnAssign() | ast.Return():
-            return text
-        case ast.Call(func=func) if func is not call:
-            return text
-        case ast.List():
-            return text
-    return f"({text})"
-
-
-def _assigned_name(module: Module, call: ast.expr) -> tuple[ast.Assign, str] | None:
-    statement = module.parent(call)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        if isinstance(target, ast.Name):
-            return statement, target.id
-    return None
-
-
-def _may_change(module: Module, subject: ast.expr) -> bool:
-    """Whether the wrapped expression may mean another function by the time of the call."""
-    for node in ast.walk(subject):
-        if isinstance(node, ast.Call | ast.Subscript):
-            return True
-        # `self.block = jax.checkpoint(self.block, concrete=True)`
-        if isinstance(node, ast.Attribute) and _is_assigned(module, subject, node.attr):
-            return True
-        if isinstance(node, ast.Name):
-            bindings = module.reaching(node)
-            if any(b.kind in ("element", "with", "opaque", "augment") for b in bindings):
-                return True
-            if len(module.visible(node.id, module.scope_at(node))) > 1:
-                return True
-    return False
-
-
-def _is_assigned(module: Module, subject: ast.expr, attribute: str) -> bool:
-    """Whether the statement of an expression assigns an attribute, or several statements do."""
-    stores = [
-        n
-        for n in ast.walk(module.tree)
-        if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)
-    ]
-    statement = module.statement(subject)
-    return len(stores) > 1 or any(module.statement(store) is statement for store in stores)
-
-
-def _as_definition(
-    module: Module,
-    statement: ast.Assign,
-    variable: str,
-    subject: ast.expr,
-    whole: Signature,
-    array: Signature,
-    checkpoint: str,
-    given: str,
-) -> list[Edit]:
-    source = module.source
-    outer, unit, newline = (
-        indentation(module, statement.lineno),
-        indent_unit(module),
-        source.newline,
-    )
-    plain = module.segment(subject)
-    lines: list[str] = []
-    gap = [""] * (1 if outer else 2)
-    names = {n.id for n in ast.walk(subject) if isinstance(n, ast.Name)}
-    if variable in names or _may_change(module, subject):
-        kept = f"plain_{variable}"
-        lines += [f"{kept} = {plain}", *gap]
-        plain = kept
-    lines += [
-        f"def {variable}({whole.parameters}):",
-        f"{unit}return {checkpoint}(lambda {array.parameters}: {plain}({whole.arguments}){given})"
-        f"({array.arguments})",
-    ]
-    start, end = source.span(statement)
-    rest = source.text[end:].partition("\n")[2]
-    if rest.strip() and rest.partition("\n")[0].strip():
-        lines += gap
-    text = newline.join(
-        line if not line or i == 0 else outer + line for i, line in enumerate(lines)
-    )
-    return [Edit(source.path, start, end, text)]
