@@ -114,9 +114,19 @@ def flag_like(
     return bool(passed) and all(is_flag(project, module, expr) for module, expr in passed)
 
 
-def no_jax_value(project: Project, parameter: ast.arg, bound: BoundCalls) -> bool:
-    """Whether some call passes a string, a function or a class: JAX rejects those as arguments."""
-    for module, expr in what_is_passed(parameter, None, bound):
+def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
+    """Whether some call passes a string, a function or a class: JAX rejects those as arguments.
+
+    What calls pass on from their own callers is told by the default, and by what the function does
+    with it.
+    """
+    default = default_of(target.function.node, parameter)
+    passed = what_is_passed(parameter, None, bound)
+    if default is not None:
+        passed.append((target.function.module, default))
+    if _is_a_function(project, target, parameter, bound):
+        return True
+    for module, expr in passed:
         if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
             return True
         if isinstance(expr, ast.Lambda | ast.Set | ast.SetComp):
@@ -129,6 +139,28 @@ def no_jax_value(project: Project, parameter: ast.arg, bound: BoundCalls) -> boo
         if values and all(not_an_array(project, v) for v in values):
             return True
     return False
+
+
+def _is_a_function(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
+    """Whether a parameter is compared with a function, or is called and no call passes an array.
+
+    What is called may also be a module with parameters, which is a value of JAX.
+    """
+    module = target.function.module
+    called = False
+    for node in ast.walk(target.function.node):
+        if not isinstance(node, ast.Name) or node.id != parameter.arg:
+            continue
+        above = module.parent(node)
+        if isinstance(above, ast.Call) and above.func is node:
+            called = called or any(b.node is parameter for b in module.reaching(node))
+        elif isinstance(above, ast.Compare) and isinstance(above.ops[0], ast.Is | ast.IsNot):
+            others = [n for n in (above.left, *above.comparators) if n is not node]
+            values = {v for other in others for v in project.values(module, other)}
+            if any(isinstance(v, Function | External) and not_an_array(project, v) for v in values):
+                if any(b.node is parameter for b in module.reaching(node)):
+                    return True
+    return called and passed_kind(project, target, parameter, None, bound)[0] == "python"
 
 
 def not_an_array(project: Project, value: Value) -> bool:

@@ -157,7 +157,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
             fixed = by_value(project, target, parameter, index, bound)
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
-            if no_jax_value(project, parameter, bound):
+            if no_jax_value(project, target, parameter, bound):
                 required.append(
                     Required(
                         parameter.arg,

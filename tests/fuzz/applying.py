@@ -17,7 +17,7 @@ SPELLINGS = (
     ("from jax import remat as ckpt", "ckpt"),
     ("import jax as J", "J.checkpoint"),
     ("import jax.ad_checkpoint", "jax.ad_checkpoint.checkpoint"),
-    ("from jax.ad_checkpoint import checkpoint", "checkpoint"),
+    ("from jax.ad_checkpoint import checkpoint as adc_checkpoint", "adc_checkpoint"),
     ("from jax import ad_checkpoint as adc", "adc.remat"),
     ("maybe_remat = jax.remat", "maybe_remat"),
 )
@@ -229,6 +229,8 @@ def _conditional(draw: Draw, function: Function, spelling: str) -> Applied:
 
 
 def _by_position(draw: Draw, function: Function, spelling: str) -> Applied:
+    if spelling.startswith(("adc", "jax.ad")):  # whose order was another one
+        return _renamed(draw, function, spelling)
     given = draw.pick(("True", "True, False", "True, prevent_cse=False", "False, True"))
     name = f"{function.name}_ckpt"
     line = f"{name} = {spelling}({function.name}, {given})"

@@ -67,7 +67,9 @@ def _value(draw: Draw, callee: Callee) -> Lines:
 
 
 def _gradient(draw: Draw, callee: Callee) -> Lines:
-    transform = draw.pick((*["jax.value_and_grad"] * 6, *["jax.grad"] * 6, "jax.jacfwd", "jax.hessian"))
+    transform = draw.pick(
+        (*["jax.value_and_grad"] * 6, *["jax.grad"] * 6, "jax.jacfwd", "jax.hessian")
+    )
     call = f"total({_of_first(draw, callee)})"
     if draw.flip():
         return [f"return {transform}(lambda x: {call})(X)"]
@@ -155,7 +157,8 @@ def _layers(draw: Draw, callee: Callee) -> Lines:
 
 def _each(draw: Draw, callee: Callee) -> Lines:
     """Once for each of several values."""
-    python = [p for p in callee.function.parameters if not p.is_array]
+    # That a function comes out of a loop cannot be told.
+    python = [p for p in callee.function.parameters if not p.is_array and p.kind != "activation"]
     if not python:
         return []
     one = draw.pick(python)
