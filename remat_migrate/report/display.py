@@ -34,7 +34,9 @@ class Screen:
 
     def path(self, path: Path) -> str:
         """A path as a reader is shown it, safe to print."""
-        return neutral(shown_path(path, self.folder))
+        shown = neutral(shown_path(path, self.folder))
+        # A line of a job's log that starts so is a command to what runs the job.
+        return f"./{shown}" if shown.startswith((":", "#")) else shown
 
 
 _STYLES = {

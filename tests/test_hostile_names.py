@@ -1,0 +1,203 @@
+"""Names and texts that steer terminals, pages and jobs; files that are none, or lie elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from support import cli
+
+CODE = "import jax  # noqa: RMT999\n\nf = jax.checkpoint({}, concrete=True)\n"
+MENDED = "import jax\n"
+EVIL = "\x1b[31m</script><script>alert(1)</script>\u202e`|@me ::error::%0A![x](y)<img src=x>"
+NAMES = (
+    b"a\nb.py",
+    b"a\rb.py",
+    b"a\x1b[31mred\x1b]0;t\x07.py",
+    b"\xff\xfe.py",
+    "a\u202eyp.py".encode(),
+    "a\u200bb.py".encode(),
+    b"--fix.py",
+    b"-.py",
+    b"::error::x.py",
+    b"##[error]x.py",
+    b"a%0A::error::b.py",
+    b"<script>alert(1)<script>.py",
+    b"|`x`|.py",
+    b"@everyone.py",
+    b"![x](javascript:y).py",
+    b"]]>.py",
+    b"&lt;.py",
+    b"$(touch x).py",
+    b"'; touch x;'.py",
+    b"*.py",
+    b" .py",
+)
+FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "markdown", "html", "junit")
+STEERING = frozenset("\x1b\x07\r\x08\u202e\u2066\u2069\x7f\x9b")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("")
+    for name in NAMES:
+        with open(os.path.join(os.fsencode(folder), name), "w", encoding="utf-8") as file:
+            file.write(CODE.format(f"g  # {EVIL}\n"))
+    (folder / "text.py").write_text(CODE.format(repr(EVIL).replace("\\x1b", "\x1b")))
+    return folder
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+@pytest.mark.parametrize("output", [*FORMATS, "rdjson"])
+def test_a_report_says_what_it_says_and_steers_nothing(
+    project: Path, output: str, command: str
+) -> None:
+    ran = cli(project, command, "--output-format", output)
+    assert ran.code == 1, ran.err
+    assert not STEERING & set(ran.out)
+    assert "Traceback" not in ran.err
+    if output in ("json", "sarif", "gitlab", "rdjson"):
+        json.loads(ran.out)
+    elif output == "junit":
+        ET.fromstring(ran.out)
+    elif output == "html":
+        assert "<script>alert" not in ran.out
+        assert "<img src=x>" not in ran.out
+    elif output == "github":
+        commands = ("::error title=RMT", "::warning title=RMT", "::notice title=")
+        assert all(line.startswith(commands) for line in ran.out.splitlines())
+    elif output in ("full", "concise"):
+        assert not any(line.startswith(("::", "##[")) for line in ran.out.splitlines())
+
+
+def test_each_is_mended_and_brought_back(project: Path) -> None:
+    before = {path: path.read_bytes() for path in project.iterdir()}
+    ran = cli(project, "--fix")
+    assert ran.code == 1
+    assert f"Fixed {len(NAMES) + 1}: " in ran.out
+    assert not STEERING & set(ran.out + ran.err)
+    for path in project.glob("*.py"):
+        assert path.read_text(encoding="utf-8").startswith(MENDED)
+    ran = cli(project, "undo")
+    assert ran.code == 0
+    assert not STEERING & set(ran.out + ran.err)
+    assert all(path.read_bytes() == data for path, data in before.items())
+
+
+def test_a_difference_is_a_patch_of_these_files_and_no_others(project: Path) -> None:
+    # A name that holds what would be the patch of another file.
+    forged = "x\n--- a/text.py\n+++ b/text.py\n@@ -1 +1 @@\n-import jax\n+evil\n.py"
+    (project / forged.replace("/", "\u2215")).write_text(CODE.format("g"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "remat_migrate", "--diff", "--no-cache"],
+        cwd=project,
+        capture_output=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    heads = [line for line in ran.stdout.split(b"\n") if line.startswith((b"--- ", b"+++ "))]
+    assert len(heads) == 2 * (len(NAMES) + 2)
+    assert not any(set(line.decode()) & STEERING for line in heads)
+    assert not STEERING & set(ran.stderr.decode())
+    for command in (["git", "init", "-q"], ["git", "apply", "-"]):
+        subprocess.run(command, cwd=project, input=ran.stdout, check=True)
+    for path in project.glob("*.py"):
+        assert path.read_text(encoding="utf-8").startswith(MENDED)
+
+
+@pytest.mark.parametrize("name", ["-.py", "--fix.py"])
+def test_a_name_that_looks_like_an_option_is_named_behind_two_dashes(
+    project: Path, name: str
+) -> None:
+    ran = cli(project, "--output-format", "json", "--", name)
+    assert {f["path"] for f in json.loads(ran.out)["findings"]} == {name}
+    assert (project / name).read_text(encoding="utf-8").startswith(CODE[:20])
+
+
+def test_a_message_on_errors_steers_nothing(tmp_path: Path) -> None:
+    for arguments in (["\x1b[31mx.py"], ["--select", "\x1b[31m"], ["explain", "\x1b]0;x\x07"]):
+        ran = cli(tmp_path, *arguments)
+        assert ran.code == 2
+        assert not STEERING & set(ran.out + ran.err)
+
+
+def test_what_is_no_file_is_passed_by(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "m.py").write_text(CODE.format("g"))
+    os.mkfifo(tmp_path / "pipe.py")
+    os.mkfifo(tmp_path / "pyvenv.cfg")
+    (tmp_path / "folder.py").mkdir()
+    os.mkfifo(tmp_path / "folder.py" / "__init__.py")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "socket.py"))
+        (tmp_path / "null.py").symlink_to("/dev/zero")
+        ran = cli(tmp_path, "--output-format", "json", "m.py")
+        assert {f["path"] for f in json.loads(ran.out)["findings"]} == {"m.py"}
+        for name in ("pipe.py", "socket.py", "null.py"):
+            ran = cli(tmp_path, name)
+            assert ran.code == 2
+            assert "is neither a file nor a folder" in ran.err
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_link_out_of_the_tree_is_not_written_through(tmp_path: Path, kind: str) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    for folder in (outside, project):
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text("")
+        (folder / "m.py").write_text(CODE.format("g"))
+    link = project / ("far.py" if kind == "file" else "far")
+    link.symlink_to(outside / "m.py" if kind == "file" else outside)
+    ran = cli(project, "--fix")
+    assert "Fixed 1: 1 RMT001" in ran.out
+    assert (outside / "m.py").read_text() == CODE.format("g")
+    # Named, it is what the user wants mended, in the project that it lies in.
+    ran = cli(project, "--fix", str(link))
+    assert "Fixed 1: 1 RMT001" in ran.out
+    assert link.is_symlink()
+    assert (outside / "m.py").read_text().startswith(MENDED)
+    assert (outside / ".remat_migrate").is_dir()
+
+
+def test_settings_that_point_elsewhere_are_read_and_no_more(tmp_path: Path) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    outside.mkdir()
+    project.mkdir()
+    (outside / "m.py").write_text(CODE.format("g"))
+    (project / "m.py").write_text("import jax  # noqa: RMT999\nimport m\n")
+    (project / "pyproject.toml").write_text(
+        f"[tool.remat-migrate]\nsearch-path = [{str(outside)!r}, '../outside', '/dev/null']\n"
+        "exclude = ['../outside', '/outside/**']\n"
+        "[tool.remat-migrate.per-file-ignores]\n'../outside/*' = ['RMT1']\n"
+    )
+    assert cli(project, "--fix").code == 0
+    assert (outside / "m.py").read_text() == CODE.format("g")
+    assert sorted(path.name for path in outside.iterdir()) == ["m.py"]
+    # A baseline that is elsewhere is read, and what is none is an error that does not show it.
+    (outside / "secret").write_text("password = 'hunter2'\n")
+    (project / "pyproject.toml").write_text(
+        "[tool.remat-migrate]\nbaseline = '../outside/secret'\n"
+    )
+    ran = cli(project)
+    assert ran.code == 2
+    assert "hunter2" not in ran.out + ran.err
+
+
+def test_what_is_written_keeps_who_may_read_it(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "m.py").write_text(CODE.format("g"))
+    (tmp_path / "m.py").chmod(0o600)
+    assert cli(tmp_path, "--fix").code == 1
+    assert stat.S_IMODE((tmp_path / "m.py").stat().st_mode) == 0o600
+    (entry,) = (tmp_path / ".remat_migrate/journal").glob("*.json")
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert (tmp_path / ".remat_migrate/.gitignore").read_text() == "*\n"
