@@ -206,4 +206,5 @@ def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
             continue
         if isinstance(inner, ast.Return) and inner.value is not None:
             yield inner.value
-        stack.extend(ast.iter_child_nodes(inner))
+        # No statement stands in an expression, but for those of lambdas.
+        stack += [child for child in ast.iter_child_nodes(inner) if not isinstance(child, ast.expr)]

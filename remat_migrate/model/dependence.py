@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from . import library
 from .bind import bind_call
@@ -179,15 +180,22 @@ class DependenceAnalysis:
         if not isinstance(inner, FunctionNode) or not self._inside(inner):
             return NONE
         found: set[Dependence] = set()
-        for call in ast.walk(self.node):
-            if not isinstance(call, ast.Call):
-                continue
-            for value in self.evaluator.values(self.module, call.func):
-                function = underlying(value)
-                if isinstance(function, Function) and function.node is inner:
-                    passed = bind_call(inner, call.args, call.keywords).by_name.get(binding.name)
-                    found |= self.depends(passed)
+        for call in self._inner_calls.get(inner, ()):
+            passed = bind_call(inner, call.args, call.keywords).by_name.get(binding.name)
+            found |= self.depends(passed)
         return frozenset(found)
+
+    @cached_property
+    def _inner_calls(self) -> dict[FunctionNode, list[ast.Call]]:
+        """The calls in this function, by the function that they call."""
+        found: dict[FunctionNode, list[ast.Call]] = {}
+        for call in ast.walk(self.node):
+            if isinstance(call, ast.Call):
+                for value in self.evaluator.values(self.module, call.func):
+                    function = underlying(value)
+                    if isinstance(function, Function):
+                        found.setdefault(function.node, []).append(call)
+        return found
 
     def _compare(self, node: ast.Compare) -> Dependences:
         found: set[Dependence] = set()

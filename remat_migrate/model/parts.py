@@ -6,10 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from .callable import underlying
 from .differentiation import Derivative
 from .module import Module
 from .sites import Site
 from .stages import Checkpointed, checkpointed_parts
+from .values import Class, Function, Value
 
 if TYPE_CHECKING:
     from .placement import Occurrence, Placement
@@ -37,6 +39,15 @@ class DifferentiatedPart:
     sureness: Sureness
 
 
+def _place(value: Value) -> tuple[str, str, int, int]:
+    """An order of values that is the same in every run."""
+    inner = underlying(value)
+    if isinstance(inner, Function | Class):
+        path = str(inner.module.source.path)
+        return type(value).__name__, path, inner.node.lineno, inner.node.col_offset
+    return type(value).__name__, getattr(inner, "name", ""), 0, 0
+
+
 def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
     """The parts by the module of their site, one for each site."""
     project = placement.project
@@ -51,7 +62,7 @@ def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
         for derivative in placement.derivatives(module):
             if not _goes_back_at_once(derivative):
                 continue
-            for value in sorted(derivative.functions, key=repr):
+            for value in sorted(derivative.functions, key=_place):
                 for found in checkpointed_parts(placement.evaluator, value):
                     applied = sites.get(found.applied.node)
                     if applied is None or applied in known:

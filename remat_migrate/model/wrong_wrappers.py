@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .module import Module
+from .module import Module, once
 from .module_kinds import framework_of, holds_arrays, kind_of, module_kind
 from .scopes import FunctionNode
 from .sites import Site
@@ -173,15 +173,29 @@ def _is_transformed(project: Project, module: Module, function: FunctionNode) ->
     for decorator in getattr(function, "decorator_list", ()):
         if _transforms(project, module, decorator):
             return True
-    for node in module.nodes:
-        if isinstance(node, ast.Call) and node.args and _transforms(project, module, node.func):
-            if Function(module, function) in project.values(module, node.args[0]):
-                return True
-    return False
+    return any(
+        _transforms(project, module, call.func)
+        and Function(module, function) in project.values(module, call.args[0])
+        for call in _possible_transforms(module)
+    )
+
+
+@once
+def _possible_transforms(module: Module) -> list[ast.Call]:
+    """The calls that transform a function, by the name of what is called."""
+    return [
+        node
+        for node in module.nodes
+        if isinstance(node, ast.Call) and node.args and _last_name(node.func) in _TRANSFORMS
+    ]
+
+
+def _last_name(node: ast.expr) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _transforms(project: Project, module: Module, node: ast.expr) -> bool:
-    if getattr(node, "attr", getattr(node, "id", "")) not in _TRANSFORMS:
+    if _last_name(node) not in _TRANSFORMS:
         return False
     return any(n.startswith("haiku.") for n in project.qualified(module, node))
 
