@@ -132,7 +132,9 @@ def exclusive(root: Path) -> Iterator[None]:
             discard(path)
         yield
     finally:
-        os.close(handle)  # and with it goes the lock, as it does when a run is killed
+        # With the handle goes the lock, as it does when a run is killed; nothing was written to it.
+        with contextlib.suppress(OSError):
+            os.close(handle)
 
 
 def _locked(handle: int) -> bool:

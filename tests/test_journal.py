@@ -527,6 +527,22 @@ def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert paths[0].read_text() == "x = 0  # new\n"
 
 
+def test_a_lock_whose_handle_cannot_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, real = files(tmp_path, 1), os.close
+
+    def fail_for_the_lock(handle: int) -> None:
+        is_lock = os.path.samestat(os.fstat(handle), (tmp_path / ".remat_migrate/lock").stat())
+        real(handle)
+        if is_lock:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "close", fail_for_the_lock)
+    write(paths, tmp_path)
+    assert undo(tmp_path).restored == (paths[0],)
+
+
 def test_nothing_is_written_where_another_run_wrote_since(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     before = entry_files(tmp_path)
