@@ -531,9 +531,12 @@ def test_a_lock_whose_handle_cannot_be_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths, real = files(tmp_path, 1), os.close
+    write(paths, tmp_path)
+    undo(tmp_path)
+    lock = (tmp_path / ".remat_migrate/lock").stat()
 
     def fail_for_the_lock(handle: int) -> None:
-        is_lock = os.path.samestat(os.fstat(handle), (tmp_path / ".remat_migrate/lock").stat())
+        is_lock = os.path.samestat(os.fstat(handle), lock)
         real(handle)
         if is_lock:
             raise OSError(5, "Input/output error")
