@@ -38,25 +38,31 @@ def write_obstacle(path: Path) -> str | None:
     return None
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, *, linked: bool = False) -> bytes:
     """The bytes of a regular file.
 
     A file that something else has taken the place of is not followed, if it is a link, and not
     waited for, if it is a pipe.
 
+    Args:
+        path: the file.
+        linked: whether it may be a link to one.
+
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    flags = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
+    if not linked:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
     try:
         handle = os.open(path, flags)
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno == errno.ELOOP and not linked:
             raise OSError(errno.ELOOP, "it is a symbolic link now") from error
         raise
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file any more")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         with open(handle, "rb", closefd=False) as file:
             return file.read()
     finally:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .atomic import write_obstacle, write_over
+from .atomic import read_regular, write_obstacle, write_over
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read_baseline(file: Path) -> Baseline:
         UsageError: it cannot be read, is no baseline, or is one of a later version.
     """
     try:
-        data = file.read_bytes()
+        data = read_regular(file, linked=True)
     except FileNotFoundError as error:
         raise UsageError(
             f"{file}: there is no such baseline; --write-baseline {file} writes one"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from .atomic import read_regular
 from .errors import SettingsError
 
 
@@ -52,12 +53,25 @@ def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool
 def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
     """What the `.gitignore` of a folder says of a path below it: ignore, keep, or nothing."""
     try:
-        with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+        data = read_regular(Path(folder, ".gitignore"), linked=True)
     except OSError:
         return None
     from pathspec import GitIgnoreSpec
 
-    spec = GitIgnoreSpec.from_lines(lines)
+    lines = data.decode(errors="replace").splitlines()
+    try:
+        spec = GitIgnoreSpec.from_lines(lines)
+    except ValueError:  # git passes by what it does not understand
+        spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
     prefix = len(folder.rstrip(os.sep)) + 1
     return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

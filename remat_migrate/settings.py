@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from .atomic import read_regular
 from .errors import SettingsError
 
 NEWEST_JAX = (0, 12, 0)
@@ -179,7 +180,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def _read_table(config: Path) -> dict[str, object] | None:
     """The settings table of one pyproject.toml; None where there is no file or no table."""
     try:
-        data = config.read_bytes()
+        data = read_regular(config, linked=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

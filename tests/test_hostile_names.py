@@ -148,6 +148,37 @@ def test_what_is_no_file_is_passed_by(tmp_path: Path) -> None:
             assert "is neither a file nor a folder" in ran.err
 
 
+@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json", "n.py"])
+@pytest.mark.parametrize("kind", ["pipe", "link to a device"])
+def test_what_is_read_on_the_way_is_a_file(tmp_path: Path, name: str, kind: str) -> None:
+    """Nothing is waited for, and nothing read without end."""
+    (tmp_path / "m.py").write_text(CODE.format("g"))
+    settings = "[tool.remat-migrate]\nbaseline = 'base.json'\n" if name == "base.json" else ""
+    if name != "pyproject.toml":
+        (tmp_path / "pyproject.toml").write_text(settings)
+    if kind == "pipe":
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).symlink_to("/dev/zero")
+    for arguments in ([], ["m.py"], ["--fix"]):
+        ran = cli(tmp_path, *arguments)
+        if name in ("pyproject.toml", "base.json"):
+            assert ran.code == 2
+            assert f"{name}: cannot be read: it is not a regular file" in ran.err
+        else:
+            assert (ran.code, ran.err) == (1, "")
+
+
+def test_what_git_would_not_understand_ignores_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    for name in ("m.py", "n.py"):
+        (tmp_path / name).write_text(CODE.format("g"))
+    (tmp_path / ".gitignore").write_bytes(b"!\n\xff[\n[z-a]\n" + b"**/" * 5_000 + b"\n/n.py\n\0")
+    ran = cli(tmp_path, "--output-format", "json")
+    assert (ran.code, ran.err) == (1, "")
+    assert {f["path"] for f in json.loads(ran.out)["findings"]} == {"m.py"}
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_link_out_of_the_tree_is_not_written_through(tmp_path: Path, kind: str) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
