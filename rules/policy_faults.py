@@ -122,7 +122,8 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
         if answer_of_function(function) is None:
             return _no_answer(project, node)
         return None
-    assert isinstance(node, ast.expr)
+    if not isinstance(node, ast.expr):  # a function under decorators
+        return None
     policy = named(project, module, node)
     if policy is not None:
         return _not_called(node, policy) if policy.is_made else None

@@ -124,7 +124,7 @@ def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: Bo
     passed = what_is_passed(parameter, None, bound)
     if default is not None:
         passed.append((target.function.module, default))
-    if _is_a_function(project, target, parameter, bound):
+    if _shows_no_jax_value(project, target, parameter, bound):
         return True
     for module, expr in passed:
         if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
@@ -141,13 +141,19 @@ def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: Bo
     return False
 
 
-def _is_a_function(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
-    """Whether a parameter is compared with a function, or is called and no call passes an array.
+def _shows_no_jax_value(
+    project: Project, target: Target, parameter: ast.arg, bound: BoundCalls
+) -> bool:
+    """Whether a parameter is a function or a string by what the function says and does.
 
-    What is called may also be a module with parameters, which is a value of JAX.
+    It is compared with a function, or is called and no call passes an array: what is
+    called may also be a module with parameters, which is a value of JAX.
     """
     module = target.function.module
     called = False
+    match parameter.annotation:
+        case ast.Name(id="str" | "bytes" | "Callable"):
+            return True
     for node in ast.walk(target.function.node):
         if not isinstance(node, ast.Name) or node.id != parameter.arg:
             continue

@@ -158,9 +158,10 @@ def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
 
 
 def _on_header_line(module: Module, node: ast.FunctionDef, first: ast.stmt) -> bool:
-    """`def f(x): return x`."""
-    start = module.source.line_starts[first.lineno - 1]
-    return bool(module.source.text[start : module.span(first).start].strip())
+    """`def f(x): return x`, or with the body behind a backslash."""
+    start, text = module.source.line_starts[first.lineno - 1], module.source.text
+    is_continued = text[:start].rstrip("\r\n").endswith("\\")
+    return is_continued or bool(text[start : module.span(first).start].strip())
 
 
 def _unit(module: Module, node: ast.FunctionDef) -> str:

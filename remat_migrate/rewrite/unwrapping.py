@@ -23,7 +23,7 @@ from ..source.layout import layout_of
 from ..source.removal import plan_removals
 from .flax_names import names_without_remat
 from .imports import written
-from .refusal import Refused
+from .refusal import Refused, check_editable
 
 _NO_BRACKETS = (
     ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.List | ast.Dict
@@ -58,6 +58,7 @@ def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> 
             module,
             site.reference,
         )
+    check_editable(module, [site.application])
     names = names_without_remat(project, site)
     edits = _taken_off(project, site, kept)
     return [*edits, *names]

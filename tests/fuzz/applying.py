@@ -209,7 +209,7 @@ def _of_partial(draw: Draw, function: Function, spelling: str) -> Applied:
 
 def _in_container(draw: Draw, function: Function, spelling: str) -> Applied:
     made = _call(spelling, function.name, options(draw, function))
-    name = f"{function.name}s".upper()
+    name = f"{function.name}_forms".upper()
     if draw.flip():
         line = f"{name} = {{'a': {made}, 'b': {function.name}}}"
         return Applied([*function.lines, "", "", line], Callee(f"{name}['a']", function, name))

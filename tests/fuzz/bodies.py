@@ -103,7 +103,6 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "y = getattr(jnp, {n})(y)",
         "if {n} in ('cos', 'tanh'):\n    {step}\nelse:\n    {step}",
         "match {n}:\n    case 'sin':\n        {step}\n    case 'cos':\n        {step}",
-        "y = y * TABLE[f'k{{len({n})}}']",
         "if {n}.startswith('s') or {other}:\n    {step}",
         "y = apply(OPS[{n}], y)",
         "y = y * {{'sin': 2.0}}.get({n}, 3.0)",

@@ -115,7 +115,9 @@ def _mix(real: Any) -> None:
         def checkpoint(*args: Any, **options: Any) -> Any:
             concrete = options.pop("concrete", args[1] if len(args) > 1 else False)
             if concrete:
-                return lenient(*args, concrete=True, **options)
+                made = lenient(*args, concrete=True, **options)
+                numbers = options.get("static_argnums", ())
+                return _counting(made, numbers) if args else made
             if len(args) > 2:  # the old order: concrete, prevent_cse
                 options["prevent_cse"] = args[2]
             return real(*args[:1], **options)
@@ -125,6 +127,18 @@ def _mix(real: Any) -> None:
     for module in (jax, jax.ad_checkpoint):
         for name in ("checkpoint", "remat"):
             setattr(module, name, mixed(getattr(module, name), real))
+
+
+def _counting(function: Any, numbers: Any) -> Any:
+    """`function`, which refuses calls that do not pass its static arguments by position."""
+    highest = max([numbers] if isinstance(numbers, int) else [*numbers, -1])
+
+    def counted(*args: Any, **options: Any) -> Any:
+        if highest >= len(args):
+            raise ValueError(f"static argument {highest} is not passed by position")
+        return function(*args, **options)
+
+    return counted if highest >= 0 else function
 
 
 def main(meaning: str, table: str = "") -> None:

@@ -47,7 +47,8 @@ def _call(draw: Draw, callee: Callee, given: dict[str, str] | None = None) -> st
         if keywords and draw.flip():
             spread = ", ".join(f"'{k}': {v}" for k, _, v in (p.partition("=") for p in keywords))
             return f"{callee.expression}({', '.join([*rest, f'**{{{spread}}}'])})"
-        if rest:
+        # Which argument a star passes is not followed, so that a function cannot be told there.
+        if rest and all(p.kind != "activation" for p in callee.function.parameters):
             tail = "".join(f", {k}" for k in keywords)
             return f"{callee.expression}(*({', '.join(rest)},){tail})"
     return f"{callee.expression}({', '.join(found)})"
@@ -206,7 +207,9 @@ def _bound(draw: Draw, callee: Callee) -> Lines:
 
 
 def _passed_on(draw: Draw, callee: Callee) -> Lines:
-    """Given to a function that calls it."""
+    """Given to a function that calls it: whether that passes a function cannot be told."""
+    if any(p.kind == "activation" for p in callee.function.parameters):
+        return []
     found = arguments(draw, callee.function, {callee.function.parameters[0].name: "x"})
     assert found is not None
     call = f"apply({', '.join([callee.expression, *found])})"

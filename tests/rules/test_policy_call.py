@@ -182,3 +182,11 @@ def test_a_test_of_the_failure() -> None:
     code = "with pytest.raises(TypeError):\n    p.dots_saveable()\n"
     [finding] = findings(HEAD + "import pytest\n" + code, select=CODE)
     assert (finding.confidence, finding.fix) == ("low", None)
+
+
+def test_a_decorated_function_as_policy_is_not_judged() -> None:
+    text = (
+        "import jax\n\n\n@jax.checkpoint\ndef sines(prim, *_, **__):\n    return True\n\n\n"
+        "f = jax.checkpoint(jax.numpy.dot, policy=sines)\n"
+    )
+    assert [f for f in findings(text) if f.code.startswith("RMT4")] == []
