@@ -98,7 +98,7 @@ def twice(subject: Subject, number: int, chance: random.Random) -> list[Findings
             broke = any("Traceback" in text or "defect" in text for text in said)
             found.check(where, "one broke down:", not broke, str(said))
             refused = [text for code, text in zip(codes, said, strict=True) if code == 2]
-            found.counts["one stood back"] += any("run again" in text for text in refused)
+            found.counts["one stood back"] += any("another run" in text for text in said)
             for text in refused:
                 is_clear = "run again" in text or "nothing to undo" in text
                 found.check(where, "not said why:", is_clear, text)
