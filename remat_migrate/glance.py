@@ -13,8 +13,17 @@ from .errors import SourceError
 from .roots import find_root, repository
 from .settings import Settings, load_settings
 from .source import read_source
+from .source.name_forms import shows_name
 from .source.text import may_be_notebook
-from .source.words import ESCAPED, WORDS, bound_aliases, may_differentiate_scan
+from .source.words import (
+    ESCAPED,
+    FAMILY,
+    FLAGS,
+    SUPPRESSION,
+    WORDS,
+    bound_aliases,
+    may_differentiate_scan,
+)
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50
@@ -61,7 +70,9 @@ def _has_nothing(path: Path) -> bool:
     if may_be_notebook(path) and ESCAPED.search(data):
         return False
     # A wrapper of a checkpoint may have any name, but then the option gives it away.
-    if b"\0" in data or b"concrete" in data or any(word in data for word in WORDS):
+    if b"\0" in data or b"concrete" in data:
+        return False
+    if any(word in data for word in WORDS) and (may_be_notebook(path) or _may_name(data)):
         return False
     if may_differentiate_scan(data):
         return False
@@ -74,6 +85,15 @@ def _has_nothing(path: Path) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _may_name(data: bytes) -> bool:
+    """Whether a file may name a checkpoint, the flag, a suppression, or what rules look for."""
+    return (
+        SUPPRESSION.search(data) is not None
+        or any(word in data for word in (*FLAGS, b"ad_checkpoint"))
+        or shows_name(data, FAMILY)
+    )
 
 
 def _imports_alias(path: Path, top: Path) -> bool:

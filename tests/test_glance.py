@@ -9,19 +9,36 @@ from pathlib import Path
 import pytest
 from support import cli, write_files
 
+from remat_migrate.engine import load_rules
 from remat_migrate.glance import cannot_matter
 from remat_migrate.model.apis import APIS
-from remat_migrate.source.words import WORDS
+from remat_migrate.rule import Rule
+from remat_migrate.source.words import FAMILY, WORDS
 
 
 def test_every_api_s_name_has_one_of_the_words() -> None:
     for name in APIS:
         assert any(word in name.rpartition(".")[2].encode() for word in WORDS), name
+    assert {name.rpartition(".")[2].encode() for name in APIS} == set(FAMILY)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in load_rules() if rule.enabled and rule.words])
+def test_what_a_rule_looks_for_takes_a_closer_look(tmp_path: Path, rule: Rule) -> None:
+    for word in rule.words:
+        write_files(tmp_path, {"a.py": f"import jax\nx = f({word!r})\n"})
+        assert not cannot_matter([tmp_path / "a.py"])
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"x = 1\n", "name = 'é'\n".encode(), b"\xef\xbb\xbfx = 1\n", b"def f(:\n"],
+    [
+        b"",
+        b"x = 1\n",
+        "name = 'é'\n".encode(),
+        b"\xef\xbb\xbfx = 1\n",
+        b"def f(:\n",
+        b"import jax\n# Save a checkpoint, see `jax.checkpoint`.\nsave_checkpoint(checkpoint=1)\n",
+    ],
 )
 def test_what_cannot_matter(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.py").write_bytes(data)
@@ -37,6 +54,8 @@ def test_what_cannot_matter(tmp_path: Path, data: bytes) -> None:
     "data",
     [
         b"import jax\njax.remat\n",
+        b"from .common import (\n    f,\n    remat\n)\n",
+        b"import jax\ngetattr(jax, 'checkpoint')\n",
         b"x = 1  # noqa: RMT101\n",
         b"# remat-migrate: ignore-file\n",
         b"os.environ['JAX_NEW_CHECKPOINT']\n",

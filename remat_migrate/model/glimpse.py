@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..source.code import code_of
+from ..source.name_forms import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE, is_of_word, shows_name
 from ..source.words import FLAGS, SUPPRESSION, WORDS
 from .apis import KNOWN_PACKAGES, ApiTable
 
@@ -27,20 +28,6 @@ _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(
 # Packages of checkpoints, and usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
-
-# Enough for a chain of names, or for the spaces and the comment before one in a list.
-_FAR = 300
-_SPACE = b" \t\r\n\\"
-_IN_LIST = re.compile(rb"[ \t\\]*(?:[,)#;\r\n]|as\b|\Z)")
-# :func:`jax.checkpoint`, ``jax.checkpoint``
-_QUOTED = re.compile(rb"`[\w.]*\Z")
-_QUOTES = (b'"', b"'")
-_STAR = re.compile(rb"import[ \t\\\r\n]*\*")
-# What reads or replaces an attribute by its name.
-_BY_NAME = (b"getattr", b"setattr", b"delattr", b"patch")
-
-# Where the libraries say so themselves.
-_NAMESPACE = b"checkpoint_policies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +125,7 @@ class Glimpse:
             return _Seen(True, True)
         names = [name.encode() for name in self._apis.last_names]
         wanted = any(word in data for word in self._words)
-        if not (wanted or _is_promising(data, names) or FLAGS[1] in data):
+        if not (wanted or shows_name(data, names) or FLAGS[1] in data):
             return None
         if any(flag in data for flag in FLAGS):
             return _Seen(True, True)
@@ -155,10 +142,10 @@ class Glimpse:
         """Whether the mentions in a file may each be a checkpoint."""
         code = self._codes[path]
         names = sorted(self._apis.last_names)
-        if seen.known and _NAMESPACE in code:
+        if seen.known and NAMESPACE in code:
             yield True
-        if seen.known and any(function in code for function in _BY_NAME):
-            yield any(quote + name.encode() + quote in code for name in names for quote in _QUOTES)
+        if seen.known and any(function in code for function in BY_NAME):
+            yield any(quote + name.encode() + quote in code for name in names for quote in QUOTES)
         for one in self._imports_of(path):
             if one.base and one.name in names:
                 yield self._gives(path, one.base, one.name)
@@ -289,8 +276,8 @@ def _import_statements(code: bytes) -> Iterator[tuple[int, int, list[Import]]]:
         end = at + len(b"import")
         start = max(code.rfind(mark, 0, at) for mark in (b"\n", b";", b":")) + 1
         head = _FROM.match(code[start:at])
-        if head is not None and not _is_of_word(code[end : end + 1]):
-            rest = code[end : end + 1 + _FAR].lstrip(b" \t")
+        if head is not None and not is_of_word(code[end : end + 1]):
+            rest = code[end : end + 1 + FAR].lstrip(b" \t")
             close = (b")",) if rest.startswith(b"(") else (b"\n", b";", b"\r")
             ends = [place for mark in close if (place := code.find(mark, end)) >= 0]
             names = code[end : min(ends, default=len(code))]
@@ -307,75 +294,6 @@ def _bound(base: str, names: bytes) -> Iterator[Import]:
         yield Import(base, text, bound or (text if base else text.partition(".")[0]))
 
 
-def _is_promising(data: bytes, names: Iterable[bytes]) -> bool:
-    """Whether a name of the family is an attribute, imported, or a string by itself.
-
-    Comments and texts are not told from code, so it may seem so.
-    """
-    asked: dict[str, bool] = {}
-    for stem, forms in _by_stem(names).items():
-        at = data.find(stem)
-        while at >= 0:
-            end = at + len(stem)
-            if stem == b"checkpoint" and data[at - 8 : at] == b"jax_new_":
-                return True
-            if stem == b"checkpoint" and data[end : end + 9] == b"_policies":
-                return True
-            for head, tail in forms:
-                start, stop = at - len(head), end + len(tail)
-                if _is_of_word(data[stop : stop + 1]) or _is_of_word(data[start - 1 : start]):
-                    continue
-                if data[start:at] == head and data[end:stop] == tail:
-                    if _is_attribute(data, start) or _is_listed(data, start, stop):
-                        return True
-                    if data[start - 1 : start] in _QUOTES and data[stop : stop + 1] in _QUOTES:
-                        if "read" not in asked:
-                            asked["read"] = any(function in data for function in _BY_NAME)
-                        if asked["read"]:
-                            return True
-                    if "star" not in asked:
-                        asked["star"] = _STAR.search(data) is not None
-                    if asked["star"]:
-                        return True
-            at = data.find(stem, end)
-    return False
-
-
-def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """The names by a part that is looked for, with what stands before and after it."""
-    found: dict[bytes, list[tuple[bytes, bytes]]] = {b"checkpoint": [], b"remat": []}
-    for name in names:
-        stem = next((stem for stem in (b"checkpoint", b"remat") if stem in name), name)
-        head, _, tail = name.partition(stem)
-        found.setdefault(stem, []).append((head, tail))
-    return found
-
-
-def _is_of_word(character: bytes) -> bool:
-    return character.isalnum() or character == b"_"
-
-
-def _is_attribute(data: bytes, at: int) -> bool:
-    """Whether a word may be an attribute: not in a comment, nor quoted as in documentation."""
-    before = data[max(0, at - _FAR) : at]
-    if not before.rstrip(_SPACE).endswith(b"."):
-        return False
-    line = before.rpartition(b"\n")[2]
-    return _QUOTED.search(line) is None and not line.lstrip().startswith(b"#")
-
-
-def _is_listed(data: bytes, at: int, end: int) -> bool:
-    """Whether a word may be in the list of an import."""
-    raw = data[max(0, at - _FAR) : at]
-    before = raw.rstrip(_SPACE)
-    if _IN_LIST.match(data, end) is None:
-        return False
-    # Behind a comment, too, in brackets over several lines.
-    return before.endswith((b",", b"(", b"import")) or (
-        b"\n" in raw[len(before) :] and b"#" in before.rpartition(b"\n")[2]
-    )
-
-
 def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:
     """What stands before each attribute of a name, up to its dot."""
     length = len(name)
@@ -384,8 +302,8 @@ def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:
         end = at + length
         after = code[end : end + 1]
         if not (after.isalnum() or after == b"_"):
-            before = code[max(0, at - _FAR) : at]
-            if before.rstrip(_SPACE).endswith(b"."):
+            before = code[max(0, at - FAR) : at]
+            if before.rstrip(SPACE).endswith(b"."):
                 yield before
         at = code.find(name, end)
 

@@ -11,6 +11,9 @@ from .code import code_of
 # Api's own name contains one, and `RMT` starts our codes.
 WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
 
+# The last parts of the names of the checkpoint family.
+FAMILY = (b"checkpoint", b"filter_checkpoint", b"remat", b"remat_scan")
+
 # The flag in its two spellings. A file with one of them is looked at, wherever it stands.
 FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 

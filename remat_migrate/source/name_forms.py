@@ -1,0 +1,94 @@
+"""In which forms the bytes of a Python file show a name: as an attribute, imported, as a string.
+
+Most files that say `checkpoint` say it of something else, in a comment, or as part of a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# Where the libraries list their policies.
+NAMESPACE = b"checkpoint_policies"
+
+# Enough for a chain of names, or for the spaces and the comment before one in a list.
+FAR = 300
+SPACE = b" \t\r\n\\"
+QUOTES = (b'"', b"'")
+# What reads or replaces an attribute by its name.
+BY_NAME = (b"getattr", b"setattr", b"delattr", b"patch")
+
+_IN_LIST = re.compile(rb"[ \t\\]*(?:[,)#;\r\n]|as\b|\Z)")
+# :func:`jax.checkpoint`, ``jax.checkpoint``
+_QUOTED = re.compile(rb"`[\w.]*\Z")
+_STAR = re.compile(rb"import[ \t\\\r\n]*\*")
+
+
+def shows_name(data: bytes, names: Iterable[bytes]) -> bool:
+    """Whether a name of the family is an attribute, imported, or a string by itself.
+
+    Comments and texts are not told from code, so it may seem so.
+    """
+    asked: dict[str, bool] = {}
+    for stem, forms in _by_stem(names).items():
+        at = data.find(stem)
+        while at >= 0:
+            end = at + len(stem)
+            if stem == b"checkpoint" and data[at - 8 : at] == b"jax_new_":
+                return True
+            if stem == b"checkpoint" and data[end : end + 9] == b"_policies":
+                return True
+            for head, tail in forms:
+                start, stop = at - len(head), end + len(tail)
+                if is_of_word(data[stop : stop + 1]) or is_of_word(data[start - 1 : start]):
+                    continue
+                if data[start:at] == head and data[end:stop] == tail:
+                    if _is_attribute(data, start) or _is_listed(data, start, stop):
+                        return True
+                    if data[start - 1 : start] in QUOTES and data[stop : stop + 1] in QUOTES:
+                        if "read" not in asked:
+                            asked["read"] = any(function in data for function in BY_NAME)
+                        if asked["read"]:
+                            return True
+                    if "star" not in asked:
+                        asked["star"] = _STAR.search(data) is not None
+                    if asked["star"]:
+                        return True
+            at = data.find(stem, end)
+    return False
+
+
+def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    """The names by a part that is looked for, with what stands before and after it."""
+    found: dict[bytes, list[tuple[bytes, bytes]]] = {b"checkpoint": [], b"remat": []}
+    for name in names:
+        stem = next((stem for stem in (b"checkpoint", b"remat") if stem in name), name)
+        head, _, tail = name.partition(stem)
+        found.setdefault(stem, []).append((head, tail))
+    return found
+
+
+def is_of_word(character: bytes) -> bool:
+    """Whether a byte is one of a word in ASCII; false of none."""
+    return character.isalnum() or character == b"_"
+
+
+def _is_attribute(data: bytes, at: int) -> bool:
+    """Whether a word may be an attribute: not in a comment, nor quoted as in documentation."""
+    before = data[max(0, at - FAR) : at]
+    if not before.rstrip(SPACE).endswith(b"."):
+        return False
+    line = before.rpartition(b"\n")[2]
+    return _QUOTED.search(line) is None and not line.lstrip().startswith(b"#")
+
+
+def _is_listed(data: bytes, at: int, end: int) -> bool:
+    """Whether a word may be in the list of an import."""
+    raw = data[max(0, at - FAR) : at]
+    before = raw.rstrip(SPACE)
+    if _IN_LIST.match(data, end) is None:
+        return False
+    # Behind a comment, too, in brackets over several lines.
+    return before.endswith((b",", b"(", b"import")) or (
+        b"\n" in raw[len(before) :] and b"#" in before.rpartition(b"\n")[2]
+    )
