@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
 
     try:
         spec = GitIgnoreSpec.from_lines(lines)
-    except ValueError as error:
+    except (ValueError, re.error) as error:  # a range of letters that goes backward: re's
         raise SettingsError(f"{base}: not a gitignore pattern: {error}") from error
 
     def means(path: Path) -> bool:
@@ -61,7 +62,7 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
     lines = data.decode(errors="replace").splitlines()
     try:
         spec = GitIgnoreSpec.from_lines(lines)
-    except ValueError:  # git passes by what it does not understand
+    except (ValueError, re.error):  # git passes by what it does not understand
         spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
     prefix = len(folder.rstrip(os.sep)) + 1
     return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include
@@ -72,6 +73,6 @@ def _is_pattern(line: str) -> bool:
 
     try:
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True

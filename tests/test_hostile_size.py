@@ -204,6 +204,7 @@ def test_numbers_are_not_worked_out(tmp_path: Path, number: str) -> None:
         "[tool.remat-migrate]\nselect = ['RMT1']\nselect = ['RMT1']",
         "[tool.remat-migrate]\n" + "x" * 1_000_000 + " = 1",
         "[tool.remat-migrate]\nexclude = [" + "'**/" * 1_000 + "a']",
+        "[tool.remat-migrate]\nexclude = ['[z-a]', '!', '[']",
         "[tool.remat-migrate]\njobs = 1e400",
         "[tool.remat-migrate]\njobs = nan",
         "[tool.remat-migrate]\njax-version = '" + "9." * 5_000 + "9'",
