@@ -199,9 +199,9 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
             else:
                 pending.append(comment)
         elif token.type == tokenize.NEWLINE:
-            assert first is not None
+            # A line of nothing but blanks and a backslash ends, too.
             for comment in pending:
-                yield comment, range(first, row + 1)
+                yield comment, range(first or row, row + 1)
             pending, first = [], None
         elif first is None and token.type not in _BETWEEN_LINES:
             first = row
@@ -225,8 +225,7 @@ def _logical_lines(source: SourceFile) -> Iterator[range]:
     first: int | None = None
     for token in _tokens(source):
         if token.type == tokenize.NEWLINE:
-            assert first is not None
-            yield range(first, token.start[0] + 1)
+            yield range(first or token.start[0], token.start[0] + 1)
             first = None
         elif first is None and token.type not in (*_BETWEEN_LINES, tokenize.COMMENT):
             first = token.start[0]

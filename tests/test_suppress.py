@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import places
 
 from remat_migrate.source import SourceFile, read_source
 from remat_migrate.suppress import Directive, read_directives
@@ -110,3 +111,8 @@ def test_a_directive_covers_codes_by_their_beginning() -> None:
     assert not directive.covers(2, "RMT101")
     (bare,) = read("x = 1  # noqa\n")
     assert bare.covers(1, "RMT201")
+
+
+def test_a_line_of_a_backslash_alone() -> None:
+    text = "if a: \f \\\n  # b\n  \\\n \\\n\f\n\f  f()\ng()  # noqa: RMT101\n"
+    assert places(text) == ["example.py:7:6 RMT001"]

@@ -146,7 +146,7 @@ def _shows_no_jax_value(
 ) -> bool:
     """Whether a parameter is a function or a string by what the function says and does.
 
-    It is compared with a function, or is called and no call passes an array: what is
+    It is compared with one, or is called and no call passes an array: what is
     called may also be a module with parameters, which is a value of JAX.
     """
     module = target.function.module
@@ -160,13 +160,23 @@ def _shows_no_jax_value(
         above = module.parent(node)
         if isinstance(above, ast.Call) and above.func is node:
             called = called or any(b.node is parameter for b in module.reaching(node))
-        elif isinstance(above, ast.Compare) and isinstance(above.ops[0], ast.Is | ast.IsNot):
-            others = [n for n in (above.left, *above.comparators) if n is not node]
-            values = {v for other in others for v in project.values(module, other)}
-            if any(isinstance(v, Function | External) and not_an_array(project, v) for v in values):
-                if any(b.node is parameter for b in module.reaching(node)):
-                    return True
+        elif isinstance(above, ast.Compare) and _is_beside_no_array(project, module, above, node):
+            if any(b.node is parameter for b in module.reaching(node)):
+                return True
     return called and passed_kind(project, target, parameter, None, bound)[0] == "python"
+
+
+def _is_beside_no_array(
+    project: Project, module: Module, comparison: ast.Compare, node: ast.expr
+) -> bool:
+    """Whether an operand is compared with a string, or is asked whether it is some function."""
+    others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str | bytes) for n in others):
+        return True
+    if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
+        return False
+    values = {v for other in others for v in project.values(module, other)}
+    return any(isinstance(v, Function | External) and not_an_array(project, v) for v in values)
 
 
 def not_an_array(project: Project, value: Value) -> bool:

@@ -82,6 +82,14 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
     if not isinstance(call, ast.Call):
         assert call is not None
         return module.segment(call), ["static_argnums=()"] if elsewhere else []
+    if option is not None and option.call is not call and option.module is module:
+        if any(inner is option.call for inner in ast.walk(call)):
+            raise Refused(
+                "its options are spread from a dictionary in the same place: write them as"
+                " keywords",
+                module,
+                option.call,
+            )
     through_partial = call.args and call.args[0] is site.reference
     head = call.args[0] if through_partial else call.func
     options = []

@@ -33,12 +33,15 @@ def indented(source: SourceFile, start: int, end: int, unit: str, outer: str) ->
         after = min(layout.next_line(at), end)
         line = text[at:after]
         keep = not line.strip() or (at > 0 and layout.in_string(at))
+        # Python counts columns from a form feed on.
+        blank = line[: len(line) - len(line.lstrip(" \t\f"))]
+        page, line = line[: blank.rfind("\f") + 1], line[blank.rfind("\f") + 1 :]
         if keep:
-            parts.append(line)
+            parts.append(page + line)
         elif line.startswith(outer):
-            parts.append(outer + unit + line.removeprefix(outer))
+            parts.append(page + outer + unit + line.removeprefix(outer))
         else:
-            parts.append(unit + line)
+            parts.append(page + unit + line)
         at = after
     return "".join(parts)
 

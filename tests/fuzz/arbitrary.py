@@ -74,29 +74,67 @@ WRAPPERS = (
     "[w := jax.remat({0}, concrete=True)][0]",
     "jax.grad(jax.checkpoint({0}, static_argnums=(0,)))",
 )
-SNIPPETS = (
-    "jax.config.update('jax_new_checkpoint', True)",
-    "x = f'{jax.checkpoint(f, concrete=True)}' f\"{'a' if remat else 'b'}\"",
-    "match jax.checkpoint(f, concrete=True):\n    case remat(concrete=c) | [c, *_]: pass\n    case _: c = 0",
-    "while (f := jax.remat(f, concrete=True)): break",
-    "class A[T](nn.Module):\n    @partial(nn.remat, concrete=True)\n    def __call__[U](self, x: T, train: U = True): return x if train else -x",
-    "type X[T] = jax.checkpoint",
-    "f = jax . \\\n  checkpoint ( f , concrete \\\n = True )",
-    "if 1: f = jax.checkpoint(f, concrete=True); g = f(1,2) ; del f",
-    "def f(x, flag, /, *a, k=1, **kw): \\\n  return x if flag else jax.checkpoint(f, concrete=True)(x, flag, *a, k=k, **kw)",
-    "@jax.checkpoint\n\n# comment\n\n@partial(jax.checkpoint, concrete=True)  # noqa: RMT101\nasync def f(x, flag=True):\n  '''jax.checkpoint(f, concrete=True)'''\n  if flag: await x",
-    "global remat; nonlocal_ = jax.remat(lambda *x, **y: x if y else 0, concrete=True)",
-    "with jax.checkpoint(f, concrete=True) as (remat, *jax.x), g() as h: pass",
-    "lambda jax=jax.checkpoint(f, concrete=True), *concrete: (yield)",
-    "# remat-migrate: ignore-file\nf = jax.checkpoint(f, concrete=True)",
-    "f = jax.checkpoint(f, concrete=True)  # noqa",
-    "exec('jax.checkpoint(f, concrete=True)')",
-    "for jax.checkpoint in remat(concrete=True)[concrete:True]: continue\nelse: f = jax.remat(f, concrete=not 1)",
-    "x: jax.checkpoint(f, concrete=True) = jax.checkpoint(f, concrete=False)",
-    # What only Python 3.12 parses; elsewhere it must be said that it does not.
-    'x = f"{jax.checkpoint(f, concrete=True)("a", f"{f"{flag}"}")}"',
-    'x = f"{\n  jax.checkpoint(f,  # why\n  concrete=True)\n}"',
-)  # fmt: skip
+# Code with a checkpoint where few write one, apart from each other by blank lines.
+SNIPPETS = tuple(
+    r"""
+jax.config.update('jax_new_checkpoint', True)
+
+x = f'{jax.checkpoint(f, concrete=True)}' f"{'a' if remat else 'b'}"
+
+match jax.checkpoint(f, concrete=True):
+    case remat(concrete=c) | [c, *_]: pass
+    case _: c = 0
+
+while (f := jax.remat(f, concrete=True)): break
+
+class A[T](nn.Module):
+    @partial(nn.remat, concrete=True)
+    def __call__[U](self, x: T, train: U = True): return x if train else -x
+
+type X[T] = jax.checkpoint
+
+f = jax . \
+  checkpoint ( f , concrete \
+ = True )
+
+if 1: f = jax.checkpoint(f, concrete=True); g = f(1,2) ; del f
+
+def f(x, flag, /, *a, k=1, **kw): \
+  return x if flag else jax.checkpoint(f, concrete=True)(x, flag, *a, k=k, **kw)
+
+@jax.checkpoint
+# comment
+@partial(jax.checkpoint, concrete=True)  # noqa: RMT101
+async def f(x, flag=True):
+  '''jax.checkpoint(f, concrete=True)'''
+  if flag: await x
+
+global remat; nonlocal_ = jax.remat(lambda *x, **y: x if y else 0, concrete=True)
+
+with jax.checkpoint(f, concrete=True) as (remat, *jax.x), g() as h: pass
+
+lambda jax=jax.checkpoint(f, concrete=True), *concrete: (yield)
+
+# remat-migrate: ignore-file
+f = jax.checkpoint(f, concrete=True)
+
+f = jax.checkpoint(f, concrete=True)  # noqa
+
+exec('jax.checkpoint(f, concrete=True)')
+
+for jax.checkpoint in remat(concrete=True)[concrete:True]: continue
+else: f = jax.remat(f, concrete=not 1)
+
+x: jax.checkpoint(f, concrete=True) = jax.checkpoint(f, concrete=False)
+
+x = f"{jax.checkpoint(f, concrete=True)("a", f"{f"{flag}"}")}"
+
+x = f"{
+  jax.checkpoint(f,  # why
+  concrete=True)
+}"
+""".strip().split("\n\n")
+)
 ENCODINGS = ("utf-8", "latin-1", "cp1252", "shift_jis", "utf-8-sig", "ascii", "koi8-r")
 _NAME = re.compile(r"\b[^\W\d]\w*\b")
 _DEFINITION = re.compile(r"^([ \t]*)(?=(?:async )?def |class )", re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -107,7 +108,7 @@ def _problem(check: Callable[[], object]) -> str:
     except Wrong as error:
         return str(error)
     except Exception as error:  # any other error is a crash of the tool: that is looked for
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
     return ""
 
 

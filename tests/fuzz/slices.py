@@ -19,7 +19,7 @@ from .subject import Subject, Wrong
 from .trial import Counts
 
 # Programs of one task of a process, and of them the files that the command line is run over.
-SLICE = 250
+SLICE = 500
 BATCH = 60
 # Texts of Hypothesmith for a slice: each takes about a tenth of a second to make.
 PIECES = 24

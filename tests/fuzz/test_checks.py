@@ -115,7 +115,12 @@ def use_0():
     ],
 )
 def test_a_wrong_fix_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, problem: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: Workers,
+    old: str,
+    new: str,
+    problem: str | None,
 ) -> None:
     """The fix is made, and then spoilt."""
     from fuzz import trial
@@ -131,11 +136,10 @@ def test_a_wrong_fix_is_seen(
 
     monkeypatch.setattr(trial, "check_fixing", spoilt)
     counts = Counts()
-    with Workers() as workers:
-        attempt = Trial(Subject(tmp_path), workers, counts)
-        if problem is None:
+    attempt = Trial(Subject(tmp_path), workers, counts)
+    if problem is None:
+        attempt({"main.py": FLAG}, unsafe=False)
+    else:
+        with pytest.raises(Wrong, match=re.escape(problem)):
             attempt({"main.py": FLAG}, unsafe=False)
-        else:
-            with pytest.raises(Wrong, match=re.escape(problem)):
-                attempt({"main.py": FLAG}, unsafe=False)
     assert (counts.executed, counts.fixed, counts.equal) == (1, 1, problem is None)
