@@ -151,7 +151,9 @@ def pieces(number: int, size: int) -> tuple[str, ...]:
     found: list[str] = []
     kinds = (libcst.FunctionDef, libcst.ClassDef, libcst.Call, libcst.If, libcst.Match, libcst.With)
     sources = [(hypothesmith.from_grammar(), size)]
-    sources += [(hypothesmith.from_node(kind), max(1, size // 12)) for kind in kinds]
+    sources += [
+        (hypothesmith.from_node(kind), max(1, size // 12)) for kind in kinds[: max(1, size // 4)]
+    ]
     for strategy, count in sources:
 
         @seed(number)

@@ -16,7 +16,7 @@ from fuzz.subject import Subject
 from fuzz.trial import Counts
 
 SEED = 8
-CHECKED, EXECUTED, ARBITRARY = 100, 16, 150
+CHECKED, EXECUTED, ARBITRARY = 100, 12, 150
 
 
 @pytest.fixture(scope="module")
