@@ -350,9 +350,15 @@ def _split(
     """The findings that no directive covers, and those that one does."""
     kept: list[Finding] = []
     hidden: list[Finding] = []
+    everywhere = [directive for directive in directives if directive.whole_file]
+    by_line: dict[int, list[Directive]] = defaultdict(list)
+    for directive in directives:
+        for at in () if directive.whole_file else directive.lines:
+            by_line[at].append(directive)
     for finding in findings:
         line, _ = finding.source.position(finding.span.start)
-        if any(directive.covers(line, finding.code) for directive in directives):
+        near = (*everywhere, *by_line.get(line, ()))
+        if any(directive.covers(line, finding.code) for directive in near):
             hidden.append(finding)
         else:
             kept.append(finding)

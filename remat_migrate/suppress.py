@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .rule import Finding, Rule
@@ -131,7 +131,7 @@ def may_be_idle(source: SourceFile, known: frozenset[str]) -> bool:
 
 
 def unused_directives(
-    directives: Iterable[Directive],
+    directives: Sequence[Directive],
     suppressed: Sequence[tuple[int, str]],
     *,
     ran: frozenset[str],
@@ -147,6 +147,13 @@ def unused_directives(
         known: codes of all rules there are.
         complete: whether all rules ran that run by default.
     """
+    by_line: dict[int, set[str]] = {}
+    for line, code in suppressed:
+        by_line.setdefault(line, set()).add(code)
+    here = {
+        lines: {code for line in lines for code in by_line.get(line, ())}
+        for lines in {directive.lines for directive in directives}
+    }
     for directive in directives:
         if directive.whole_file:
             if complete and not suppressed:
@@ -157,10 +164,7 @@ def unused_directives(
             for code in directive.codes
             if _is_ours(code, known)
             and {rule for rule in known if rule.startswith(code.upper())} <= ran
-            and not any(
-                line in directive.lines and found.startswith(code.upper())
-                for line, found in suppressed
-            )
+            and not any(found.startswith(code.upper()) for found in here[directive.lines])
         )
         if idle:
             unknown = tuple(c for c in idle if not any(k.startswith(c.upper()) for k in known))

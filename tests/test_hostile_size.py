@@ -130,7 +130,6 @@ GROWING: dict[str, Callable[[int], str]] = {
         "import jax\n" + numbered("@jax.checkpoint\ndef f@(x, n):\n    if n: return x\n", n)
     ),
     "aliases": lambda n: "import jax\n" + numbered("a@ = jax.checkpoint\n", n) + "a0(g)\n",
-    "flags": lambda n: "import jax\n" + "jax.config.update('jax_new_checkpoint', True)\n" * n,
     "suppressions": lambda n: (
         "import jax\n" + numbered("f@ = jax.checkpoint(g@, concrete=True)  # noqa: RMT101\n", n)
     ),

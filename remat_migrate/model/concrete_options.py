@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ..source import Span
 from .apis import Api
@@ -133,10 +134,24 @@ def _applications(project: Project, option: Option) -> Iterator[Site]:
     if names:
         modules.update(dict.fromkeys(project.mentioning(sorted(names))))
     for module in modules:
+        yield from _by_option(project, module).get(option.value, ())
+
+
+_BY_OPTION: WeakKeyDictionary[Project, dict[Module, dict[ast.expr, list[Site]]]]
+_BY_OPTION = WeakKeyDictionary()
+
+
+def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
+    """The applications of a module by the value that they give `concrete`."""
+    known = _BY_OPTION.setdefault(project, {})
+    if module not in known:
+        found: dict[ast.expr, list[Site]] = {}
         for site in project.sites_in(module):
             own = site.arguments.get("concrete")
-            if own is not None and own.value is option.value and site.application is not None:
-                yield site
+            if own is not None and site.application is not None:
+                found.setdefault(own.value, []).append(site)
+        known[module] = found
+    return known[module]
 
 
 def _holder_names(option: Option) -> set[str]:
