@@ -146,8 +146,8 @@ def _shows_no_jax_value(
 ) -> bool:
     """Whether a parameter is a function or a string by what the function says and does.
 
-    It is compared with one, or is called and no call passes an array: what is
-    called may also be a module with parameters, which is a value of JAX.
+    It is compared with one; or it is called, or has attributes that no array has, and all calls
+    pass values of Python: an object may also be a module with parameters, a value of JAX.
     """
     module = target.function.module
     called = False
@@ -163,7 +163,8 @@ def _shows_no_jax_value(
         elif isinstance(above, ast.Compare) and _is_beside_no_array(project, module, above, node):
             if any(b.node is parameter for b in module.reaching(node)):
                 return True
-    return called and passed_kind(project, target, parameter, None, bound)[0] == "python"
+    is_object = called or has_attributes(target, parameter)
+    return is_object and passed_kind(project, target, parameter, None, bound)[0] == "python"
 
 
 def _is_beside_no_array(

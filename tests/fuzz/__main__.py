@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 setattr(total.python, one.name, sum_)
             total.batches += done.batches
             passed = time.monotonic() - began
-            print(f"{number} of {len(tasks)} slices, {passed:.0f} s", file=sys.stderr, flush=True)
+            print(f"{number} of {len(tasks)} slices, {passed:.0f} s", file=sys.stderr)
+            print(f"  {total.python}; {total.checkpoints}", file=sys.stderr, flush=True)
     if "python" in sources:
         print(f"python: {total.python}")
     if "checkpoints" in sources:

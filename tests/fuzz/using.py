@@ -158,8 +158,9 @@ def _layers(draw: Draw, callee: Callee) -> Lines:
 
 def _each(draw: Draw, callee: Callee) -> Lines:
     """Once for each of several values."""
-    # That a function comes out of a loop cannot be told.
-    python = [p for p in callee.function.parameters if not p.is_array and p.kind != "activation"]
+    # That a function or an object comes out of a loop cannot be told.
+    unseen = ("activation", "options")
+    python = [p for p in callee.function.parameters if not p.is_array and p.kind not in unseen]
     if not python:
         return []
     one = draw.pick(python)
