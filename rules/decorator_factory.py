@@ -14,6 +14,7 @@ from remat_migrate.model.apis import APIS
 from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.sites import Site
 from remat_migrate.model.values import Partial
+from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 _MISSING = Fails("TypeError: .*missing 1 required positional argument")
@@ -129,18 +130,22 @@ class DecoratorFactory(Rule):
                 continue
             deliberate = expects_failure(module, factory)
             fix: Fix | None = None
+            reason = "a test around it asks for the failure" if deliberate else ""
             if not deliberate and site.certain:
                 from remat_migrate.rewrite.factories import supply_subject
 
-                edits = tuple(supply_subject(project, site, factory))
-                fix = Fix(_title(factory, module), Safety.SAFE, edits)
+                try:
+                    edits = tuple(supply_subject(project, site, factory))
+                    fix = Fix(_title(factory, module), Safety.SAFE, edits)
+                except Refused as refused:
+                    reason = refused.reason
             yield self.finding(
                 module.source,
                 site.span,
                 f"{site.api} takes the function first: without one it is a TypeError",
                 confidence="low" if deliberate else "high" if site.certain else "medium",
                 fix=fix,
-                reason="a test around it asks for the failure" if deliberate else "",
+                reason=reason,
             )
 
 

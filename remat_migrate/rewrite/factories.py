@@ -9,6 +9,7 @@ from ..model.sites import Site
 from ..source import Edit
 from .imports import written
 from .leading_argument import leading_argument
+from .refusal import check_editable
 
 
 def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit]:
@@ -21,8 +22,12 @@ def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit
         project: the project.
         site: the site; its callee has options and nothing to wrap.
         factory: the call that has the options.
+
+    Raises:
+        Refused: it stands where nothing can be edited.
     """
     module = site.module
+    check_editable(module, [factory])
     subject = _subject(module, factory)
     path = module.source.path
     if not factory.keywords and not factory.args:

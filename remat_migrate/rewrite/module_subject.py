@@ -17,7 +17,7 @@ from ..source import Edit
 from ..source.layout import layout_of
 from .flax_names import flax_name, unnamed
 from .leading_argument import leading_argument
-from .refusal import Refused
+from .refusal import Refused, check_editable
 
 
 def wrap_class(site: Site, maker: ast.Call, name: str | None) -> list[Edit]:
@@ -57,6 +57,7 @@ def pass_module(site: Site, *, bound: bool) -> list[Edit]:
     outer = module.parent(application) if application is not None else None
     if not isinstance(outer, ast.Call) or outer.func is not application or site.subject is None:
         raise Refused("wrap the class: `nn.remat(Block)(...)`, or a function that takes the module")
+    check_editable(module, [outer])
     subject = site.subject[1]
     assert isinstance(subject, ast.expr)
     if layout_of(module.source).comments_in(*module.span(subject)):

@@ -92,3 +92,10 @@ LEFT_ALONE = [
 @pytest.mark.parametrize("code", LEFT_ALONE)
 def test_left_alone(code: str) -> None:
     assert findings(code, select=CODE) == []
+
+
+def test_what_stands_in_an_f_string_is_left_to_the_user() -> None:
+    code = "import jax\n\nx = f'{jax.checkpoint(policy=p)}' f\"{'a' if x else 'b'}\"\n"
+    (found,) = findings(code, select=CODE)
+    assert found.fix is None
+    assert "f-string" in found.reason
