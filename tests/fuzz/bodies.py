@@ -261,9 +261,10 @@ def body(draw: Draw, scope: Scope, most: int, ret: str) -> list[str]:
     """Lines of a function's body, before its `return`."""
     lines: list[str] = []
     known = [name for name, kind in scope.values.items() if kind in TEMPLATES]
-    # What is no value of JAX at all is there because something needs it.
+    # What is no value of JAX at all is there because something needs it. An object of which only
+    # numbers are read might as well be one that holds arrays.
     for name in scope.of(["mode", "options", "activation"]):
-        first = draw.pick(TEMPLATES[scope.values[name]])
+        first = draw.pick(TEMPLATES[scope.values[name]][:4])
         lines += filled(draw, first, name, scope, ret, scope.fresh())
     for _ in range(draw.count(1, most)):
         if not known or draw.flip(25):
