@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -128,8 +129,9 @@ def test_an_edit_changes_its_line_alone(data: bytes, choose: st.DataObject) -> N
     raw = source.on_disk.text
     first, last = source.file_offset(start), source.file_offset(start + len(old))
     if cell.count(old) == 1:  # or a line like it may be taken for it
-        # A second line is an item of its own behind that of the first.
-        last += len('\\n",')
+        # A second line is an item of its own, up to the next one.
+        behind = re.compile(r'(?:\\[rn])*",?\s*').match(raw, last)
+        last = behind.end() if behind else last + 1
         assert all(first <= edit.start <= edit.end <= last for edit in edits)
     text = "".join(letters for letters in _with(raw, edits))
     assert ("\ufeff" * source.bom + text).encode() == after
