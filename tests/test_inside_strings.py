@@ -55,5 +55,8 @@ def test_a_suppression_behind_a_continued_line_leaves_its_line(end: str) -> None
 
 
 def test_what_wraps_a_checkpoint_in_a_string_is_left() -> None:
-    text = "import jax\n\nprint(f'{jax.checkpoint(f)}')\n\n\n@jax.checkpoint\ndef f(x):\n    return x\n"
+    text = (
+        "import jax\n\nprint(f'{jax.checkpoint(f)}')\n\n\n"
+        "@jax.checkpoint\ndef f(x):\n    return x\n"
+    )
     assert fixed(text, unsafe=True) == {"example.py": text}
