@@ -1,0 +1,194 @@
+"""Programs in the style of training code: migrated, executed before and after, and compared.
+
+    python tests/programs.py [FOLDER] [--only NAME]... [--tool COMMAND] [--diff]
+
+Each sub-folder of FOLDER (by default `fixtures/programs`) is one project: a package whose module
+`run` has a function `main()` that returns a pytree of arrays: values, gradients, parameters. The
+expected result is that of the old code where every checkpoint is replaced by the plain function. A
+program that no tool could migrate says so in a line `By hand: REASON` of the docstring of `run`.
+
+Outcomes: `equal`; `by hand` (breaking findings are left, as the program says they must be);
+`left` (the same, but the program could be migrated); `broken` (it raises or differs after the fix,
+and no finding says so); `invalid` (the program itself does not run). Exits with 1 if any is broken
+or invalid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+PROGRAMS = Path(__file__).parents[1] / "fixtures" / "programs"
+RUNNER = Path(__file__).parent / "behaviour" / "run_programs.py"
+BATCH = 12
+# float32; a checkpoint is compiled, and so is rounded differently from the plain function.
+RTOL = 2e-5
+# Findings of code that fails or computes something else.
+BREAKING = re.compile(r"RMT[01245]")
+
+Arrays = dict[str, np.ndarray]
+Outcome = Arrays | str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one program."""
+
+    name: str
+    outcome: str
+    detail: str = ""
+    diff: str = ""
+
+
+def try_programs(folder: Path, names: Sequence[str], tool: Sequence[str]) -> Iterator[Result]:
+    """Migrate and run the programs `names` of `folder`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        before, after = Path(scratch, "before"), Path(scratch, "after")
+        for copy in (before, after):
+            copy.mkdir()
+            for name in names:
+                ignore = shutil.ignore_patterns("__pycache__", ".remat_migrate")
+                shutil.copytree(folder / name, copy / name, ignore=ignore)
+        left = {name: _fix(after, name, tool) for name in names}
+        expected = _run(before, names, "plain")
+        actual = _run(after, names, "real")
+        for name in names:
+            yield _judge(before, after, name, left[name], expected[name], actual[name])
+
+
+def _fix(folder: Path, name: str, tool: Sequence[str]) -> list[str]:
+    """Apply the safe fixes; the findings that are left."""
+    ran = subprocess.run(
+        [*tool, "--fix", "--no-cache", "--output-format", "json", name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    if ran.returncode not in (0, 1):
+        return [f"the tool failed: {ran.stderr.strip()[-500:]}"]
+    found = json.loads(ran.stdout)["findings"]
+    return [
+        f"{f['path']}:{f['line']} {f['code']} {f['message']}"
+        for f in found
+        if BREAKING.match(f["code"])
+    ]
+
+
+def _run(folder: Path, names: Sequence[str], mode: str) -> dict[str, Outcome]:
+    """What `main()` of each program returns, or its traceback."""
+    found: dict[str, Outcome] = {}
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": str(folder),
+    }
+    for start in range(0, len(names), BATCH):
+        batch = names[start : start + BATCH]
+        with tempfile.TemporaryDirectory() as output:
+            targets = [f"{name}.run:main" for name in batch]
+            ran = subprocess.run(
+                [sys.executable, RUNNER, mode, output, *targets],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+            )
+            for name in batch:
+                failure = Path(output, f"{name}.run.main.txt")
+                values = Path(output, f"{name}.run.main.npz")
+                if values.exists():
+                    with np.load(values) as arrays:
+                        found[name] = dict(arrays)
+                else:
+                    text = failure.read_text() if failure.exists() else ran.stderr
+                    found[name] = text[-3000:] or "it was not run"
+    return found
+
+
+def _judge(
+    before: Path, after: Path, name: str, left: list[str], expected: Outcome, actual: Outcome
+) -> Result:
+    diff = _diff(before / name, after / name)
+    if isinstance(expected, str):
+        return Result(name, "invalid", expected, diff)
+    problem = actual if isinstance(actual, str) else difference(expected, actual)
+    text = (before / name / "run.py").read_text(encoding="utf-8")
+    by_hand = re.search(r"^By hand: (.*)", text, re.MULTILINE)
+    if left:
+        return Result(name, "by hand" if by_hand else "left", "\n".join(left), diff)
+    if problem:
+        return Result(name, "broken", problem, diff)
+    return Result(name, "equal", "", diff)
+
+
+def difference(expected: Arrays, actual: Arrays) -> str:
+    """How two results differ in structure, shape, dtype or value; empty if they do not."""
+    if list(expected) != list(actual):
+        return f"other structure: {list(expected)} became {list(actual)}"
+    for name, array in expected.items():
+        other = actual[name]
+        if (array.shape, array.dtype) != (other.shape, other.dtype):
+            return f"{name}: {array.dtype}{array.shape} became {other.dtype}{other.shape}"
+        if not np.all(np.isfinite(array.astype(np.complex128))):
+            return f"{name}: not finite"
+        allowed = RTOL * np.max(np.abs(array), initial=0.0)
+        apart = np.max(np.abs(array.astype(np.complex128) - other), initial=0.0)
+        if apart > allowed:
+            return f"{name}: {apart} apart, {allowed} allowed"
+    return ""
+
+
+def _diff(before: Path, after: Path) -> str:
+    lines: list[str] = []
+    for path in sorted(after.rglob("*.py")):
+        name = str(path.relative_to(after.parent))
+        old = (before / path.relative_to(after)).read_text(encoding="utf-8").splitlines(True)
+        new = path.read_text(encoding="utf-8").splitlines(True)
+        lines += difflib.unified_diff(old, new, name, name)
+    return "".join(lines)
+
+
+def programs(folder: Path) -> list[str]:
+    """The programs in a folder."""
+    return sorted(path.parent.name for path in folder.glob("*/run.py"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try the programs of a folder; the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=PROGRAMS)
+    parser.add_argument("--only", action="append", metavar="NAME")
+    parser.add_argument("--tool", default=f"{sys.executable} -m remat_migrate")
+    parser.add_argument("--diff", action="store_true", help="show what was changed")
+    given = parser.parse_args(arguments)
+    names = [n for n in programs(given.folder) if not given.only or n in given.only]
+    counts: collections.Counter[str] = collections.Counter()
+    for result in try_programs(given.folder, names, given.tool.split()):
+        counts[result.outcome] += 1
+        print(f"{result.outcome:8} {result.name}", flush=True)
+        if result.detail:
+            print("    " + result.detail.rstrip().replace("\n", "\n    "))
+        if given.diff:
+            print(result.diff)
+    print(f"{sum(counts.values())} programs: {', '.join(f'{n} {o}' for o, n in counts.items())}")
+    return 1 if counts["broken"] or counts["invalid"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
