@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +10,9 @@ from functools import partial
 from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
+from remat_migrate.model.reach import own_nodes
+from remat_migrate.model.stages import is_light
+from remat_migrate.model.values import Function
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import differentiated_here, placement_fix
@@ -18,13 +22,22 @@ _HEAD = re.compile(
     r"softmax|logsumexp|cross_?entropy|xent|vocab|logit|one_hot|embed|head|decode|token|unembed",
     re.IGNORECASE,
 )
+# What can make a large array of small ones.
+_BROADCASTING = frozenset(
+    {
+        "broadcast_to", "broadcast_arrays", "broadcast_in_dim", "expand_dims", "meshgrid", "outer",
+        "repeat", "tile", "vmap", "kron",
+    }
+)  # fmt: skip
 
 
 class LastStage(Rule):
     """## What it does
 
-    Finds a checkpoint on the stage of a differentiated function that comes last: what it gives is
-    returned, or only summed up. Not where it may be a large head: a softmax, or a vocabulary.
+    Finds a checkpoint on the last stage of a differentiated function: its result is returned, alone
+    or with metrics, or is only reduced to a loss. A loss function of the outputs is such a stage.
+    Large heads are left alone: a product with a vocabulary, or a function that broadcasts its
+    arguments against each other, computes more than it is given.
 
     ## Why it matters
 
@@ -120,15 +133,47 @@ class LastStage(Rule):
 
 
 def may_be_head(project: Project, part: DifferentiatedPart) -> bool:
-    """Whether the stage may give something larger than it keeps: by the words in its source."""
-    texts: list[str] = [part.site.target or ""]
-    functions = list(targets_of(project.evaluator, part.found.applied.target))
-    for target in functions:
-        function = target.function
-        texts.append(function.module.segment(function.node))
-    call, module = part.found.call, part.found.module
-    if call is not None and module is not None:
+    """Whether the stage may compute something larger than what it is given.
+
+    A product with a vocabulary, by the words in its source; of a stage without any product, only
+    what broadcasts its arguments against each other.
+    """
+    functions = [t.function for t in targets_of(project.evaluator, part.found.applied.target)]
+    if not functions:
+        return True
+    if all(is_light(project.evaluator, function) for function in functions):
+        return any(_broadcasts(project, function, set()) for function in functions)
+    texts = [part.site.target or ""]
+    texts += [function.module.segment(function.node) for function in functions]
+    for module, call in part.found.calls[-1:]:
         around = module.enclosing_function(call)
         assert around is not None
         texts.append(module.segment(around))
-    return not functions or any(_HEAD.search(text) for text in texts)
+    return any(_HEAD.search(text) for text in texts)
+
+
+def _broadcasts(project: Project, function: Function, seen: set[Function]) -> bool:
+    """Whether a function, or one that it calls, may make an array larger than its arguments."""
+    seen.add(function)
+    module = function.module
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.Subscript) and not _is_index(module, node):
+            if any(isinstance(n, ast.Constant) and n.value is None for n in ast.walk(node.slice)):
+                return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _BROADCASTING:
+                return True
+            for value in project.values(module, node.func):
+                for target in targets_of(project.evaluator, value):
+                    if target.function not in seen and _broadcasts(project, target.function, seen):
+                        return True
+    return False
+
+
+def _is_index(module: Module, node: ast.Subscript) -> bool:
+    """Whether `labels[:, None]` only picks elements."""
+    match module.parent(node):
+        case ast.Call(func=ast.Name(id="take_along_axis") | ast.Attribute(attr="take_along_axis")):
+            return True
+    return False

@@ -48,7 +48,7 @@ def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple
     if len(functions) != 1:
         return None, advice
     [function] = functions
-    differentiated = _differentiated(part) if found.call is None else ()
+    differentiated = _differentiated(part) if not found.calls else ()
     names = [parameter.arg for parameter in parameters(function.node)]
     return placement_fix(
         "put it on the stages of the function but the last",

@@ -55,6 +55,8 @@ class Evaluator:
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
         self._running: set[object] = set()
+        # Functions that do nothing but reductions and the like; kept by `stages`.
+        self.light: dict[FunctionNode, bool] = {}
         # Kept by `naming.interesting_names`.
         self.names: dict[object, frozenset[str]] = {}
         # Other names that files of the project give to Apis, for others to import.

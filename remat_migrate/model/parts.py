@@ -83,11 +83,13 @@ def _sureness(
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
         sure.append("likely")
     occurrences = list(placement.of_site(site))
-    if found.call is not None and found.module is not None:
+    calls = {call for _, call in found.calls}
+    if calls:
         sure.append("likely")
-        around = found.module.enclosing_function(found.call)
+    for module, call in found.calls:
+        around = module.enclosing_function(call)
         assert around is not None
-        occurrences += placement.occurrences(found.module, around)
+        occurrences += placement.occurrences(module, around)
     if not _is_plain(placement, derivative):
         return None
     for occurrence in occurrences:
@@ -95,7 +97,7 @@ def _sureness(
             return None
         if occurrence.how == "exported":
             sure.append("exported")
-        elif occurrence.how == "called" and occurrence.node is not found.call:
+        elif occurrence.how == "called" and occurrence.node not in calls:
             if _may_be_a_stage(placement, site.module, occurrence):
                 return None
             sure.append("suspected")

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .callable import layers, targets_of
 from .evaluate import Evaluator
 from .module import Module
 from .reach import own_nodes
 from .scopes import FunctionNode
-from .values import Applied, Bound, Function, Instance, Partial, Value, Wrapped
+from .values import Applied, Bound, External, Function, Instance, Partial, Value, Wrapped
 
-# What a loss does with the output of a model: reductions and elementwise functions, which keep
-# little. By the last part of the name.
+# Methods and functions that keep little: reductions, elementwise functions, what a loss does with
+# the output of a model, what handles containers. By the last part of the name.
 _SMALL = frozenset(
     {
-        "sum", "mean", "max", "min", "nansum", "nanmean", "average", "vdot", "square",
+        "sum", "mean", "max", "min", "nansum", "nanmean", "average", "vdot", "square", "any", "all",
         "abs", "absolute", "where", "sqrt", "log", "log1p", "exp", "tanh", "asarray", "array",
-        "astype", "reshape", "ravel", "squeeze", "expand_dims", "l2_loss",
+        "astype", "reshape", "ravel", "squeeze", "expand_dims", "l2_loss", "transpose", "copy",
         "squared_error", "huber_loss", "subtract", "add", "multiply", "divide", "float32",
         "norm", "stack", "real", "item", "float", "clip", "maximum", "minimum", "power", "len",
-        "tuple", "list", "dict", "log_softmax", "one_hot", "take_along_axis",
-        "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels",
-        "sigmoid_binary_cross_entropy", "stop_gradient",
+        "tuple", "list", "dict", "log_softmax", "one_hot", "take_along_axis", "argmax", "argmin",
+        "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "items", "keys",
+        "sigmoid_binary_cross_entropy", "stop_gradient", "values", "append", "update", "extend",
     }
 )  # fmt: skip
+# Library functions that multiply matrices or run other functions, by the last part of the name.
+_HEAVY = frozenset(
+    {
+        "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
+        "conv_general_dilated_local", "conv_transpose", "conv_with_general_padding", "inner",
+        "outer", "kron", "dot_product_attention", "convolve", "correlate", "ragged_dot", "scan",
+        "map", "fori_loop", "while_loop", "cond", "switch", "associative_scan", "vectorize",
+        "apply_along_axis", "apply_over_axes", "piecewise", "custom_root", "custom_linear_solve",
+        "reduce", "reduce_window", "filter", "eval", "exec",
+    }
+)  # fmt: skip
+_LIBRARIES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.debug.", "builtins.")
+_OF_TREES = ("jax.tree.", "jax.tree_util.", "jax.tree_map", "jax.tree_leaves")
 # Wrapped in these, a function does the same work; a derivative or a rule is another one.
 _SAME_WORK = frozenset(
     {
@@ -38,6 +52,17 @@ _SAME_WORK = frozenset(
 )  # fmt: skip
 
 _PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
+_ROUNDS = (
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+# How many calls deep functions are looked into.
+_DEPTH = 5
 
 Part = Literal["whole", "last"]
 
@@ -49,14 +74,13 @@ class Checkpointed:
     Attributes:
         applied: the checkpoint.
         part: which of the two.
-        call: where the function calls it; None where the function itself is the checkpoint.
-        module: where that is.
+        calls: the calls that lead to the checkpoint, outermost first, each with its module; empty
+            where the function itself is the checkpoint.
     """
 
     applied: Applied
     part: Part
-    call: ast.Call | None = None
-    module: Module | None = None
+    calls: tuple[tuple[Module, ast.Call], ...] = ()
 
 
 def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpointed]:
@@ -74,41 +98,65 @@ def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpoin
                 yield Checkpointed(applied, "whole")
                 return
             case Function():
-                yield from _within(evaluator, value)
+                yield from _within(evaluator, value, 0)
                 return
             case _:
                 return
 
 
-def _within(evaluator: Evaluator, function: Function) -> Iterator[Checkpointed]:
-    """Of a function that gives what a checkpoint gives, which it calls once."""
+def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Checkpointed]:
+    """The checkpoint that makes what a function returns, in the function or one that it calls."""
     module, node = function.module, function.node
-    found: list[tuple[ast.Call, Applied]] = []
-    others: list[ast.AST] = []
+    work: dict[ast.AST, Applied | None] = {}
     for inner in own_nodes(node):
-        if isinstance(inner, ast.For | ast.AsyncFor | ast.While | ast.comprehension):
-            return
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
-            others.append(inner)
-        if not isinstance(inner, ast.Call):
-            continue
-        applied = applied_by(evaluator, module, inner)
-        if applied is not None:
-            found.append((inner, applied))
-        elif does_work(evaluator, module, inner):
-            others.append(inner)
-    last = [(call, applied) for call, applied in found if _is_way_out(module, node, call)]
+            work[inner] = None
+        elif isinstance(inner, ast.Call):
+            applied = applied_by(evaluator, module, inner)
+            if applied is not None or does_work(evaluator, module, inner):
+                work[inner] = applied
+    last = [
+        call
+        for call in work
+        if isinstance(call, ast.Call)
+        and not _in_rounds(module, call, node)
+        and _is_way_out(evaluator, module, node, call)
+    ]
     if len(last) != 1:
         return
-    [(call, applied)] = last
-    earlier = [(other, by) for other, by in found if other is not call]
-    if any(by.node is applied.node for _, by in earlier):
-        return  # one checkpoint for all stages
-    others += (other for other, _ in earlier)
-    if not others:
-        yield Checkpointed(applied, "whole", call, module)
-    elif all(_precedes(module, call, other) for other in others):
-        yield Checkpointed(applied, "last", call, module)
+    [call] = last
+    others = [other for other in work if other is not call]
+    if not all(_precedes(module, call, other) for other in others):
+        return
+    applied = work[call]
+    found: Iterable[Checkpointed] = ()
+    if applied is not None:
+        found = [Checkpointed(applied, "whole")]
+    elif depth < _DEPTH:
+        found = _behind(evaluator, module, call, depth)
+    earlier = {by.node for other in others if (by := work[other]) is not None}
+    for part in found:
+        if part.applied.node not in earlier:  # else one checkpoint is on all stages
+            name: Part = "last" if others else part.part
+            yield Checkpointed(part.applied, name, ((module, call), *part.calls))
+
+
+def _behind(
+    evaluator: Evaluator, module: Module, call: ast.Call, depth: int
+) -> Iterator[Checkpointed]:
+    """The parts of the project's function that a call runs, if it can only be that one."""
+    functions: set[Function] = set()
+    for value in evaluator.values(module, call.func):
+        around = list(layers(value))
+        if any(
+            isinstance(layer, Applied)
+            or (isinstance(layer, Wrapped) and layer.how not in _SAME_WORK)
+            for layer in around
+        ):
+            return
+        functions |= {target.function for target in targets_of(evaluator, value)}
+    if len(functions) == 1:
+        yield from _within(evaluator, functions.pop(), depth + 1)
 
 
 def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
@@ -117,7 +165,9 @@ def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied 
     found: set[Applied | None] = set()
     for value in values:
         inner: Value = value
-        while isinstance(inner, Partial) or (isinstance(inner, Wrapped) and inner.how == "jax.jit"):
+        while isinstance(inner, Partial) or (
+            isinstance(inner, Wrapped) and inner.how in _SAME_WORK
+        ):
             inner = inner.func
         match inner:
             case Applied() as applied:
@@ -137,16 +187,69 @@ def _is_apply(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
 
 
-def does_work(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
-    """Whether a call may compute more than a sum: no small function, none that makes functions."""
-    return not _is_small(call) and not _makes_function(evaluator, module, call)
+def does_work(evaluator: Evaluator, module: Module, call: ast.Call, depth: int = 0) -> bool:
+    """Whether a call may compute more than a sum.
+
+    Reductions and elementwise functions do not, nor do functions of the project that call nothing
+    else, nor does making a function or a module.
+    """
+    if _is_small(call) or _makes_function(evaluator, module, call):
+        return False
+    values = evaluator.values(module, call.func)
+    return not values or not all(
+        is_light(evaluator, value, depth) and not _runs_work(evaluator, module, call, value)
+        for value in values
+    )
 
 
-def _is_small(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+def _is_small(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
             return name in _SMALL
     return False
+
+
+def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
+    """Whether calling a value runs nothing but reductions and elementwise functions."""
+    match value:
+        case External(name) if name.startswith((*_LIBRARIES, *_OF_TREES)):
+            return name.startswith(_OF_TREES) or (
+                name.rpartition(".")[2] not in _HEAVY and ".linalg." not in name
+            )
+        case External(name):
+            # Losses of optax; its optimizers are classes and factories of another kind.
+            return name.startswith(("optax.losses.", "optax.softmax", "optax.sigmoid"))
+        case Wrapped(how=how, func=inner) if how in _SAME_WORK:
+            return is_light(evaluator, inner, depth)
+        case Partial(func=inner) | Bound(func=inner):
+            return is_light(evaluator, inner, depth)
+        case Function(node=node) if depth < _DEPTH:
+            if node not in evaluator.light:
+                evaluator.light[node] = False  # of a recursion
+                evaluator.light[node] = not any(_works(evaluator, value, depth))
+            return evaluator.light[node]
+    return False
+
+
+def _works(evaluator: Evaluator, function: Function, depth: int) -> Iterator[bool]:
+    """Whether each part of a function's body does work."""
+    module = function.module
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.BinOp):
+            yield isinstance(node.op, ast.MatMult)
+        elif isinstance(node, ast.Call):
+            yield applied_by(evaluator, module, node) is not None
+            yield does_work(evaluator, module, node, depth + 1)
+
+
+def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Value) -> bool:
+    """Whether `jax.tree.map` or the like runs a function that does work, or may."""
+    if not isinstance(value, External) or not value.name.startswith(_OF_TREES):
+        return False
+    if not value.name.endswith(("map", "reduce", "map_with_path", "multimap")):
+        return False
+    values = evaluator.values(module, call.args[0]) if call.args else frozenset()
+    return not values or not all(is_light(evaluator, inner, 1) for inner in values)
 
 
 def _makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
@@ -157,58 +260,111 @@ def _makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> boo
     )
 
 
-def _is_way_out(module: Module, function: FunctionNode, call: ast.Call) -> bool:
+def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
+    """Whether an expression is evaluated in a Python loop of a function."""
+    for around in module.ancestors(node):
+        if around is function:
+            return False
+        if isinstance(around, _ROUNDS):
+            return True
+    return False
+
+
+def _is_way_out(
+    evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
+) -> bool:
     """Whether the result of a call goes to the function's result alone, through what is small."""
     queue: list[ast.expr] = [call]
-    seen: set[ast.expr] = set()
+    seen: set[ast.AST] = set()
+    returned = False
     while queue:
         node: ast.AST = queue.pop()
-        while True:
-            holder = module.parent(node)
-            match holder:
-                case ast.Return():
-                    break
-                case ast.Lambda() if holder is function:
-                    break
-                case ast.BinOp() if not isinstance(holder.op, ast.MatMult):
-                    pass
-                case ast.UnaryOp() | ast.Tuple() | ast.keyword() | ast.Attribute() | ast.Starred():
-                    pass
-                case ast.Subscript() if holder.value is node:
-                    pass
-                case ast.Call() if _is_small(holder):
-                    pass
-                case ast.Assign(targets=[target]):
-                    names = _names(target)
-                    if names is None:
-                        return False
-                    loads = _loads(module, function, names, holder)
-                    queue += [load for load in loads if load not in seen]
-                    seen.update(loads)
-                    break
-                case _:
-                    return False
-            node = holder
-    return True
+        holder = module.parent(node)
+        while holder is not None and _hands_on(evaluator, module, holder, node):
+            node, holder = holder, module.parent(holder)
+        names = _stored(holder, node)
+        if names is not None:
+            assert holder is not None
+            loads = _loads(module, function, names, holder)
+            queue += [load for load in loads if load not in seen]
+            seen.update(loads)
+        elif isinstance(holder, ast.Return | ast.Lambda):
+            around = holder if isinstance(holder, ast.Lambda) else module.enclosing_function(holder)
+            if around is not function:
+                return False
+            returned = True
+        elif not isinstance(holder, ast.Expr):
+            return False
+    return returned
+
+
+def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
+    """Whether an expression gives the value of a part of it on, or something small made of it."""
+    match holder:
+        case ast.BinOp(op=op):
+            return not isinstance(op, ast.MatMult)
+        case ast.Subscript():
+            return holder.value is node
+        case ast.UnaryOp() | ast.Compare() | ast.keyword() | ast.Attribute() | ast.Starred():
+            return True
+        case ast.Tuple() | ast.List() | ast.Dict():
+            return True
+        case ast.Call():
+            return _collects(holder, node) is None and not does_work(evaluator, module, holder)
+    return False
+
+
+def _collects(call: ast.AST, node: ast.AST) -> str | None:
+    """The container that is given a value: `metrics.update(loss=loss)`."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr) as func) if (
+            attr in ("append", "extend", "update") and func is not node
+        ):
+            return name
+    return None
+
+
+def _stored(holder: ast.AST | None, node: ast.AST) -> set[str] | None:
+    """The names under which a statement or call keeps a value; None if it does not keep it."""
+    match holder:
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return _names(target)
+        case ast.AugAssign(target=ast.Name(id=total), op=op) if not isinstance(op, ast.MatMult):
+            return {total}
+    name = None if holder is None else _collects(holder, node)
+    return None if name is None else {name}
 
 
 def _loads(
-    module: Module, function: FunctionNode, names: set[str], statement: ast.Assign
+    module: Module, function: FunctionNode, names: set[str], statement: ast.AST
 ) -> list[ast.Name]:
-    """Where the names that a statement binds are read."""
-    return [
-        load
-        for load in ast.walk(function)
-        if isinstance(load, ast.Name)
-        and isinstance(load.ctx, ast.Load)
-        and load.id in names
-        and any(binding.node is statement for binding in module.reaching(load))
-    ]
+    """Where names are read that may hold what a statement or call keeps under them."""
+    found: list[ast.Name] = []
+    for load in ast.walk(function):
+        if not isinstance(load, ast.Name) or not isinstance(load.ctx, ast.Load):
+            continue
+        if load.id in names and any(
+            binding.node is statement or binding.kind == "augment" or not _binds(statement, load.id)
+            for binding in module.reaching(load)
+        ):
+            found.append(load)
+    return found
+
+
+def _binds(statement: ast.AST, name: str) -> bool:
+    """Whether a statement gives a name a new value; else it adds to the one that it has."""
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for target in targets
+        if target is not None
+        for node in ast.walk(target)
+    )
 
 
 def _names(target: ast.expr) -> set[str] | None:
     match target:
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
             return {name}
         case ast.Tuple(elts=parts) if all(isinstance(part, ast.Name) for part in parts):
             return {part.id for part in parts if isinstance(part, ast.Name)}

@@ -76,3 +76,106 @@ def test_a_policy_is_left_alone() -> None:
 @pytest.mark.parametrize("how", ["jax.hessian(loss)", "jax.grad(jax.grad(loss))", "jax.jit(loss)"])
 def test_only_one_gradient(how: str) -> None:
     assert findings(code(FOUND[0], how=how), select=CODE) == []
+
+
+# The losses of training steps: with metrics beside them, after loops, on logits.
+TRAINING = """\
+from typing import NamedTuple
+import jax
+import jax.numpy as jnp
+
+class Aux(NamedTuple):
+    loss: jax.Array
+    out: jax.Array
+
+def layer(x, w):
+    return jnp.tanh(x @ w)
+
+def mse(out, y):
+    return jnp.mean((out - y) ** 2)
+
+def cross_entropy(scores, labels):
+    logp = jax.nn.log_softmax(scores)
+    return -jnp.take_along_axis(logp, labels[..., None], axis=-1).mean()
+
+def pairs(z, y):
+    return jnp.exp(-jnp.sum((z[:, None] - z[None]) ** 2, -1)).mean()
+
+def vocab_loss(x, y):
+    return cross_entropy(x @ x, y)
+
+def accuracy(scores, labels):
+    return jnp.mean(jnp.argmax(scores, -1) == labels)
+
+def forward(ws, x):
+    for w in ws:
+        x = layer(x, w)
+    return x
+
+"""
+LOSS = "def loss(ws, x, y):\n{body}\nstep = jax.value_and_grad(loss, has_aux=True)\n"
+
+
+def training(body: str) -> str:
+    return TRAINING + LOSS.format(body="".join(f"    {line}\n" for line in body.splitlines()))
+
+
+LAST_OF_TRAINING = [
+    # Metrics beside the loss.
+    "h = layer(x, ws[0])\nout = jax.checkpoint(layer)(h, ws[1])\nloss = mse(out, y)\n"
+    'return loss, {"loss": loss, "scale": jnp.abs(out).max()}',
+    "h = layer(x, ws[0])\nout = jax.checkpoint(layer)(h, ws[1])\nloss = mse(out, y)\n"
+    "return loss, Aux(loss=loss, out=out)",
+    "h = layer(x, ws[0])\nloss = jax.checkpoint(cross_entropy)(h, y)\n"
+    "return loss, dict(loss=loss, accuracy=accuracy(h, y))",
+    "h = layer(x, ws[0])\nmetrics = {}\nloss = jax.checkpoint(mse)(h, y)\n"
+    'metrics["loss"] = loss\nmetrics.update(double=loss * 2)\nreturn loss, metrics',
+    "h = layer(x, ws[0])\nloss = jax.checkpoint(mse)(h, y)\nloss += 1e-4 * jnp.sum(ws[0] ** 2)\n"
+    "jax.debug.print('{}', loss)\nreturn loss",
+    # Loops over stages.
+    "for w in ws:\n    x = layer(x, w)\nreturn jax.checkpoint(mse)(x, y)",
+    "for w in ws[:-1]:\n    x = jax.checkpoint(layer)(x, w)\nx = x @ ws[-1]\n"
+    "return jax.checkpoint(cross_entropy)(x, y)",
+    "i = 0\nwhile i < 4:\n    x = layer(x, ws[i])\n    i += 1\nreturn jax.checkpoint(mse)(x, y)",
+    "hs = [layer(x, w) for w in ws]\nreturn jax.checkpoint(mse)(jnp.stack(hs), y)",
+    # In what the loss calls.
+    "return jax.checkpoint(mse)(forward(ws, x), y), {}",
+    "def apply(ws):\n    h = layer(x, ws[0])\n    return jax.checkpoint(layer)(h, ws[1])\n"
+    "out = apply(ws)\nreturn cross_entropy(out, y)",
+    # On logits that are there already.
+    "logits = layer(x, ws[0])\n@jax.checkpoint\ndef nll(logits):\n"
+    "    logp = jax.nn.log_softmax(logits)\n"
+    "    return -jnp.take_along_axis(logp, y[:, None], axis=-1)[:, 0].mean()\nreturn nll(logits)",
+]
+
+
+@pytest.mark.parametrize("body", LAST_OF_TRAINING)
+def test_last_of_a_training_step(body: str) -> None:
+    [finding] = findings(training(body), select=CODE)
+    assert finding.fix is not None
+
+
+OTHER_TRAINING = [
+    # In a loop, or before one.
+    "total = 0.0\nfor w in ws:\n    total += jax.checkpoint(mse)(layer(x, w), y)\nreturn total",
+    "h = jax.checkpoint(layer)(x, ws[0])\nfor w in ws:\n    h = layer(h, w)\nreturn mse(h, y), {}",
+    "block = jax.checkpoint(layer)\nfor w in ws[1:]:\n    x = block(x, w)\n"
+    "return mse(block(x, ws[0]), y)",
+    # What it computes is larger than what it is given.
+    "return jax.checkpoint(vocab_loss)(layer(x, ws[0]), y)",
+    "return jax.checkpoint(pairs)(layer(x, ws[0]), y)",
+    # Not all that comes after it is seen to be small.
+    "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\nreturn record(out, y), {}",
+    "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\n"
+    'return mse(out, y), {"next": layer(out, ws[2]).mean()}',
+    "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\n"
+    "return jax.lax.map(lambda w: layer(out, w).sum(), ws).sum(), {}",
+    "h = layer(x, ws[0])\nreturn jax.checkpoint(mse)(h, y) + mse(layer(h, ws[1]), y)",
+    # Its result is not used.
+    "h = layer(x, ws[0])\nextra = jax.checkpoint(layer)(h, ws[1])\nreturn h.sum(), {}",
+]
+
+
+@pytest.mark.parametrize("body", OTHER_TRAINING)
+def test_other_training_steps(body: str) -> None:
+    assert findings(training(body), select=CODE) == []
