@@ -17,10 +17,12 @@ from .report import Report
 from .report.output import say, screen_of, write_diff, write_report
 from .rule import Finding
 from .run import Run, compare, coverage, known_hidden, look, mend
+from .settings import fails_run
 
 if TYPE_CHECKING:
     from .apply import Outcome
     from .cache.kept import Kept
+    from .measure.measurement import SiteWeight
     from .measure.trial import Weighed
     from .model.need import Learned
     from .outputs import Output
@@ -95,7 +97,9 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
 
 
-def show_difference(run: Run, *, unsafe: bool, trial: Trial | None = None) -> int:
+def show_difference(
+    run: Run, *, unsafe: bool, trial: Trial | None = None, exit_zero: bool = False
+) -> int:
     """Print what the fixes would change; the exit code says whether they would."""
     from .report.summary import would_fix
     from .report.verdicts import verdict_lines
@@ -111,7 +115,8 @@ def show_difference(run: Run, *, unsafe: bool, trial: Trial | None = None) -> in
         *would_fix(len(outcome.applied), content, screen),
     ):
         say(line)
-    return exit_code(result, exit_zero=True) or (FINDINGS if outcome.changes else CLEAN)
+    would_fail = bool(outcome.changes) and not exit_zero
+    return exit_code(run, result, exit_zero=True) or (FINDINGS if would_fail else CLEAN)
 
 
 def report_trial(run: Run, trial: Trial) -> Result:
@@ -199,6 +204,7 @@ def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
         proved=result.proved,
         faults=result.analysis.faults,
         baseline=compare(run, result.analysis),
+        fail_on=run.request.settings.fail_on,
     )
 
 
@@ -261,7 +267,25 @@ def write_reports(
             kept.wrote(output.file, text)
 
 
-def exit_code(result: Result, *, exit_zero: bool) -> int:
+def warn_of_waste(result: Result, weights: Sequence[SiteWeight]) -> Result:
+    """A result in which advice about a checkpoint that was measured to be wasteful is a warning."""
+    from .measure.measurement import Weight
+    from .report.content import site_rows
+
+    wasteful = [weight for weight in weights if weight.verdict is Weight.WASTEFUL]
+    analysis = result.analysis
+    rows = site_rows(analysis.project.sites, analysis.findings, wasteful) if wasteful else ()
+    wasted = {finding for row in rows if row.weights for finding in row.findings}
+    findings = tuple(
+        replace(finding, severity="warning")
+        if finding.severity == "note" and finding in wasted
+        else finding
+        for finding in analysis.findings
+    )
+    return replace(result, analysis=replace(analysis, findings=findings))
+
+
+def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:
     """The exit code of a run; says which rules failed."""
     for fault in result.analysis.faults:
         say(f"error: {fault}; this is a defect of the rule, please report it")
@@ -269,7 +293,9 @@ def exit_code(result: Result, *, exit_zero: bool) -> int:
         return FAULT
     if result.proved is not None and result.proved.taken_back:
         return WRONG
-    return FINDINGS if result.analysis.findings and not exit_zero else CLEAN
+    fail_on = run.request.settings.fail_on
+    failing = any(fails_run(finding.severity, fail_on) for finding in result.analysis.findings)
+    return FINDINGS if failing and not exit_zero else CLEAN
 
 
 def _with_reasons(result: Result) -> tuple[Finding, ...]:

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from .baseline import Choice
     from .outputs import Output
     from .report import Report
+    from .settings import Severity
 
 CLEAN, FINDINGS, FAULT = 0, 1, 2
 _INTERRUPTED, _NO_READER = 130, 141
 
 _EXIT_CODES = """\
-Exit codes: 0 nothing left to report; 1 findings are left, or with --diff something would change;
-2 wrong usage or a fault of the tool; 3 a verification failed."""
+Exit codes: 0 nothing left that fails the run; 1 errors or warnings are left (see --fail-on), or
+with --diff something would change; 2 wrong usage or a fault of the tool; 3 a verification
+failed."""
 
 
 @click.group(
@@ -94,6 +96,7 @@ def check(
     outputs: tuple[Output, ...],
     output_file: Path | None,
     exit_zero: bool,
+    fail_on: Severity | None,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
@@ -136,7 +139,9 @@ def check(
             write_report(nothing, output.format, output.file or sys.stdout, count_only=statistics)
         return CLEAN
 
-    options = Options(select, extend_select, ignore, jax_version, jobs, force_exclude)
+    options = Options(
+        select, extend_select, ignore, jax_version, jobs, force_exclude, fail_on=fail_on
+    )
     kept = Kept()
     if not (no_cache or fix or diff or stdin_filename):
         given = click.get_current_context().params
@@ -162,7 +167,7 @@ def check(
         trial_of(run, verify or verify_strict, strict=verify_strict, **how) as trial,
     ):
         if diff:
-            return show_difference(run, unsafe=unsafe_fixes, trial=trial)
+            return show_difference(run, unsafe=unsafe_fixes, trial=trial, exit_zero=exit_zero)
         result = apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(look(run))
     if known.write:
         run, result = keep_known(run, result, known.write)
@@ -171,7 +176,7 @@ def check(
         to = sys.stderr if fix and run.overlay else sys.stdout
         content = content_of(run, result, unsafe=unsafe_fixes)
         write_reports(content, written, to, kept, count_only=statistics)
-        code = exit_code(result, exit_zero=exit_zero)
+        code = exit_code(run, result, exit_zero=exit_zero)
     kept.keep(code, result.analysis)
     return code
 
@@ -200,6 +205,7 @@ def report(
     outputs: tuple[Output, ...],
     output_file: Path | None,
     exit_zero: bool,
+    fail_on: Severity | None,
     verify: bool,
     no_measure: bool,
     known: Choice,
@@ -217,7 +223,7 @@ def report(
     written = destinations(outputs, output_file)
     check_output(*(output.file for output in written))
     known.check()
-    options = Options(select, extend_select, ignore, jax_version, jobs)
+    options = Options(select, extend_select, ignore, jax_version, jobs, fail_on=fail_on)
     kept = Kept()
     if not (no_cache or verify):
         given = click.get_current_context().params
@@ -225,7 +231,15 @@ def report(
     if kept.outcome is not None:
         return kept.outcome.replay()
 
-    from .check import Result, content_of, exit_code, keep_known, report_trial, write_reports
+    from .check import (
+        Result,
+        content_of,
+        exit_code,
+        keep_known,
+        report_trial,
+        warn_of_waste,
+        write_reports,
+    )
     from .report.content import site_rows
     from .run import look
 
@@ -240,11 +254,12 @@ def report(
         policies = shows_placements(written)
         weighed = configured_measurements(run.request.settings, policies=policies)
     weights = weighed.sites if weighed else ()
+    result = warn_of_waste(result, weights)
     with kept.listening():
         rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
         content = replace(content_of(run, result), sites=rows, weighed=weighed)
         write_reports(content, written, sys.stdout, kept)
-        code = exit_code(result, exit_zero=exit_zero)
+        code = exit_code(run, result, exit_zero=exit_zero)
     kept.keep(code, result.analysis)
     return code
 

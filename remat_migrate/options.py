@@ -11,6 +11,7 @@ import click
 
 from .baseline import Choice
 from .outputs import FORMATS, Output
+from .settings import SEVERITIES
 
 
 class DefaultGroup(click.Group):
@@ -48,6 +49,12 @@ def analysis_options(command: _Command) -> _Command:
     for decorate in (
         _baselines,
         click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(SEVERITIES),
+            help="The least severity of findings that fail a run; by default warning, so that"
+            " advice (note) does not.",
+        ),
         _output_file("report"),
         click.option(
             "--output-format",

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from .settings import Severity as Severity
 from .source import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
     from .model import Module, Project
 
-Severity = Literal["error", "warning", "note"]
 Confidence = Literal["high", "medium", "low"]
 
 
@@ -67,7 +67,8 @@ class Finding:
         message: one line, says what is wrong and since when.
         source: the file.
         span: the characters to underline.
-        severity: "error" where today's JAX fails, "warning" where it is silently wrong or wasteful.
+        severity: "error" where today's JAX fails, "warning" where it is silently wrong or wasteful,
+            "note" for advice, which does not fail a run.
         confidence: how sure the analysis is.
         fix: what mends it, if anything is known.
         related: other places that explain it.
@@ -145,6 +146,7 @@ class Rule:
         name: words joined by hyphens; the file that holds the rule has the same words.
         since: the JAX release from which the found code fails, or "".
         url: the library's own page about it: a release note, a JEP.
+        severity: the severity of its findings, unless one is given its own.
         enabled: whether the rule runs unless it is named in `select`.
         words: a file that names JAX and has one of these words is looked at for the rule's sake;
             without them it is one that may hold a checkpoint, a policy, the flag or a suppression.
@@ -159,6 +161,7 @@ class Rule:
     name: ClassVar[str]
     since: ClassVar[str] = ""
     url: ClassVar[str] = ""
+    severity: ClassVar[Severity] = "error"
     enabled: ClassVar[bool] = True
     words: ClassVar[tuple[str, ...]] = ()
     wrong: ClassVar[list[Example]] = []
@@ -182,7 +185,7 @@ class Rule:
         span: Span,
         message: str,
         *,
-        severity: Severity = "error",
+        severity: Severity | None = None,
         confidence: Confidence = "high",
         fix: Fix | None = None,
         related: tuple[Related, ...] = (),
@@ -195,7 +198,7 @@ class Rule:
             message=message,
             source=source,
             span=span,
-            severity=severity,
+            severity=severity or self.severity,
             confidence=confidence,
             fix=fix,
             related=related,

@@ -6,11 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from .atomic import read_regular
 from .errors import SettingsError
 
 NEWEST_JAX = (0, 12, 0)
+
+Severity = Literal["note", "warning", "error"]
+# The least severe first.
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 _TABLE = "tool.remat-migrate"
 _CODE = re.compile(r"[A-Z]+[0-9]*")
@@ -63,6 +68,7 @@ class Settings:
         ignore: prefixes of codes to leave out; of two that match, the longer one decides.
         per_file_ignores: glob of files to prefixes of codes that are not reported there.
         exclude: globs of files and folders to pass by, unless named directly.
+        fail_on: the least severity of findings that fail a run.
         jax_version: the JAX that the code shall run under afterwards.
         jobs: processes to use, 0 for as many as there are cores.
         baseline: the file of findings that are known.
@@ -82,6 +88,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
+    fail_on: Severity = "warning"
     jax_version: tuple[int, ...] = NEWEST_JAX
     jobs: int = 0
     baseline: Path | None = None
@@ -122,6 +129,7 @@ def with_options(
     ignore: tuple[str, ...] = (),
     jax_version: str | None = None,
     jobs: int | None = None,
+    fail_on: Severity | None = None,
 ) -> Settings:
     """`settings` with what the command line says.
 
@@ -144,7 +152,13 @@ def with_options(
             _version(jax_version, "--jax-version") if jax_version else settings.jax_version
         ),
         jobs=settings.jobs if jobs is None else jobs,
+        fail_on=fail_on or settings.fail_on,
     )
+
+
+def fails_run(severity: Severity, fail_on: Severity) -> bool:
+    """Whether a finding of this severity fails a run."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
 
 
 def check_codes(settings: Settings, known: Iterable[str]) -> None:
@@ -213,6 +227,7 @@ def _from_table(table: Mapping[str, object], config: Path, root: Path) -> Settin
             glob: key.within(glob).codes(codes) for glob, codes in key.table(value).items()
         },
         "exclude": _Key.strings,
+        "fail-on": _Key.severity,
         "jax-version": _Key.version,
         "jobs": _Key.count,
         "baseline": _Key.file,
@@ -287,6 +302,13 @@ class _Key:
         if not isinstance(value, str):
             raise self.wrong('a version such as "0.12.0"', value)
         return _version(value, f"{self.config}: {self.name}")
+
+    def severity(self, value: object) -> Severity:
+        """A severity."""
+        for severity in SEVERITIES:
+            if value == severity:
+                return severity
+        raise self.wrong('"note", "warning" or "error"', value)
 
     def count(self, value: object) -> int:
         """A number from 0."""

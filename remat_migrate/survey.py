@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .discover import Scans, Targets, check_paths, list_context, list_targets
 from .roots import find_root
-from .settings import Settings, load_settings, with_options
+from .settings import Settings, Severity, load_settings, with_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Options:
     jax_version: str | None = None
     jobs: int | None = None
     force_exclude: bool = False
+    fail_on: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +89,5 @@ def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
         ignore=options.ignore,
         jax_version=options.jax_version,
         jobs=options.jobs,
+        fail_on=options.fail_on,
     )

@@ -33,6 +33,7 @@ class CseOutsideLoop(Rule):
     """
 
     code, name = "RMT306", "cse-outside-loop"
+    severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
     wrong = [
         Example(
@@ -90,7 +91,6 @@ class CseOutsideLoop(Rule):
                 site.span,
                 "`prevent_cse=False` outside of a loop: under `jax.jit` the compiler merges the"
                 " recomputation back, and no memory is saved",
-                severity="warning",
                 confidence=confidence,
                 related=(Related(module.source, module.span(calls[0]), "called here, in no loop"),),
                 fix=fix,

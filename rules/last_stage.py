@@ -51,6 +51,7 @@ class LastStage(Rule):
     """
 
     code, name = "RMT302", "last-stage"
+    severity = "note"
     wrong = [
         Example(
             "import jax\nimport jax.numpy as jnp\n\n\n"
@@ -124,7 +125,6 @@ class LastStage(Rule):
             site.span,
             f"`{site.api}` on the last stage of what `{derivative.gradient.name}` differentiates:"
             " it is computed twice, and no memory is saved",
-            severity="note",
             confidence=confidence,
             related=(differentiated_here(part),),
             fix=fix,

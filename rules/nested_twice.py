@@ -32,6 +32,7 @@ class NestedTwice(Rule):
     """
 
     code, name = "RMT305", "nested-twice"
+    severity = "note"
     wrong = [
         Example(
             "import jax\n\n\ndef run(f):\n    return jax.checkpoint(jax.checkpoint(f))\n",
@@ -120,7 +121,6 @@ class NestedTwice(Rule):
             site.span,
             f"`{site.api}` around what is checkpointed already: it is computed once more,"
             " and no memory is saved",
-            severity="warning",
             confidence=confidence,
             related=(Related(owner.source, owner.span(node), "the checkpoint inside"),),
             fix=fix,

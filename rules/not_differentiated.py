@@ -25,6 +25,7 @@ class NotDifferentiated(Rule):
     """
 
     code, name = "RMT308", "not-differentiated"
+    severity = "note"
     enabled = False
     wrong = [
         Example(
@@ -52,7 +53,6 @@ class NotDifferentiated(Rule):
                     module.source,
                     site.span,
                     f"nothing in the project differentiates what `{site.api}` wraps",
-                    severity="note",
                     confidence="low",
                     reason="take it off, if nobody else differentiates it",
                 )

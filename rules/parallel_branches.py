@@ -34,6 +34,7 @@ class ParallelBranches(Rule):
     """
 
     code, name = "RMT307", "parallel-branches"
+    severity = "note"
     wrong = [
         Example(
             "import jax\n\n\n"
@@ -80,7 +81,6 @@ class ParallelBranches(Rule):
                     site.span,
                     f"`{site.api}` on calls whose results are only added: compiled, all of them"
                     " are computed again at once, and no memory is saved",
-                    severity="warning",
                     confidence="medium",
                     related=tuple(
                         Related(module.source, module.span(call), "one branch, added to others")

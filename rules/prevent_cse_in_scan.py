@@ -37,6 +37,7 @@ class PreventCseInScan(Rule):
     """
 
     code, name = "RMT304", "prevent-cse-in-scan"
+    severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
     wrong = [
         Example(
@@ -123,7 +124,6 @@ class PreventCseInScan(Rule):
                 site.span,
                 f"`{site.api}` in a `{loops[0].loop.name}`: `prevent_cse=False` saves as much"
                 " memory, without barriers",
-                severity="note",
                 confidence=confidence,
                 related=related,
                 fix=fix,

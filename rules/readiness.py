@@ -19,6 +19,7 @@ class Readiness(Rule):
     """The base of these rules: off by default, as long as the flag is."""
 
     enabled: ClassVar[bool] = False
+    severity: ClassVar[Severity] = "note"
     url: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
 
 

@@ -52,6 +52,7 @@ class SavesEverything(Rule):
     """
 
     code, name = "RMT403", "saves-everything"
+    severity = "warning"
     url = "https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies.everything_saveable"
     wrong = [
         Example(
@@ -143,7 +144,6 @@ class SavesEverything(Rule):
             place.module.source,
             place.module.span(place.node),
             f"{how} saves everything: the checkpoint computes nothing again, and keeps no less",
-            severity="warning",
             related=related,
             fix=fix,
             reason=reason,

@@ -42,6 +42,7 @@ class ScanBodyBare(Rule):
     """
 
     code, name = "RMT303", "scan-body-bare"
+    severity = "note"
     url = "https://docs.jax.dev/en/latest/gradient-checkpointing.html"
     wrong = [
         Example(
@@ -112,7 +113,6 @@ class ScanBodyBare(Rule):
             loop.module.span(loop.node),
             f"`{loop.loop.name}` is differentiated, and its body is no checkpoint:"
             " every round keeps what it computes",
-            severity="note",
             confidence=confidence,
             fix=fix,
             reason=reason,

@@ -11,7 +11,7 @@ from typing import ClassVar
 from remat_migrate.model import Module, Project
 from remat_migrate.model.passing import passed_kind
 from remat_migrate.model.static_options import deliberate, static_site
-from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
+from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 
 from .positional_fixes import named_here
 
@@ -53,6 +53,7 @@ class StaticArray(Rule):
     code: ClassVar[str] = "RMT205"
     name: ClassVar[str] = "static-array"
     url: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    severity: ClassVar[Severity] = "warning"
     enabled: ClassVar[bool] = False
 
     wrong: ClassVar[list[Example]] = [
@@ -84,7 +85,6 @@ class StaticArray(Rule):
                                 module.span(shown[1]),
                                 f"an array is passed for the static argument `{parameter.name}`:"
                                 " each new array is a new trace",
-                                severity="warning",
                                 confidence="medium",
                                 fix=Fix(reason, Safety.MANUAL),
                                 related=named_here(static),

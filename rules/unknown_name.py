@@ -45,6 +45,7 @@ class UnknownName(Rule):
     """
 
     code, name = "RMT405", "unknown-name"
+    severity = "warning"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html"
     wrong = [
         Example(
@@ -95,7 +96,6 @@ class UnknownName(Rule):
                 module.span(listed.node),
                 f"no `checkpoint_name` gives the name `{listed.name}`{hint}; what it stands for is"
                 f" {effect}",
-                severity="warning",
                 confidence="low" if unseen else "high" if slip is not None else "medium",
                 fix=_fix(listed, slip, unseen),
                 reason=_reason(slip, sorted(names.defined.exact)),

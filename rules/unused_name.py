@@ -33,6 +33,7 @@ class UnusedName(Rule):
     """
 
     code, name = "RMT406", "unused-name"
+    severity = "note"
     words = ("checkpoint_name",)
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html"
     enabled = False
@@ -72,7 +73,6 @@ class UnusedName(Rule):
                 module.source,
                 module.span(naming.name),
                 f"no policy of the project mentions the name `{name}`",
-                severity="note",
                 confidence="medium",
             )
 

@@ -27,6 +27,7 @@ class UnusedSuppression(SuppressionRule):
     """
 
     code, name = "RMT001", "unused-suppression"
+    severity = "warning"
     wrong = [
         Example(
             "def checkpoint(x):  # noqa: RMT101\n    return x\n",
@@ -61,7 +62,6 @@ class UnusedSuppression(SuppressionRule):
                 source,
                 directive.span,
                 message,
-                severity="warning",
                 fix=Fix(title, Safety.SAFE, (edit,)),
             )
 

@@ -45,6 +45,7 @@ class WholeFunction(Rule):
     """
 
     code, name = "RMT301", "whole-function"
+    severity = "note"
     url = "https://github.com/jax-ml/jax/issues/12792"
     wrong = [
         Example(
@@ -133,7 +134,6 @@ class WholeFunction(Rule):
             site.span,
             f"`{site.api}` on all of what `{derivative.gradient.name}` differentiates:"
             f" {again} no memory is saved",
-            severity="warning",
             confidence=confidence,
             related=(differentiated_here(part),),
             fix=fix,

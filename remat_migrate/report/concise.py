@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .content import Report
 from .display import Screen, neutral
-from .full import fix_tag
+from .full import header_tag
 from .summary import summary
 
 
@@ -15,7 +15,7 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     for finding in report.findings:
         at = finding.source.place(finding.span.start)
         place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")
-        tag = f" [{tag}]" if (tag := fix_tag(finding)) else ""
+        tag = f" [{tag}]" if (tag := header_tag(finding)) else ""
         code = screen.paint(finding.code, "red", "bold")
         yield f"{place} {code} {neutral(finding.message)}{tag}"
     yield from summary(report, screen)

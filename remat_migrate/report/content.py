@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..rule import Finding, Rule, Safety
+from ..rule import Finding, Rule, Safety, Severity
 from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Report:
         weighed: what the checkpoints save and cost; None where no target is configured.
         faults: rules that failed.
         baseline: what a baseline says of the run; None without one.
+        fail_on: the least severity of findings that fail the run.
     """
 
     findings: tuple[Finding, ...]
@@ -99,6 +100,17 @@ class Report:
     weighed: Weighed | None = None
     faults: tuple[Fault, ...] = ()
     baseline: Comparison | None = None
+    fail_on: Severity = "warning"
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """The findings that are more than advice."""
+        return tuple(finding for finding in self.findings if finding.severity != "note")
+
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        """The findings of severity `note`."""
+        return tuple(finding for finding in self.findings if finding.severity == "note")
 
     @property
     def suppressed(self) -> tuple[Finding, ...]:
@@ -110,12 +122,17 @@ class Report:
         """The findings that the baseline took away."""
         return tuple(hidden.finding for hidden in self.hidden if hidden.by == "baseline")
 
-    def count(self, *safeties: Safety) -> int:
-        """How many findings have a fix of one of these safeties that edits something."""
-        return sum(
-            finding.fix is not None and bool(finding.fix.edits) and finding.fix.safety in safeties
-            for finding in self.findings
-        )
+    def count(self, safety: Safety) -> int:
+        """How many findings have a fix of this safety that edits something."""
+        return count_fixes(self.findings, safety)
+
+
+def count_fixes(findings: Sequence[Finding], safety: Safety) -> int:
+    """How many findings have a fix of this safety that edits something."""
+    return sum(
+        finding.fix is not None and bool(finding.fix.edits) and finding.fix.safety is safety
+        for finding in findings
+    )
 
 
 def risk_of(finding: Finding) -> Risk:

@@ -55,15 +55,21 @@ def fix_tag(finding: Finding) -> str:
     return "by hand" if fix.safety is Safety.MANUAL or not fix.edits else f"{fix.safety} fix"
 
 
+def header_tag(finding: Finding) -> str:
+    """`fix_tag`, with `advice` before it where the finding is no more than that."""
+    tags = ("advice" if finding.severity == "note" else "", fix_tag(finding))
+    return ", ".join(filter(None, tags))
+
+
 def _header(finding: Finding, screen: Screen, style: str) -> str:
     at = finding.source.place(finding.span.start)
     place = f"{screen.path(finding.path)}:{at}:"
     message = neutral(finding.message)
-    tag = fix_tag(finding)
+    tag = header_tag(finding)
     plain = f"{place} {finding.code} {message}"
     blanks = max(2, screen.width - width_of(plain) - len(tag)) if tag else 0
     painted = screen.paint(finding.code, style, "bold")
-    tag_style = "yellow" if tag == "by hand" else "green"
+    tag_style = "yellow" if tag.endswith("by hand") else "green"
     return (
         f"{screen.paint(place, 'bold')} {painted} {message}"
         f"{' ' * blanks}{screen.paint(tag, tag_style)}"

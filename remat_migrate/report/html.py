@@ -156,7 +156,8 @@ def _digest(text: str) -> str:
 
 
 def _shares(report: Report, page: Page) -> list[str]:
-    parts = list(shares(report)) if report.findings else []
+    parts = [f"{len(report.advice)} of them advice"] if report.advice else []
+    parts += shares(report.findings, unsafe=report.unsafe)
     comments, settings = page.totals.suppressed
     if comments:
         parts.append(f"{comments} suppressed")

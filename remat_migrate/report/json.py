@@ -210,6 +210,7 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
     return {
         "files": report.files,
         "findings": total,
+        "advice": len(report.advice),
         "files_with_findings": len({finding.path for finding in report.findings}),
         "safe_fixes": fixable,
         "unsafe_fixes": unsafe,

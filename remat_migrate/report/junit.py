@@ -1,6 +1,7 @@
 """The format `junit`: JUnit's XML, which most services for continuous integration show.
 
-A file is a suite, a rule that found something in it a failed case; what is suppressed is skipped.
+A file is a suite, a rule that found something in it a failed case, or a passed one with output
+where that does not fail the run, as advice; what is suppressed is skipped.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ..engine import UNREADABLE
 from ..rule import Finding
+from ..settings import fails_run
 from .content import Report
 from .display import Screen, counted, neutral
 from .exchange import exchanged_path, place, remedy, repository
@@ -55,7 +57,7 @@ def _suites(report: Report, folder: Path) -> Iterator[tuple[str, list[_Case]]]:
     skipped = {"suppressed": report.suppressed, "in the baseline": report.known}
     cases: dict[Path, list[_Case]] = defaultdict(list)
     for found in _by_rule(report.findings):
-        cases[found[0].path].append(_failed(found, folder))
+        cases[found[0].path].append(_reported(found, report, folder))
     for why, findings in skipped.items():
         for found in _by_rule(findings):
             cases[found[0].path].append(_skip(found, why))
@@ -73,7 +75,10 @@ def _file_and_rule(finding: Finding) -> tuple[Path, str]:
     return finding.path, finding.code
 
 
-def _failed(found: Sequence[Finding], folder: Path) -> _Case:
+def _reported(found: Sequence[Finding], report: Report, folder: Path) -> _Case:
+    told = "\n\n".join("\n".join(_told(finding, folder)) for finding in found)
+    if not any(fails_run(finding.severity, report.fail_on) for finding in found):
+        return _Case(_name(found[0]), "system-out", text=told)
     first, more = found[0], len(found) - 1
     return _Case(
         _name(first),
@@ -81,7 +86,7 @@ def _failed(found: Sequence[Finding], folder: Path) -> _Case:
         "error" if first.code == UNREADABLE else "failure",
         neutral(first.message) + (f" (and {more} more)" if more else ""),
         first.severity,
-        "\n\n".join("\n".join(_told(finding, folder)) for finding in found),
+        told,
     )
 
 
@@ -109,13 +114,13 @@ def _element(suite: str, case: _Case) -> Iterator[str]:
         yield f"{head}/>"
         return
     yield f"{head}>"
-    attributes = f"message={_attribute(case.message)}"
+    attributes = f" message={_attribute(case.message)}" if case.message else ""
     if case.kind:
         attributes += f" type={_attribute(case.kind)}"
     if case.text:
-        yield f"      <{case.outcome} {attributes}>{_ascii(escape(case.text))}</{case.outcome}>"
+        yield f"      <{case.outcome}{attributes}>{_ascii(escape(case.text))}</{case.outcome}>"
     else:
-        yield f"      <{case.outcome} {attributes}/>"
+        yield f"      <{case.outcome}{attributes}/>"
     yield "    </testcase>"
 
 

@@ -79,7 +79,9 @@ def _head(report: Report, page: Page) -> Iterator[str]:
         at_risk = ", ".join(f"{_SIGNS[risk]} {count} {risk}" for risk, count in totals.risks)
         parts.append(f"**{counted(totals.sites, 'checkpoint')}**: {at_risk}")
     found = f"**{counted(totals.findings, 'finding')}**"
-    details = list(shares(report)) if totals.findings else []
+    if report.advice:
+        found += f" ({len(report.advice)} of them advice)"
+    details = list(shares(report.findings, unsafe=report.unsafe))
     by_code = ", ".join(f"{count} {code} {name}" for code, name, count in totals.codes)
     parts.append(f"{found}: {', '.join(details)} ({by_code})" if details else found)
     if totals.fixed is not None:

@@ -46,7 +46,6 @@ def _bare(finding: Finding) -> _Object:
 
 def _descriptor(rule: Rule, precision: str) -> _Object:
     what, why = (_paragraph(rule, title) for title in ("What it does", "Why it matters"))
-    level = "error" if rule.since else "warning"
     return {
         "id": rule.code,
         "name": rule.name,
@@ -54,11 +53,14 @@ def _descriptor(rule: Rule, precision: str) -> _Object:
         "fullDescription": {"text": shortened(f"{what} {why}".strip(), _MOST_DESCRIPTION)},
         "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
         **({"helpUri": rule.url} if rule.url else {}),
-        "defaultConfiguration": {"level": level, **({} if rule.enabled else {"enabled": False})},
+        "defaultConfiguration": {
+            "level": rule.severity,
+            **({} if rule.enabled else {"enabled": False}),
+        },
         "properties": {
             "tags": ["jax", "rematerialization", *(["migration"] if rule.since else [])],
             "precision": precision,
-            "problem.severity": _PROBLEMS[level],
+            "problem.severity": _PROBLEMS[rule.severity],
             **({"since": rule.since} if rule.since else {}),
         },
     }

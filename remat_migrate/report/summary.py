@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ..rule import Safety
-from .content import Report
+from ..rule import Finding, Safety
+from .content import Report, count_fixes
 from .display import Screen, counted
 from .verdicts import proved_summary, verdict_lines
 
@@ -16,15 +16,28 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     mended = report.fixed is not None and sum(report.fixed.values()) > 0
     if mended or (report.fixed is not None and (report.findings or report.proved)):
         yield _fixed(report, screen)
-    hidden = not_shown(report)
-    if not report.findings:
-        clean = "Nothing left" if mended else f"Nothing found in {counted(report.files, 'file')}"
-        yield f"{clean}.{hidden}"
-        return
-    verb = "Left" if mended else "Found"
-    total = screen.paint(f"{verb} {len(report.findings)}", "bold")
-    files = counted(len({finding.path for finding in report.findings}), "file")
-    yield f"{total} in {files}: {', '.join(shares(report))}.{hidden}"
+    parts = []
+    if report.problems:
+        parts.append(_counted_in("Left" if mended else "Found", report.problems, report, screen))
+    elif mended:
+        parts.append("Nothing left.")
+    elif not report.advice:
+        parts.append(f"Nothing found in {counted(report.files, 'file')}.")
+    parts += _advice(report, screen)
+    parts[-1] += not_shown(report)
+    yield from parts
+
+
+def _advice(report: Report, screen: Screen) -> Iterator[str]:
+    if report.advice:
+        yield _counted_in("Advice:", report.advice, report, screen)
+
+
+def _counted_in(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:
+    """`Found 3 in 2 files: 2 fixable, 1 needs you.`"""
+    total = screen.paint(f"{what} {len(found)}", "bold")
+    files = counted(len({finding.path for finding in found}), "file")
+    return f"{total} in {files}: {', '.join(shares(found, unsafe=report.unsafe))}."
 
 
 def not_shown(report: Report) -> str:
@@ -41,12 +54,14 @@ def not_shown(report: Report) -> str:
 
 def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
     """What a diff shows, and what would be left after it."""
-    hidden = not_shown(left)
-    found = len(left.findings)
+    found = len(left.problems)
     if number:
-        yield f"{screen.paint(f'Would fix {number}', 'bold')}; {found} would be left.{hidden}"
+        parts = [f"{screen.paint(f'Would fix {number}', 'bold')}; {found} would be left."]
     else:
-        yield f"Nothing to fix; {found} found.{hidden}" if found else f"Nothing to fix.{hidden}"
+        parts = [f"Nothing to fix; {found} found." if found else "Nothing to fix."]
+    parts += _advice(left, screen)
+    parts[-1] += not_shown(left)
+    yield from parts
 
 
 def _fixed(report: Report, screen: Screen) -> str:
@@ -60,15 +75,20 @@ def _fixed(report: Report, screen: Screen) -> str:
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."
 
 
-def shares(report: Report) -> Iterator[str]:
-    """The findings by what it takes to mend them."""
-    safe, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
-    if report.unsafe:
-        safe, unsafe = safe + unsafe, 0
-    by_hand = len(report.findings) - safe - unsafe
+def shares(findings: Sequence[Finding], *, unsafe: bool) -> Iterator[str]:
+    """Findings by what it takes to fix them.
+
+    Args:
+        findings: the findings.
+        unsafe: whether unsafe fixes are allowed.
+    """
+    safe, risky = (count_fixes(findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
+    if unsafe:
+        safe, risky = safe + risky, 0
+    by_hand = len(findings) - safe - risky
     if safe:
         yield f"{safe} fixable"
-    if unsafe:
-        yield f"{unsafe} fixable with --unsafe-fixes"
+    if risky:
+        yield f"{risky} fixable with --unsafe-fixes"
     if by_hand:
         yield f"{by_hand} need{'s' if by_hand == 1 else ''} you"

@@ -44,6 +44,7 @@ def args():
     shape = jax.ShapeDtypeStruct((8, 8), jnp.float32)
     return shape, shape
 """
+ROOT = Path(__file__).parents[2]
 TABLE = "[tool.remat-migrate.measure]\n"
 
 
@@ -118,3 +119,21 @@ def test_the_report_is_written_where_nothing_can_be_measured(tmp_path):
     assert "3 sites in 1 file" in ran.out
     assert "verdict" not in ran.out
     assert ran.err.startswith("note: not measured: model:nothing: model has no nothing")
+
+
+def test_advice_about_a_wasteful_checkpoint_is_a_warning(tmp_path):
+    settings = TABLE + 'target = "decoder:loss"\nargs = "decoder:arguments"\n'
+    model = (ROOT / "fixtures/measured/decoder.py").read_text()
+    step = "\nstep = jax.value_and_grad(loss)\n"
+    write_files(tmp_path, {"pyproject.toml": settings, "decoder.py": model + step})
+    assert cli(tmp_path).code == 0
+    for arguments, severity, risk, code in (
+        ((), "warning", "medium", 1),
+        (("--no-measure",), "note", "low", 0),
+        (("--fail-on", "error"), "warning", "medium", 0),
+    ):
+        ran = cli(tmp_path, "report", "--output-format", "json", *arguments)
+        document = json.loads(ran.out)
+        [finding] = [one for one in document["findings"] if one["code"] == "RMT301"]
+        [site] = [one for one in document["sites"] if "RMT301" in one["codes"]]
+        assert (finding["severity"], site["risk"], ran.code) == (severity, risk, code)

@@ -196,7 +196,7 @@ def test_each_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert {properties["file"].split("/")[0] for _, properties, _ in shown[:-1]} == {"sub"}
     text = summary.read_text()
     assert text.startswith("what another step wrote\n## remat-migrate\n")
-    total = int(re.findall(r"Found (\d+)", text)[0])
+    total = sum(map(int, re.findall(r"(?:Found|Advice\\:) (\d+)", text)))
     assert len(rows(text)) == total + 1
     assert annotation(ran.out.splitlines()[-1])[2].startswith(f"{total - len(shown) + 1} more")
     cli(folder, "report", "--output-format", "github", "trainer/blocks.py")

@@ -55,6 +55,7 @@ def test_a_finding() -> None:
     assert written["summary"] == {
         "files": 5,
         "findings": 1,
+        "advice": 0,
         "files_with_findings": 1,
         "safe_fixes": 0,
         "unsafe_fixes": 1,

@@ -96,7 +96,7 @@ def test_nothing_found_is_one_case_that_passes() -> None:
 @hostile.given_reports
 def test_nothing_breaks_it(report: Report) -> None:
     root = written(report)
-    failed = [one.text for tag in ("failure", "error") for one in root.iter(tag)]
+    failed = [one.text for tag in ("failure", "error", "system-out") for one in root.iter(tag)]
     assert len(failed) == len({(finding.path, finding.code) for finding in report.findings})
     for finding in report.findings:
         assert any(f": {finding.code} {neutral(finding.message)}" in text for text in failed)
