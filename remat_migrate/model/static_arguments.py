@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .apis import Api
 from .bind import Arguments, bind_call, call_order, default_of, positional_parameters
 from .callable import Target, is_frozen, is_pytree, layers, targets_of
+from .candidates import candidates
 from .changing import changing_name
 from .classes import is_decorated
 from .declared import Kind, annotation_kind, default_kind
@@ -24,10 +25,10 @@ from .passing import (
     passed_kind,
     used_as_array,
 )
-from .scopes import parameters
+from .scopes import FunctionNode, parameters
 from .sites import Site
 from .statics import Obstacle, Required, Statics
-from .unseen import changed_below, decorator_obstacle, is_field, unseen_statics
+from .unseen import changed_below, decorator_obstacle, is_held, unseen_statics
 from .uses import Call, Uses
 from .values import (
     Applied,
@@ -62,39 +63,57 @@ def applied_values(project: Project, site: Site) -> list[Value]:
 def find_statics(project: Project, site: Site) -> Statics:
     """Decide what must be static where `site` is applied."""
     values = applied_values(project, site)
-    targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
     uses = project.uses(site)
     changed = changed_below(values)
     if changed is not None:
         return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
-    if not targets or is_field(project, site):
+    held = is_held(project, site, values)
+    if held:
+        assert site.subject is not None
+        module, node = site.subject
+        values = candidates(project, module, node) if isinstance(node, ast.expr) else []
+    targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
+    if not targets:
         return unseen_statics(project, site, uses, values)
     ordered = sorted(targets.values(), key=place_of)
-    found = [_for_target(project, site, target, uses) for target in ordered]
-    if len(found) == 1:
-        return found[0]
-    first = found[0]
-    orders = {call_order(t.function.node) for t in ordered}
-    if len(orders) > 1 and not _all_by_position(first):
-        return _several(
-            site,
-            first,
-            "it wraps functions with different parameters or defaults, and not every call passes"
-            " the static arguments by position: pass them there, and name them in `static_argnums`",
-        )
-    for other in found[1:]:
+    if len(ordered) == 1 and not held:
+        return _for_target(project, site, ordered[0], uses)
+    nodes = frozenset(targets)
+    first, *others = (
+        _for_target(project, site, t, _uses_of(project, site, t, nodes, uses)) for t in ordered
+    )
+    for other in (first, *others):
         if other.obstacle is not None:
             return other
-        if other.indices != first.indices or [r.name for r in other.required] != [
-            r.name for r in first.required
-        ]:
+        if other.indices != first.indices:
             return _several(
                 site,
                 first,
                 "it wraps different functions whose static arguments stand at different places:"
                 " give each its own checkpoint with its own `static_argnums`",
             )
-    return first
+    alike = len({call_order(node) for node in nodes}) == 1
+    changing = next((s.changing for s in (first, *others) if s.changing is not None), None)
+    return replace(first, others=tuple(others), changing=changing, open_ended=held or not alike)
+
+
+def _uses_of(
+    project: Project, site: Site, target: Target, wrapped: frozenset[FunctionNode], uses: Uses
+) -> Uses:
+    """The uses that may call `target`, one of several functions that a site wraps."""
+    alike = {node for node in wrapped if call_order(node) == call_order(target.function.node)}
+    calls = []
+    for call in uses.calls:
+        called: frozenset[FunctionNode] = frozenset()
+        own = True
+        for value in project.values(call.module, call.node.func):
+            nodes = frozenset(t.function.node for t in targets_of(project.evaluator, value))
+            # What cannot be told apart may be any of them.
+            called |= nodes or wrapped
+            own &= (nodes or wrapped) <= alike
+        if target.function.node in called:
+            calls.append(replace(call, own=own))
+    return replace(uses, calls=calls)
 
 
 def _several(site: Site, statics: Statics, reason: str) -> Statics:
@@ -108,11 +127,6 @@ def place_of(target: Target) -> tuple[str, int, int]:
     """An order of targets that is the same in every run."""
     node = target.function.node
     return str(target.function.module.source.path), node.lineno, node.col_offset
-
-
-def _all_by_position(statics: Statics) -> bool:
-    names = {r.name for r in statics.required}
-    return all(names <= arguments.by_position for _, arguments in statics.bound)
 
 
 def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:

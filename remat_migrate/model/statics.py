@@ -63,6 +63,9 @@ class Statics:
         bound: each call's arguments by parameter.
         obstacle: why no rewriting keeps the meaning.
         changing: a name that the function reads from around it and that may change between calls.
+        others: what must be static of the other functions that may be wrapped: the same indices.
+        open_ended: whether the functions that may be wrapped have different signatures, or are not
+            all known, so that nothing can be written after the signature of one.
     """
 
     target: Target | None
@@ -72,6 +75,13 @@ class Statics:
     bound: tuple[tuple[Call, Arguments], ...] = ()
     obstacle: Obstacle | None = None
     changing: ast.Name | None = None
+    others: tuple[Statics, ...] = ()
+    open_ended: bool = False
+
+    @property
+    def each(self) -> tuple[Statics, ...]:
+        """The decisions for all functions that may be wrapped."""
+        return self, *self.others
 
     @property
     def escapes(self) -> list[Escape]:

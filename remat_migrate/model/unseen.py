@@ -12,7 +12,7 @@ from .passing import is_flag
 from .sites import Site
 from .statics import Obstacle, Required, Statics
 from .uses import Uses
-from .values import Applied, Bound, Class, External, Instance, Value, Wrapped
+from .values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
 
 if TYPE_CHECKING:
     from .project import Project
@@ -41,6 +41,11 @@ def is_field(project: Project, site: Site) -> bool:
                 if isinstance(owner, Class) and node.attr in class_annotations(owner.node):
                     return True
     return False
+
+
+def is_held(project: Project, site: Site, values: list[Value]) -> bool:
+    """Whether a field or a parameter holds what is wrapped, which callers choose."""
+    return is_field(project, site) or any(isinstance(v, Parameter) for v in values)
 
 
 def _field_obstacle(site: Site) -> Obstacle:

@@ -141,7 +141,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
     if not statics.required and statics.changing is None:
         return Plan(site, "drop `concrete`: Python needs the value of no argument")
-    needs = [n for r in statics.required for n in r.needs]
+    needs = [n for one in statics.each for r in one.required for n in r.needs]
     notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
     try:
         edits = _positional(project, site, statics)
@@ -162,14 +162,16 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
             call.node,
             "called here; a static argument must stand by position",
         )
-        for call, _ in statics.bound
+        for one in statics.each
+        for call, _ in one.bound
         if any(_within(call.module, call.node, e) for e in edits)
     )
     return Plan(site, title, statics.indices, (*edits, *hoisted), (*notes, *called))
 
 
 def _calls_changed(statics: Statics, edits: list[Edit]) -> int:
-    return sum(any(_within(call.module, call.node, e) for e in edits) for call, _ in statics.bound)
+    calls = {call.node: call.module for s in statics.each for call, _ in s.bound}
+    return sum(any(_within(module, node, e) for e in edits) for node, module in calls.items())
 
 
 def _within(module: Module, node: ast.expr, edit: Edit) -> bool:
@@ -205,7 +207,7 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
             statics.target.function.module if statics.target else site.module,
             statics.changing,
         )
-    for item in statics.required:
+    for item in (r for one in statics.each for r in one.required):
         if not item.by_value:
             raise Refused(
                 f"what is passed for `{item.name}` can change, and JAX would not see the change"
@@ -214,10 +216,16 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
     if statics.escapes:
         escape = statics.escapes[0]
         raise Refused(f"not every call can be seen: {escape.reason}", escape.module, escape.node)
+    return [
+        edit
+        for one in statics.each
+        if one.target is not None
+        for edit in _calls_by_position(site, one, one.target.function.node)
+    ]
+
+
+def _calls_by_position(site: Site, statics: Statics, function: FunctionNode) -> list[Edit]:
     edits: list[Edit] = []
-    if statics.target is None:
-        return edits
-    function = statics.target.function.node
     positions = [r.position for r in statics.required if r.position is not None]
     count = len(positional_parameters(function))
     last = max(min(p, count - 1) for p in positions)
@@ -257,7 +265,7 @@ def _closure(
     notes: tuple[Note, ...],
     why: Refused,
 ) -> Plan:
-    if not site.module.editable:
+    if not site.module.editable or statics.open_ended:
         raise why
     try:
         edits, closed = closing_edits(project, site, statics, option)

@@ -1,0 +1,111 @@
+"""What a parameter or a field may hold: fixed where all that is passed is seen and agrees."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings, fixed
+
+FACTORY = """\
+import functools
+import jax
+
+
+def maybe_remat(enabled=True):
+    def wrap(fn):
+        return jax.checkpoint(fn, concrete=True) if enabled else fn
+
+    return wrap
+
+"""
+
+BLOCK = """\
+
+@maybe_remat()
+def block(x, train):
+    return x if train else -x
+
+"""
+
+FIELD = """\
+from typing import Any
+
+import flax.linen as nn
+
+
+class First(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.Dense(2)(x) if train else x
+
+
+class Second(nn.Module):
+    @nn.compact
+    def __call__(self, train, x):
+        return nn.Dense(2)(x) if train else x
+
+
+class Net(nn.Module):
+    cls: Any = First
+
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.remat(self.cls, concrete=True)()(x, train)
+
+"""
+
+AGREEING = {
+    "decorated": (FACTORY + BLOCK, "static_argnums=(1,)"),
+    "called": (FACTORY + BLOCK + "def g(x, on):\n    return x if on else -x\n\n"
+               "h = maybe_remat()(g)\n", "static_argnums=(1,)"),
+    "no need": (FACTORY + "@maybe_remat()\ndef block(x, train):\n    return x\n", "fn)"),
+    "aliased": (FACTORY + "save = maybe_remat()\n\n@save\ndef g(x, on):\n"
+                "    return x if on else -x\n", "static_argnums=(1,)"),
+    "default of a field": (FIELD, "static_argnums=(2,)"),
+    "other field of that name": (
+        FIELD + "class Other:\n    cls: Any = Second\n\n\nOther(cls=Second)\n",
+        "static_argnums=(2,)",
+    ),
+}  # fmt: skip
+
+DISAGREEING = {
+    "other place": FACTORY + BLOCK + "@maybe_remat()\ndef g(on, x):\n    return x if on else -x\n",
+    "unseen": FACTORY + BLOCK + "import other\n\ng = maybe_remat()(other.block)\n",
+    "handed on": FACTORY + BLOCK + "blocks = list(map(maybe_remat(), [abs]))\n",
+    "aliased": FACTORY + BLOCK + "save = maybe_remat()\n\n"
+    "@save\ndef g(on, x):\n    return x if on else -x\n",
+    "constructor": FIELD + "net = Net(Second)\n",
+    "keyword": FIELD + "net = Net(cls=Second)\n",
+    "partial": FIELD + "import functools\n\nnet = functools.partial(Net, cls=Second)\n",
+    "settings": FIELD + "CFG = {'cls': Second}\nnet = Net(**CFG)\n",
+    "subclass": FIELD + "class Other(Net):\n    cls: Any = Second\n",
+    "clone": FIELD + "net = Net().clone(cls=Second)\n",
+    "unknown": FIELD + "def make(cls):\n    return Net(cls=cls)\n",
+}
+
+
+@pytest.mark.parametrize("name", AGREEING)
+def test_fixed_where_all_agree(name: str) -> None:
+    text, expected = AGREEING[name]
+    after = fixed(text)["example.py"]
+    assert "concrete" not in after
+    assert expected in after
+
+
+@pytest.mark.parametrize("name", DISAGREEING)
+def test_left_where_they_do_not_or_cannot_be_seen(name: str) -> None:
+    text = DISAGREEING[name]
+    [found] = [f for f in findings(text) if f.code == "RMT101"]
+    assert found.reason
+    assert fixed(text) == {"example.py": text}
+
+
+def test_an_alias_in_another_file_counts() -> None:
+    use = "from memory import save\n\n@save\ndef f({}):\n    return x if on else -x\n"
+    files = {
+        "memory.py": FACTORY + "save = maybe_remat()\n",
+        "first.py": use.format("x, on"),
+        "second.py": use.format("on, x"),
+    }
+    assert fixed(files) == files
+    del files["second.py"]
+    assert "static_argnums=(1,)" in fixed(files)["memory.py"]
