@@ -98,6 +98,9 @@ class Outcome(Generic[A]):
         analysis: of the final texts; its findings are what is left to report.
         changes: the files that differ, by path.
         applied: the fixes made, in order.
+        fixed: the findings of the first analysis that had a fix and are gone. A finding that a
+            fix of an earlier round revealed is not among them, so this number is at most the one
+            that the analysis called fixable.
         dropped: the fixes found to be wrong and not made.
         refused: the fixes not made for want of leave to edit a file.
         unsettled: files whose fixes undid one another or had no end. They are as they were: rules
@@ -107,6 +110,7 @@ class Outcome(Generic[A]):
     analysis: A
     changes: tuple[Change, ...]
     applied: tuple[Applied, ...]
+    fixed: tuple[Finding, ...]
     dropped: tuple[Dropped, ...]
     refused: tuple[Refused, ...]
     unsettled: tuple[Path, ...] = ()
@@ -167,6 +171,14 @@ class _DroppedAt:
 
 
 @dataclass(slots=True)
+class _Pending:
+    """A finding of the first analysis that is to be fixed, and where it stands now."""
+
+    finding: Finding
+    offset: int
+
+
+@dataclass(slots=True)
 class _Round:
     """The fixes that go together in one round, and the texts they give."""
 
@@ -199,6 +211,8 @@ class _Rounds(Generic[A]):
         self._applied: list[Applied] = []
         self._dropped: list[_DroppedAt] = []
         self._analysis = analyse({})
+        self._pending = [_Pending(finding, finding.span.start) for finding in self._wanted()]
+        self._fixed: list[Finding] = []
 
     def run(self) -> frozenset[Path]:
         """Make fixes to the end. Returns the files that have none, or nothing if all is well."""
@@ -230,6 +244,7 @@ class _Rounds(Generic[A]):
             self._analysis,
             self._changes(),
             tuple(self._applied),
+            tuple(self._fixed),
             tuple(
                 Dropped(now.get(dropped.key, dropped.finding), dropped.reason)
                 for dropped in self._dropped
@@ -359,6 +374,29 @@ class _Rounds(Generic[A]):
                 dropped.offset = OffsetMap(edits).moved(dropped.offset)
         if made.made:
             self._analysis = self._analyse(dict(self._texts))
+            self._settle(made)
+
+    def _settle(self, made: _Round) -> None:
+        """Move the pending findings that are still there, and note those that are gone."""
+        starts: dict[tuple[str, Path], list[int]] = defaultdict(list)
+        for code, path, offset in map(_key, self._analysis.findings):
+            starts[code, path].append(offset)
+        maps = {path: OffsetMap(edits) for path, edits in made.edits.items()}
+        pending = []
+        for one in self._pending:
+            left = starts[one.finding.code, one.finding.path]
+            moves = maps.get(one.finding.path, OffsetMap(()))
+            first = last = moves.moved(one.offset)
+            if not moves.kept(one.offset):
+                # It may stand anywhere in the text that replaces its start.
+                first, last = moves.before(one.offset), moves.after(one.offset)
+            found = next((at for at in left if first <= at <= last), None)
+            if found is None:
+                self._fixed.append(one.finding)
+            else:
+                left.remove(found)
+                pending.append(_Pending(one.finding, found))
+        self._pending = pending
 
     def _applied_fix(self, finding: Finding, number: int) -> Applied:
         """A fix that is about to be made, with what it does by itself."""

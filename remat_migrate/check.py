@@ -112,7 +112,7 @@ def show_difference(
     content, screen = content_of(run, result), screen_of(sys.stderr)
     for line in (
         *verdict_lines(content, screen),
-        *would_fix(len(outcome.applied), content, screen),
+        *would_fix(len(outcome.fixed), content, screen),
     ):
         say(line)
     would_fail = bool(outcome.changes) and not exit_zero

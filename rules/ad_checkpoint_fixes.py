@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
@@ -63,7 +64,21 @@ class Fixer:
             fix = self._moved(statement, names)
             found |= dict.fromkeys(names, fix)
         found |= dict(self._reads(reads))
-        return found
+        return {use: self._with_naming(fix, found) for use, fix in found.items()}
+
+    def _with_naming(self, fix: Fix, found: Mapping[Use, Fix]) -> Fix:
+        """A fix with what names the options of the calls that its uses lead to."""
+        edits = set(fix.edits)
+        naming = [
+            edit
+            for use, other in found.items()
+            if use.naming and not edits.isdisjoint(other.edits)
+            for edit in use.naming
+        ]
+        if not naming:
+            return fix
+        title = f"{fix.title}, and pass options as keywords"
+        return replace(fix, title=title, edits=tuple(sorted(edits.union(naming))))
 
     # -- imports of the names
 

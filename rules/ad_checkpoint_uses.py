@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.references import is_used_elsewhere
 from remat_migrate.model.values import Constant, External
-from remat_migrate.source import Span
+from remat_migrate.source import Edit, Span
 
-from .positional_option import passed_by_position
+from .positional_option import Passed, migration, passed_by_position
 
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")
@@ -33,6 +33,7 @@ class Use:
         package: the expression before the dot, which denotes `jax.ad_checkpoint`.
         certain: whether nothing else can be meant.
         reason: why there is no fix.
+        naming: the edits that name options passed by position, of which `jax` has another order.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Use:
     package: ast.expr | None = None
     certain: bool = True
     reason: str = ""
+    naming: tuple[Edit, ...] = ()
 
 
 def find_uses(module: Module, project: Project) -> list[Use]:
@@ -49,19 +51,37 @@ def find_uses(module: Module, project: Project) -> list[Use]:
     uses = list(_uses(module, project))
     if not uses:
         return []
+    # `checkpoint(f, False)` says `prevent_cse=False` here, `concrete=False` in the order of `jax`.
     waiting = {
-        passed.definition.name
+        passed.call: passed
         for site in project.sites_in(module)
         for passed in passed_by_position(site, project)
+        if passed.definition.name.startswith(f"{PACKAGE.name}.")
     }
-    # `checkpoint(f, False)` says `prevent_cse=False` here, `concrete=False` in the order of `jax`.
-    reason = "options are passed to it by position: name them first (RMT104)"
-    return [
-        replace(use, reason=use.reason or reason)
-        if f"{PACKAGE.name}.{use.name}" in waiting
-        else use
-        for use in uses
+    if not waiting:
+        return uses
+    direct = {use.node for use in uses}
+    return [_with_naming(use, list(waiting.values()), direct, project) for use in uses]
+
+
+def _with_naming(
+    use: Use, waiting: list[Passed], direct: set[ast.expr | ast.ImportFrom], project: Project
+) -> Use:
+    """A use with what names the options of the calls that it leads to."""
+    calls = [passed for passed in waiting if passed.site.reference is use.node] or [
+        passed
+        for passed in waiting
+        if passed.definition.name == f"{PACKAGE.name}.{use.name}"
+        and passed.site.reference not in direct
     ]
+    edits: list[Edit] = []
+    for passed in calls:
+        fix, _, _ = migration(passed, project)
+        if not fix.edits:
+            reason = "options are passed to it by position: name them first (RMT104)"
+            return replace(use, reason=use.reason or reason)
+        edits += fix.edits
+    return replace(use, naming=tuple(dict.fromkeys(edits)))
 
 
 def _uses(module: Module, project: Project) -> Iterator[Use]:

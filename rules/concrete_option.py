@@ -154,26 +154,7 @@ def slope(x):
                 yield self._found(use, project, severity)
 
     def _found(self, use: ConcreteUse, project: Project, severity: Severity) -> Finding:
-        from remat_migrate.rewrite.concrete import drop, migrate
-
-        fix: Fix | None = None
-        related: tuple[Related, ...] = ()
-        reason = use.reason
-        if not reason:
-            try:
-                migration = drop(project, use) if use.value is False else migrate(project, use)
-                fix = Fix(migration.title, Safety.SAFE, migration.edits)
-                related = tuple(
-                    Related(n.module.source, n.module.span(n.node), n.message)
-                    for n in migration.notes
-                )
-            except Refused as refused:
-                reason = refused.reason
-                if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):
-                    span = refused.module.source.span(refused.node)
-                    related = (Related(refused.module.source, span, refused.label),)
-        if reason:
-            fix = Fix(reason, Safety.MANUAL)
+        fix, related, reason = migrated(use, project)
         source, span = use.module.source, use.span
         if use.site is not None:
             related = (Related(source, span, "the option is written here"), *related)
@@ -187,6 +168,27 @@ def slope(x):
             related=related,
             reason=reason,
         )
+
+
+def migrated(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
+    """The fix of one `concrete`, the places that explain it, and why there is none."""
+    from remat_migrate.rewrite.concrete import drop, migrate
+
+    related: tuple[Related, ...] = ()
+    reason = use.reason
+    if not reason:
+        try:
+            migration = drop(project, use) if use.value is False else migrate(project, use)
+            related = tuple(
+                Related(n.module.source, n.module.span(n.node), n.message) for n in migration.notes
+            )
+            return Fix(migration.title, Safety.SAFE, migration.edits), related, ""
+        except Refused as refused:
+            reason = refused.reason
+            if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):
+                span = refused.module.source.span(refused.node)
+                related = (Related(refused.module.source, span, refused.label),)
+    return Fix(reason, Safety.MANUAL), related, reason
 
 
 def _severity(use: ConcreteUse, project: Project) -> Severity | None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.apis import APIS, Api
 from remat_migrate.model.application import api_of, given
+from remat_migrate.model.concrete_options import concrete_use
 from remat_migrate.model.scopes import FunctionNode
 from remat_migrate.model.values import Constant, External, Function, Parameter, Partial
-from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit, Span
+from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
+from remat_migrate.source import Edit
+
+from .concrete_option import migrated
 
 if TYPE_CHECKING:
     from remat_migrate.source.layout import Layout
@@ -41,8 +44,9 @@ class PositionalOption(Rule):
 
     ## Fix
 
-    Names them. A `concrete` that is `False` said nothing and goes; one that is `True` becomes
-    `concrete=True`, which is RMT101.
+    Names them. A `concrete` that is `False` has no effect and is removed; one that is `True` is
+    migrated as RMT101 does it: the arguments that Python needs become `static_argnums` or are
+    closed over.
     """
 
     code, name = "RMT104", "positional-option"
@@ -54,8 +58,15 @@ class PositionalOption(Rule):
             "import jax\n\nf = jax.checkpoint(print, prevent_cse=True, policy=policy)\n",
         ),
         Example(
-            "from jax import remat\n\nf = remat(print, True)\n",
-            "from jax import remat\n\nf = remat(print, concrete=True)\n",
+            "import jax\n"
+            "\n"
+            "f = jax.checkpoint(lambda x, flip: -x if flip else x, True, False)\n"
+            "y = f(1.0, flip=True)\n",
+            "import jax\n"
+            "\n"
+            "f = jax.checkpoint(lambda x, flip: -x if flip else x, static_argnums=(1,),"
+            " prevent_cse=False)\n"
+            "y = f(1.0, True)\n",
         ),
         Example(
             "from jax.ad_checkpoint import remat\n\nf = remat(print, False)\n",
@@ -82,11 +93,7 @@ class PositionalOption(Rule):
                     found.setdefault(passed.call, passed)
         for passed in found.values():
             api, names = passed.definition, [name or "one more" for name, _ in passed.options]
-            reason = passed.reason or _shifts_others(passed, project) or _obstacle(passed)
-            fix = Fix("pass them as keywords", Safety.MANUAL)
-            if not reason:
-                edits = tuple(_edits(passed, project))
-                fix = Fix(_title(passed), Safety.SAFE, edits)
+            fix, related, reason = migration(passed, project)
             yield self.finding(
                 module.source,
                 module.span(passed.call.func),
@@ -94,6 +101,7 @@ class PositionalOption(Rule):
                 f" by position: {', '.join(f'`{name}`' for name in names) or '`*`'}",
                 confidence=passed.confidence,
                 fix=fix,
+                related=related,
                 reason=reason,
             )
 
@@ -103,6 +111,7 @@ class Passed:
     """The options that one call gives by position.
 
     Attributes:
+        site: an application that the call leads to.
         module: where the call is.
         call: a call of the Api, or of `functools.partial` with the Api.
         definition: the Api.
@@ -111,6 +120,7 @@ class Passed:
         confidence: whether it is an Api that is called.
     """
 
+    site: Site
     module: Module
     call: ast.Call
     definition: Api
@@ -150,7 +160,7 @@ def passed_by_position(site: Site, project: Project) -> Iterator[Passed]:
             reason = _conflict(made, options) or doubt
         if options or reason != doubt:
             sure: Confidence = "medium" if doubt or not options else "high"
-            yield Passed(owner, made, api, tuple(options), reason, sure)
+            yield Passed(site, owner, made, api, tuple(options), reason, sure)
 
 
 def _made_by(site: Site) -> ast.Call | None:
@@ -237,10 +247,10 @@ def _is_nothing(name: str | None, value: ast.expr) -> bool:
 
 
 def _title(passed: Passed) -> str:
-    kept = [str(name) for name, value in passed.options if not _is_nothing(name, value)]
-    if not kept:
+    named = [str(name) for name, _ in passed.options if name != "concrete"]
+    if not named:
         return "drop `concrete`, which is off"
-    return f"pass {', '.join(f'`{name}=`' for name in kept)} as keywords"
+    return f"pass {', '.join(f'`{name}=`' for name in named)} as keywords"
 
 
 def _obstacle(passed: Passed) -> str:
@@ -250,27 +260,34 @@ def _obstacle(passed: Passed) -> str:
     return ""
 
 
-def _edits(passed: Passed, project: Project) -> Iterator[Edit]:
+def migration(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
+    """The fix of one call, the places that explain it, and why there is none."""
+    if reason := passed.reason or _shifts_others(passed, project) or _obstacle(passed):
+        return Fix("pass them as keywords", Safety.MANUAL), (), reason
+    return _migrated(passed, project)
+
+
+def _migrated(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
+    from remat_migrate.rewrite.options import naming_edits
     from remat_migrate.source.changes import Change
     from remat_migrate.source.layout import layout_of
     from remat_migrate.source.removal import plan_removals
 
-    source = passed.module.source
-    layout = layout_of(source)
-    inside = Span(source.span(passed.call.func).end, source.span(passed.call).end)
     gone = tuple(value for name, value in passed.options if _is_nothing(name, value))
-    for removal in plan_removals(source, passed.module.tree, [Change(remove=gone)]):
-        for edit in removal.edits:
-            yield _without_label(layout, edit)
-    for name, value in passed.options:
-        if value in gone:
-            continue
-        start, end = layout.grouped(value, Span(inside.start + 1, inside.end - 1))
-        if isinstance(value, ast.NamedExpr) and source.text[start] != "(":
-            yield Edit(source.path, start, start, f"{name}=(")
-            yield Edit(source.path, end, end, ")")
-        else:
-            yield Edit(source.path, start, start, f"{name}=")
+    concrete = passed.site.arguments.get("concrete")
+    if concrete and not gone and any(value is concrete.value for _, value in passed.options):
+        use = concrete_use(project, concrete, passed.definition)
+        fix, related, reason = migrated(use, project)
+        if fix.edits and len(passed.options) > 1:
+            fix = replace(fix, title=f"{_title(passed)}; {fix.title}")
+        return fix, related, reason
+    source = passed.module.source
+    removals = plan_removals(source, passed.module.tree, [Change(remove=gone)])
+    layout = layout_of(source)
+    edits = [_without_label(layout, edit) for removal in removals for edit in removal.edits]
+    named = [(str(name), value) for name, value in passed.options if value not in gone]
+    edits += naming_edits(passed.module, passed.call, named)
+    return Fix(_title(passed), Safety.SAFE, tuple(edits)), (), ""
 
 
 def _without_label(layout: Layout, edit: Edit) -> Edit:

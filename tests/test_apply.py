@@ -91,6 +91,36 @@ def test_nothing_to_fix() -> None:
     assert list(outcome.remaining) == []
 
 
+def codes_fixed(outcome: Outcome[Look]) -> list[str]:
+    return [finding.code for finding in outcome.fixed]
+
+
+def test_fixed_are_findings_of_the_first_analysis() -> None:
+    """What a fix reveals is fixed as well, but nobody was told of it before."""
+    rules = replaces(r"\ba\b", "b"), replaces(r"\bb\b", "c", code="RMT102")
+    outcome = fix({A: "x, a\n", B: "b\n"}, *rules)
+    assert changed(outcome) == {A: "x, c\n", B: "c\n"}
+    assert len(outcome.applied) == 3
+    assert sorted(codes_fixed(outcome)) == ["RMT101", "RMT102"]
+
+
+def test_a_finding_that_another_fix_takes_away_is_fixed() -> None:
+    """Both are found in `a + b`; the fix of the first removes the text of the second."""
+    rules = replaces(r"a \+ b", "c"), replaces(r"\bb\b", "c", code="RMT102")
+    outcome = fix({A: "b, a + b, b\n"}, *rules)
+    assert changed(outcome) == {A: "c, c, c\n"}
+    assert sorted(codes_fixed(outcome)) == ["RMT101", "RMT102", "RMT102", "RMT102"]
+    assert len(outcome.applied) == 3
+
+
+def test_a_finding_that_is_left_is_not_fixed() -> None:
+    """The first fix moves `a` and the second, which is withheld, does not replace it."""
+    rules = replaces(r"x", "long"), replaces(r"\ba\b", "b", code="RMT102")
+    outcome = fix({A: "x, a, x, a\n"}, *rules, withheld=lambda found: found.span.start > 6)
+    assert codes_fixed(outcome).count("RMT102") == 1
+    assert [found.code for found in outcome.remaining] == ["RMT102"]
+
+
 def test_fixes_apart_go_in_one_round() -> None:
     outcome = fix({A: "f(a)\ng(a)\n", B: "a\n"}, replaces(r"\ba\b", "b"))
     assert changed(outcome) == {A: "f(b)\ng(b)\n", B: "b\n"}

@@ -60,7 +60,7 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         option = site.arguments.get("concrete")
         if option is None or not site.definition.concrete:
             continue
-        # By position in the order of old releases: RMT104 turns it into a keyword first.
+        # By position in the order of old releases: RMT104 reports and migrates it.
         if option.position is not None and site.definition.old_positional:
             continue
         if option.module is module:
@@ -68,9 +68,9 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         elif site.module is module and _is_only_read(project, option.module):
             elsewhere.setdefault(option.value, (option, site))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
-        yield _use(project, option, definition)
+        yield concrete_use(project, option, definition)
     for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
-        yield replace(_use(project, option, site.definition), site=site)
+        yield replace(concrete_use(project, option, site.definition), site=site)
 
 
 def _is_only_read(project: Project, module: Module) -> bool:
@@ -99,7 +99,8 @@ def _span(option: Option) -> Span:
     return option.module.span(option.value)
 
 
-def _use(project: Project, option: Option, definition: Api) -> ConcreteUse:
+def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
+    """What is known of one `concrete` option, and the applications that it reaches."""
     sites = tuple(_applications(project, option))
     value, reason = _value(project, option)
     return ConcreteUse(option, definition, sites, value, _span(option), reason)

@@ -55,11 +55,16 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
     for node in module.nodes:
         if not isinstance(node, ast.Call):
             continue
-        for keyword in node.keywords:
-            if keyword.arg not in ("concrete", None):
-                continue
-            option = forwarded(module, keyword.value)
-            if option is not None and keyword.arg is None:
+        given = [(k.arg, k.value) for k in node.keywords if k.arg in ("concrete", None)]
+        # By position, as in `jax.checkpoint(f, concrete)`.
+        given += [
+            ("concrete", arg)
+            for arg in node.args[1:]
+            if isinstance(arg, ast.Name) and arg.id == "concrete"
+        ]
+        for option_name, value in given:
+            option = forwarded(module, value)
+            if option is not None and option_name is None:
                 if option.parameter is not option.function.args.kwarg:
                     continue
             if option is None or module.enclosing_class(option.function) is not None:

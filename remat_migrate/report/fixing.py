@@ -27,9 +27,7 @@ _MOST_NAMED = 8
 def fixed_by_code(outcome: Outcome[Analysis], unwritten: Mapping[Path, str]) -> Mapping[str, int]:
     """How many findings of each code were mended, without those in files that were not written."""
     return Counter(
-        applied.finding.code
-        for applied in outcome.applied
-        if not _paths(applied.finding) & set(unwritten)
+        finding.code for finding in outcome.fixed if not _paths(finding) & set(unwritten)
     )
 
 

@@ -13,7 +13,7 @@ from ..model.statics import Required, Statics
 from ..source import Edit
 from ..source.layout import layout_of
 from .closure import close_over
-from .options import literal_indices
+from .options import given_behind, literal_indices
 from .refusal import Refused, check_editable
 
 
@@ -112,7 +112,13 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
         if spread is not None:
             raise Refused("`static_argnums` is among the options that are spread", module, spread)
         options.append("static_argnums=()")
-    by_position = option is not None and option.keyword is None and option.position is not None
-    if len(call.args) > (2 if by_position else 1):
+    behind = given_behind(option) if option is not None and option.call is call else []
+    by_position = option is not None and option.position is not None and option.call is call
+    if len(call.args) > (2 + len(behind) if by_position else 1):
         raise Refused("options are given by position", module, call)
+    for option_name, value in behind:
+        text = module.segment(value)
+        if isinstance(value, ast.NamedExpr):
+            text = f"({text})"
+        options.append(f"{option_name}={text}")
     return module.segment(head), options

@@ -21,7 +21,13 @@ from .closing import closing_edits
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .imports import written
-from .options import drop_change, is_last, removal_edits, static_argnums_edits
+from .options import (
+    drop_change,
+    given_behind,
+    naming_edits,
+    removal_edits,
+    static_argnums_edits,
+)
 from .refusal import Refused
 
 
@@ -46,7 +52,7 @@ class Migration:
 def drop(project: Project, use: ConcreteUse) -> Migration:
     """Take out a `concrete=False`."""
     change = drop_change(project, use.option)
-    edits = removal_edits(project, use.module, change)
+    edits = [*removal_edits(project, use.module, change), *_named_behind(use.option)]
     return Migration("drop `concrete=False`, which has no effect", merged(edits))
 
 
@@ -64,7 +70,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     option, sites = use.option, use.sites
     if use.value is None:
         title, dropped = drop_parameter(project, option)
-        return Migration(title, merged(dropped))
+        return Migration(title, merged([*dropped, *_named_behind(option)]))
     if not sites:
         raise Refused(
             "where it is applied cannot be seen: take `concrete` out and name the static arguments"
@@ -87,19 +93,26 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             own = option.call is plan.site.application
             named = "static_argnums" in plan.site.arguments
             if (own or shared) and not named and not isinstance(option.call, ast.Dict):
-                if not in_place and (option.keyword is not None or is_last(option)):
+                if not in_place:
                     edits += static_argnums_edits(plan.site, plan.indices, option)
                     in_place = True
-                    continue
-                if in_place:
-                    continue
+                continue
             edits += at_application(project, plan.site, plan.indices, named)
     if not in_place and not any(plan.replaces for plan in plans):
         # `functools.partial` is still needed where a plan writes it anew.
         needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
         change = drop_change(project, option, shorten=not needed)
         edits += removal_edits(project, option.module, change)
+    if not any(plan.replaces for plan in plans):
+        edits += _named_behind(option)
     return Migration("; ".join(titles), merged(edits), tuple(notes))
+
+
+def _named_behind(option: Option) -> list[Edit]:
+    """The edits that name what stands behind an option by position."""
+    if not isinstance(option.call, ast.Call):
+        return []
+    return naming_edits(option.module, option.call, given_behind(option))
 
 
 def merged(edits: list[Edit]) -> tuple[Edit, ...]:

@@ -22,7 +22,7 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit]]:
     """
     handed = forwarded(option.module, option.value)
     assert handed is not None
-    search = _Drop(project)
+    search = _Drop(project, option)
     search.drop(handed)
     edits = search.edits()
     names = ", ".join(f"`{f.function.name}`" for f in search.done)
@@ -45,8 +45,9 @@ def exported_names(module: Module) -> set[str]:
 
 
 class _Drop:
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, option: Option) -> None:
         self.project = project
+        self.option = option
         self.done: list[Forwarded] = []
         self.removed: dict[Module, list[ast.AST]] = {}
 
@@ -92,6 +93,9 @@ class _Drop:
     def _read(self, handed: Forwarded, node: ast.Name) -> None:
         module = handed.module
         holder = module.parent(node)
+        if node is self.option.value and self.option.keyword is None:
+            self.removed.setdefault(module, []).append(node)
+            return
         if not isinstance(holder, ast.keyword) or holder.arg is None:
             raise Refused(
                 f"`{node.id}` of `{handed.function.name}` is used for more than the option",

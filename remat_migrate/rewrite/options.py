@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..model import Module, Project
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
 from ..model.values import External
-from ..source import Edit
+from ..source import Edit, Span
 from ..source.changes import Change
+from ..source.layout import layout_of
 from ..source.removal import plan_removals
 from .refusal import Refused, check_editable
 
@@ -45,8 +46,7 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ch
     A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
     down to `jax.checkpoint`, if `shorten`.
 
-    Raises:
-        Refused: other arguments stand behind it by position.
+    What stands behind it by position must be named as well, see `naming_edits`.
     """
     call = option.call
     if isinstance(call, ast.Dict):
@@ -54,24 +54,36 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ch
         assert key is not None
         return Change(remove=(key,))
     if option.keyword is None:
-        assert option.position is not None
-        # What stands behind it by position is named.
-        behind = call.args[option.position + 1 :]
-        named = tuple(
-            (arg, f"{name}={option.module.segment(arg)}")
-            for name, arg in zip(option.behind, behind, strict=False)
-        )
-        return Change(remove=(option.value,), replace=named)
+        return Change(remove=(option.value,))
     if shorten and len(call.args) == 1 and len(call.keywords) == 1:
         if External("functools.partial") in project.values(option.module, call.func):
             return Change(keep=((call, call.args[0]),))
     return Change(remove=(option.keyword,))
 
 
-def is_last(option: Option) -> bool:
-    """Whether an option is the last that its call gives by position."""
-    call = option.call
-    return isinstance(call, ast.Call) and option.position == len(call.args) - 1
+def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
+    """The options that stand behind one by position in the same call, with their names."""
+    if option.position is None or not isinstance(option.call, ast.Call):
+        return []
+    return list(zip(option.behind, option.call.args[option.position + 1 :], strict=False))
+
+
+def naming_edits(
+    module: Module, call: ast.Call, named: Iterable[tuple[str, ast.expr]]
+) -> list[Edit]:
+    """The edits that turn positional arguments of a call into keywords."""
+    source = module.source
+    layout = layout_of(source)
+    inside = Span(source.span(call.func).end + 1, source.span(call).end - 1)
+    edits: list[Edit] = []
+    for name, value in named:
+        start, end = layout.grouped(value, inside)
+        if isinstance(value, ast.NamedExpr) and source.text[start] != "(":
+            edits.append(Edit(source.path, start, start, f"{name}=("))
+            edits.append(Edit(source.path, end, end, ")"))
+        else:
+            edits.append(Edit(source.path, start, start, f"{name}="))
+    return edits
 
 
 def removal_edits(project: Project, module: Module, change: Change) -> list[Edit]:

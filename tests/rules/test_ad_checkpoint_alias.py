@@ -288,6 +288,30 @@ def test_left_alone(code: str) -> None:
     assert findings(code, select=CODE) == []
 
 
+# The options by position have another order in `jax`: the fix names them, too.
+NAMED = [
+    (
+        "from jax.ad_checkpoint import checkpoint\nf = checkpoint(abs, False)\n",
+        "from jax import checkpoint\nf = checkpoint(abs, prevent_cse=False)\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n"
+        "remat = jax.ad_checkpoint.remat\nf = remat(abs, True, None)\ng = remat(abs)\n",
+        "import jax\n"
+        "remat = jax.remat\nf = remat(abs, prevent_cse=True, policy=None)\ng = remat(abs)\n",
+    ),
+    (
+        "import jax.ad_checkpoint as adc\nh = adc.remat(adc.checkpoint(abs, False), False)\n",
+        "import jax\nh = jax.remat(jax.checkpoint(abs, prevent_cse=False), prevent_cse=False)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), NAMED)
+def test_options_by_position_are_named(before: str, after: str) -> None:
+    assert mended(before) == after
+
+
 BY_HAND = [
     ("import jax.ad_checkpoint\njax.ad_checkpoint.checkpoint = abs\n", 2, "assigned"),
     ("import jax.ad_checkpoint\ndel jax.ad_checkpoint.remat\n", 2, "assigned"),
@@ -298,7 +322,7 @@ BY_HAND = [
     ("import jax.ad_checkpoint\nimport torch.utils.checkpoint as t\n"
      "m = jax.ad_checkpoint if new else t\nm.checkpoint(abs)\n", 4, "something else"),
     # Its second option by position is another than that of `jax.checkpoint`.
-    ("from jax.ad_checkpoint import checkpoint\ncheckpoint(abs, False)\n", 1, "RMT104"),
+    ("from jax.ad_checkpoint import checkpoint\ncheckpoint(abs, False, *more)\n", 1, "RMT104"),
 ]  # fmt: skip
 
 

@@ -20,11 +20,6 @@ FIXED = [
         "f = jax.checkpoint(g, False, True, p)\n",
         "f = jax.checkpoint(g, prevent_cse=True, policy=p)\n",
     ),
-    ("f = jax.remat(g, True)\n", "f = jax.remat(g, concrete=True)\n"),
-    (
-        "f = jax.remat(g, flag, not scan)\n",
-        "f = jax.remat(g, concrete=flag, prevent_cse=not scan)\n",
-    ),
     ("f = jax.remat(g, False, policy=p)\n", "f = jax.remat(g, policy=p)\n"),
     # A `concrete` that is off says nothing.
     ("f = jax.remat(g, False)\n", "f = jax.remat(g)\n"),
@@ -47,34 +42,12 @@ FIXED = [
         "ck = jax.checkpoint\nf = ck(g, prevent_cse=False)\n",
     ),
     (
-        "from jax import remat as r\nf = r(g, True)\n",
-        "from jax import remat as r\nf = r(g, concrete=True)\n",
-    ),
-    (
         "f = partial(jax.checkpoint, g, False, False)\n",
         "f = partial(jax.checkpoint, g, prevent_cse=False)\n",
     ),
     (
-        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, True)\n",
-        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, concrete=True)\n",
-    ),
-    (
         "f = partial(jax.checkpoint, policy=p)(g, False)\n",
         "f = partial(jax.checkpoint, policy=p)(g)\n",
-    ),
-    (
-        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, True)\n",
-        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, concrete=True)\n",
-    ),
-    (
-        "for r in (jax.remat, jax.checkpoint):\n    r(g, True)\n",
-        "for r in (jax.remat, jax.checkpoint):\n    r(g, concrete=True)\n",
-    ),
-    (
-        "try:\n    from jax import remat\nexcept ImportError:\n    remat = None\n"
-        "f = remat(g, True)\n",
-        "try:\n    from jax import remat\nexcept ImportError:\n    remat = None\n"
-        "f = remat(g, concrete=True)\n",
     ),
     # The old names had an order of their own, without `concrete`.
     (
@@ -87,7 +60,6 @@ FIXED = [
         "import haiku as hk\nf = hk.remat(g, prevent_cse=False)\n",
     ),
     # Parentheses, `:=`, comments.
-    ("f = jax.remat(g, (True), ((p)))\n", "f = jax.remat(g, concrete=(True), prevent_cse=((p)))\n"),
     (
         "f = jax.remat(g, False, c := 1, (q := 2))\n",
         "f = jax.remat(g, prevent_cse=(c := 1), policy=(q := 2))\n",
@@ -112,6 +84,70 @@ FIXED = [
 
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_fixed(before: str, after: str) -> None:
+    assert mended(before) == after
+
+
+# A `concrete` that is on is migrated at once, as RMT101 does it.
+BRANCH = "def g(x, n):\n    return x if n else -x\n\n\n"
+PLAIN = "def g(x):\n    return 2 * x\n\n\n"
+CONCRETE = [
+    (BRANCH, "f = jax.remat(g, True)\n", "f = jax.remat(g, static_argnums=(1,))\n"),
+    (
+        BRANCH,
+        "f = jax.remat(g, True, a if b else c, (p))\ny = f(x, n=0)\n",
+        "f = jax.remat(g, static_argnums=(1,), prevent_cse=a if b else c, policy=(p))\n"
+        "y = f(x, 0)\n",
+    ),
+    (
+        BRANCH,
+        "y = jax.remat(g, True, False)(x, n=0)\n",
+        "y = jax.remat(g, static_argnums=(1,), prevent_cse=False)(x, 0)\n",
+    ),
+    (
+        BRANCH,
+        "from jax import remat as r\nf = r(g, True)\n",
+        "from jax import remat as r\nf = r(g, static_argnums=(1,))\n",
+    ),
+    (
+        BRANCH,
+        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, True)\n",
+        "ck = partial(jax.checkpoint, policy=p)\nf = ck(g, static_argnums=(1,))\n",
+    ),
+    (
+        BRANCH,
+        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, True)\n",
+        "ck = jax.remat if old else jax.checkpoint\nf = ck(g, static_argnums=(1,))\n",
+    ),
+    (
+        BRANCH,
+        "for r in (jax.remat, jax.checkpoint):\n    r(g, True)\n",
+        "for r in (jax.remat, jax.checkpoint):\n    r(g, static_argnums=(1,))\n",
+    ),
+    # What cannot be named static is closed over.
+    (
+        BRANCH,
+        "f = jax.remat(g, True, False, p)\nkeep(f)\n",
+        "def f(x, n):\n"
+        "    return jax.remat(lambda x: g(x, n), prevent_cse=False, policy=p)(x)\n"
+        "\n\nkeep(f)\n",
+    ),
+    (PLAIN, "f = jax.checkpoint(g, True, False)\n", "f = jax.checkpoint(g, prevent_cse=False)\n"),
+    (PLAIN, "f = jax.remat(g, (True), ((p)))\n", "f = jax.remat(g, prevent_cse=((p)))\n"),
+]
+
+
+@pytest.mark.parametrize(("function", "before", "after"), CONCRETE)
+def test_concrete_is_migrated(function: str, before: str, after: str) -> None:
+    assert mended(function + before) == function + after
+
+
+def test_a_wrapper_that_hands_concrete_on_by_position() -> None:
+    """The parameter goes once no caller sets it."""
+    before = (
+        "def wrap(f, concrete=False):\n    return jax.checkpoint(f, concrete)\n\n\n"
+        "f = wrap(abs, False)\n"
+    )
+    after = "def wrap(f):\n    return jax.checkpoint(f)\n\n\nf = wrap(abs)\n"
     assert mended(before) == after
 
 
@@ -143,6 +179,8 @@ def test_left_alone(code: str) -> None:
 
 
 BY_HAND = [
+    ("f = jax.remat(g, flag, not scan)\n", 1, "whether `flag` is true", "high"),
+    ("def f(g):\n    return jax.remat(g, True)\n", 2, "cannot be seen", "high"),
     ("f = jax.checkpoint(g, *options)\n", 1, "`*options`", "medium"),
     ("f = jax.checkpoint(g, False, *options)\n", 1, "`*options`", "high"),
     ("f = jax.checkpoint(g, False, True, p, ())\n", 1, "no release", "high"),
@@ -208,10 +246,3 @@ def test_message_names_the_options() -> None:
 def test_by_version(version: str, count: int) -> None:
     code = "import jax\n\nf = jax.checkpoint(g, False)\n"
     assert len(findings(code, select=CODE, jax_version=version)) == count
-
-
-def test_concrete_goes_on_to_be_migrated() -> None:
-    """What is named here is dropped by RMT101 in the next round: nothing in `g` needs a value."""
-    code = "import jax\n\n\ndef g(x):\n    return 2 * x\n\n\nf = jax.checkpoint(g, True, False)\n"
-    expected = code.replace("True, False", "prevent_cse=False")
-    assert fixed(code, select="RMT1")["example.py"] == expected
