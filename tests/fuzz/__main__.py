@@ -1,7 +1,8 @@
 """Fuzz the tool: `python -m tests.fuzz --examples 10000` in a checkout.
 
-Two sources of programs, `--examples` of each: arbitrary Python with checkpoints in it, and programs
-around checkpoints that are run under JAX before and after. Exit status 1 if anything failed; each
+Three sources of programs, `--examples` of each: arbitrary Python with checkpoints in it, functions
+with a checkpoint around them, and training code in several files. Those of the last two are run
+under JAX before and after. Exit status 1 if anything failed; each
 failure is shown as a small program, with the command that makes it again.
 """
 
@@ -14,25 +15,35 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import fields
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from .campaign import PythonCounts
+from .campaign import ATTEMPTS, PROGRAMS, PythonCounts
 from .slices import Slice, run_slice, slices
+from .trial import Counts
+
+_SPAWN = get_context("spawn")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--examples", type=int, default=10_000, help="programs of each source")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=("python", "checkpoints"))
+    parser.add_argument("--only", choices=("python", *PROGRAMS))
     parser.add_argument("--program", type=int, help="this one alone")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--attempts", type=int, default=ATTEMPTS, help="how often a failure is tried smaller"
+    )
     given = parser.parse_args(arguments)
-    sources = [given.only] if given.only else ["python", "checkpoints"]
+    sources = [given.only] if given.only else ["python", *PROGRAMS]
     tasks = [(s, n) for s in sources for n in slices(s, given.examples, given.program)]
     total = Slice()
+    programs = {source: Counts() for source in sources if source in PROGRAMS}
     began = time.monotonic()
-    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        running = {pool.submit(run_slice, s, given.seed, n): s for s, n in tasks}
+    with TemporaryDirectory() as cache, ProcessPoolExecutor(given.jobs, _SPAWN) as pool:
+        settled = given.attempts, Path(cache)
+        running = {pool.submit(run_slice, s, given.seed, n, *settled): s for s, n in tasks}
         for number, task in enumerate(as_completed(running), 1):
             source = running[task]
             done = task.result()
@@ -41,18 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 again = f"python -m tests.fuzz --seed {given.seed} --only {source}"
                 print(f"again: {again} --program N", flush=True)
             total.failures += done.failures
-            total.checkpoints += done.checkpoints
+            if source in programs:
+                programs[source] += done.programs
             for one in fields(PythonCounts):
                 sum_ = getattr(total.python, one.name) + getattr(done.python, one.name)
                 setattr(total.python, one.name, sum_)
             total.batches += done.batches
             passed = time.monotonic() - began
             print(f"{number} of {len(tasks)} slices, {passed:.0f} s", file=sys.stderr)
-            print(f"  {total.python}; {total.checkpoints}", file=sys.stderr, flush=True)
+            print(f"  {programs.get(source, total.python)}", file=sys.stderr, flush=True)
     if "python" in sources:
         print(f"python: {total.python}")
-    if "checkpoints" in sources:
-        print(f"checkpoints: {total.checkpoints}")
+    for source, counts in programs.items():
+        print(f"{source}: {counts}")
     print(f"{total.batches} batches by the command line, {len(total.failures)} failures")
     return 1 if total.failures else 0
 

@@ -13,10 +13,13 @@ from .drawing import Draw, smallest
 from .execution import Workers
 from .properties import check_fixing
 from .subject import Files, Subject, Wrong
+from .trainers import trainer
 from .trial import Counts, Trial
 
 # How often a program that fails is tried in smaller forms.
 ATTEMPTS = 150
+# Programs that are run, by their source.
+PROGRAMS = {"checkpoints": program, "trainers": trainer}
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Failure:
 
     def __str__(self) -> str:
         shown = [f"---- {name}: {data!r}" for name, data in self.files.items()]
-        if self.source == "checkpoints":
+        if self.source in PROGRAMS:
             shown = [f"---- {name}\n{data.decode()}" for name, data in self.files.items()]
         return "\n".join([f"{self.source} program {self.number}: {self.problem}", *shown])
 
@@ -48,9 +51,16 @@ class PythonCounts:
 
 
 def try_checkpoints(
-    seed: int, numbers: Sequence[int], subject: Subject, workers: Workers, counts: Counts
+    seed: int,
+    numbers: Sequence[int],
+    subject: Subject,
+    workers: Workers,
+    counts: Counts,
+    source: str = "checkpoints",
+    attempts: int = ATTEMPTS,
 ) -> Iterator[Failure]:
     """Programs around checkpoints: checked, run before and after, compared."""
+    program = PROGRAMS[source]
     trial = Trial(subject, workers, counts)
     again = Trial(subject, workers, Counts())
 
@@ -64,9 +74,10 @@ def try_checkpoints(
         files, problem = attempt(draw, number, trial)
         if problem:
             yield _smallest(
-                Failure("checkpoints", number, problem, files),
+                Failure(source, number, problem, files),
                 draw.made,
                 lambda given, number=number: attempt(given, number, again),  # type: ignore[misc]
+                attempts,
             )
 
 
@@ -76,6 +87,7 @@ def try_python(
     subject: Subject,
     texts: tuple[str, ...],
     counts: PythonCounts,
+    attempts: int = ATTEMPTS,
 ) -> Iterator[Failure]:
     """Arbitrary files: checked, with and without unsafe fixes by turns."""
 
@@ -98,6 +110,7 @@ def try_python(
                 Failure("python", number, problem, files),
                 draw.made,
                 lambda given, number=number: attempt(given, number),  # type: ignore[misc]
+                attempts,
             )
 
 
@@ -113,7 +126,10 @@ def _problem(check: Callable[[], object]) -> str:
 
 
 def _smallest(
-    failure: Failure, made: Sequence[int], attempt: Callable[[Draw], tuple[Files, str]]
+    failure: Failure,
+    made: Sequence[int],
+    attempt: Callable[[Draw], tuple[Files, str]],
+    attempts: int,
 ) -> Failure:
     best = failure
 
@@ -126,7 +142,7 @@ def _smallest(
         best = Failure(failure.source, failure.number, problem, files)
         return draw.made
 
-    smallest(made, still, ATTEMPTS)
+    smallest(made, still, attempts)
     return best
 
 

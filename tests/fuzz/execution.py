@@ -20,6 +20,10 @@ WORKER = Path(__file__).with_name("jax_worker.py")
 RTOL = 2e-5
 # JAX keeps what it has compiled; a process that has run many programs is better begun anew.
 PROGRAMS_A_PROCESS = 1500
+KEEP_ALL = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 
 Texts = Mapping[str, str]
 Results = dict[str, Any]
@@ -28,8 +32,9 @@ Results = dict[str, Any]
 class Worker:
     """A process in which programs are run; started when it is first asked."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, cache: Path | None = None) -> None:
         self._arguments = arguments
+        self._cache = {"JAX_COMPILATION_CACHE_DIR": str(cache), **KEEP_ALL} if cache else {}
         self._process: subprocess.Popen[str] | None = None
         self._asked = 0
 
@@ -69,7 +74,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            env={**os.environ, "JAX_PLATFORMS": "cpu", **self._cache},
         )
 
 
@@ -82,10 +87,11 @@ class Workers:
         mixed: those with `concrete=True` as in `old`, others as in `new`: what really was before.
     """
 
-    def __init__(self) -> None:
-        self.old = Worker("old", old_meaning())
-        self.new = Worker("new")
-        self.mixed = Worker("mixed", old_meaning(everywhere=False))
+    def __init__(self, cache: Path | None = None) -> None:
+        """What they compile goes to the folder `cache`, where one finds what another compiled."""
+        self.old = Worker("old", old_meaning(), cache=cache)
+        self.new = Worker("new", cache=cache)
+        self.mixed = Worker("mixed", old_meaning(everywhere=False), cache=cache)
 
     def __enter__(self) -> Workers:
         return self

@@ -7,9 +7,9 @@ MEANING is `new`: checkpoints are JAX's own; `old`: each is what it wraps; or `m
 one of `remat_migrate.verify.worker.shim.install`.
 
 Asked by lines of JSON on standard input, `{"files": {path: text}}`: the modules of one program, of
-which `main.py` is run. Each of its functions `use_*` takes nothing and returns a pytree. The answer
-is a line of JSON: for each function its leaves, or how it failed, or for the program how importing
-it failed, `{"failed": text}`.
+which `main.py` is run, and `outside.py` if there is one. Each of their functions `use_*` takes
+nothing and returns a pytree. The answer is a line of JSON: for each function its leaves, or how it
+failed, or for the program how importing it failed, `{"failed": text}`.
 """
 
 from __future__ import annotations
@@ -69,12 +69,16 @@ def ran(files: Mapping[str, str]) -> dict[str, Any]:
     modules = Modules(files)
     with modules.importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            main = importlib.import_module("main")
-        except Exception as error:
-            return {"failed": _told(error)}
-        names = [name for name in vars(main) if name.startswith("use_")]
-        return {"uses": {name: _used(getattr(main, name)) for name in names}}
+        uses: dict[str, Any] = {}
+        for name in ("main", "outside"):
+            if f"{name}.py" not in files:
+                continue
+            try:
+                module = importlib.import_module(name)
+            except Exception as error:
+                return {"failed": _told(error)}
+            uses |= {name: value for name, value in vars(module).items() if name.startswith("use_")}
+        return {"uses": {name: _used(use) for name, use in uses.items()}}
 
 
 def _used(function: Any) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from .arbitrary import arbitrary, pieces
 from .batch import check_batch
-from .campaign import Failure, PythonCounts, try_checkpoints, try_python
-from .checkpoint_programs import program
+from .campaign import PROGRAMS, Failure, PythonCounts, try_checkpoints, try_python
 from .drawing import Draw
 from .execution import Workers
 from .subject import Subject, Wrong
@@ -31,12 +30,14 @@ class Slice:
 
     failures: list[str] = field(default_factory=list)
     python: PythonCounts = field(default_factory=PythonCounts)
-    checkpoints: Counts = field(default_factory=Counts)
+    programs: Counts = field(default_factory=Counts)
     batches: int = 0
     seconds: float = 0.0
 
 
-def run_slice(source: str, seed: int, numbers: Sequence[int]) -> Slice:
+def run_slice(
+    source: str, seed: int, numbers: Sequence[int], attempts: int, cache: Path | None
+) -> Slice:
     """Try the programs of these numbers."""
     warnings.simplefilter("ignore")
     done = Slice()
@@ -48,15 +49,17 @@ def run_slice(source: str, seed: int, numbers: Sequence[int]) -> Slice:
         failures: list[Failure] = []
         if source == "python":
             texts = pieces(seed + numbers[0] // SLICE, PIECES)
-            failures += try_python(seed, numbers, subject, texts, done.python)
+            failures += try_python(seed, numbers, subject, texts, done.python, attempts)
             files = {f"m{n}.py": arbitrary(Draw(f"{seed}/{n}"), texts) for n in numbers[:BATCH]}
         else:
-            with Workers() as workers:
-                failures += try_checkpoints(seed, numbers, subject, workers, done.checkpoints)
+            with Workers(cache) as workers:
+                failures += try_checkpoints(
+                    seed, numbers, subject, workers, done.programs, source, attempts
+                )
             files = {
                 f"p{n}/{name}": text.encode()
                 for n in numbers[:BATCH]
-                for name, text in program(Draw(f"{seed}/{n}")).items()
+                for name, text in PROGRAMS[source](Draw(f"{seed}/{n}")).items()
             }
         try:
             if len(numbers) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from fuzz.drawing import Draw
 from fuzz.execution import Workers
 from fuzz.properties import check_fixing
 from fuzz.subject import Subject
+from fuzz.trainers import trainer
 from fuzz.trial import Counts
 
 SEED = 8
@@ -54,6 +56,14 @@ def test_programs_give_the_same_before_and_after(subject: Subject, workers: Work
     assert counts.with_site == counts.generated == EXECUTED
     assert counts.equal == counts.executed
     assert min(counts.executed, counts.fixed) > EXECUTED / 2, counts
+
+
+def test_training_code_can_be_read_and_comes_again() -> None:
+    for number in range(CHECKED):
+        texts = trainer(Draw(f"{SEED}/{number}"))
+        assert texts == trainer(Draw(f"{SEED}/{number}"))
+        for text in texts.values():
+            ast.parse(text)
 
 
 def test_order_jobs_and_hashes_do_not_matter(tmp_path: Path, texts: tuple[str, ...]) -> None:

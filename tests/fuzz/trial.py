@@ -70,13 +70,15 @@ class Trial:
         """Try one program.
 
         Args:
-            texts: its modules; `main.py` has the functions to run.
+            texts: its modules; `main.py` and `outside.py`, of which the tool is not told, have
+                the functions to run.
             unsafe: whether the unsafe fixes are tried, too.
 
         Raises:
             Wrong: something does not hold.
         """
-        counts, files = self.counts, {name: text.encode() for name, text in texts.items()}
+        counts = self.counts
+        files = {n: text.encode() for n, text in texts.items() if n != "outside.py"}
         counts.generated += 1
         self.workers.old.ask(texts)
         try:
@@ -108,7 +110,7 @@ class Trial:
         something else, only where it does the same without the fixes and with that meaning: it was
         wrong all along.
         """
-        after = {name: data.decode() for name, data in mended.files.items()}
+        after = {**texts, **{name: data.decode() for name, data in mended.files.items()}}
         left = breaking(mended)
         worker = self.workers.mixed if left else self.workers.new
         worker.ask(after)

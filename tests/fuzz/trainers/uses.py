@@ -1,0 +1,320 @@
+"""What training code does with a checkpointed function: loops, transformations, state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..drawing import Draw
+from .callees import Callee, signature
+from .project import BLOCKS, Lines, Project, indented
+from .values import Argument
+
+
+def use(draw: Draw, project: Project, callee: Callee) -> None:
+    """Add a function that is run."""
+    lines = draw.pick(_USES)(draw, project, callee)
+    if lines is None:
+        lines = _gradient(draw, project, callee)
+    assert lines is not None
+    project.use([*callee.setup, f"params = {callee.parameters.value}", *lines])
+
+
+def _gradient(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """With respect to one or both."""
+    call = callee.call(draw)
+    names = draw.pick(("params", "x", "params, x"))
+    numbers = ", argnums=(0, 1)" if names == "params, x" else ""
+    values = names.replace("x", "X")
+    return [
+        f"def loss({names}):",
+        f"    return total({call})",
+        "",
+        *([] if "x" in names else ["x = X"]),
+        f"return jax.value_and_grad(loss{numbers})({values})",
+    ]
+
+
+def _frozen(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """An eager loop that changes parameters in place which the gradient is not taken of."""
+    given = {one.name: value for one in callee.arguments if (value := _of_step(draw, one))}
+    gradient = f"jax.value_and_grad(lambda x: total({callee.call(draw, given=given)}))(x)"
+    moved = ["x = x - 0.1 * grads"] if draw.flip() else []
+    return [
+        "x, found = X, []",
+        "for step in range(2):",
+        f"    value, grads = {gradient}",
+        "    found.append((value, grads))",
+        *indented([*moved, *callee.parameters.update(draw, "params")]),
+        "return found, params",
+    ]
+
+
+def _of_step(draw: Draw, argument: Argument) -> str:
+    if argument.kind == "flag" and draw.flip(30):
+        return draw.pick(("step > 0", "step == 0", "not step", "bool(step)"))
+    if argument.kind == "count" and draw.flip(30):
+        return "step + 1"
+    return ""
+
+
+def _training(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """A training loop over parameters."""
+    given = {one.name: value for one in callee.arguments if (value := _of_step(draw, one))}
+    call = callee.call(draw, given=given)
+    update = callee.parameters.update(draw, "params", "grads")
+    return [
+        "x, found = X, []",
+        "for step in range(2):",
+        "    def loss(params):",
+        f"        return total({call})",
+        "",
+        "    value, grads = jax.value_and_grad(loss)(params)",
+        *indented(update),
+        "    found.append(value)",
+        "return found, params",
+    ]
+
+
+def _two_models(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Two sets of parameters, updated in turn."""
+    first, second = callee.call(draw, "one"), callee.call(draw, "two")
+    update = callee.parameters.update
+    return [
+        "def loss(one, two, x):",
+        f"    return total({first}) - 0.5 * total({second})",
+        "",
+        f"one, two = params, {callee.parameters.value}",
+        "found = []",
+        "for step in range(2):",
+        "    grads = jax.grad(loss)(one, two, X)",
+        *indented(update(draw, "one", "grads")),
+        "    grads = jax.grad(loss, argnums=1)(one, two, X)",
+        *indented(update(draw, "two", "grads")),
+        "    found.append(grads)",
+        "return found, one, two",
+    ]
+
+
+def _trainer(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """An object that keeps the parameters and changes them."""
+    update = callee.parameters.update(draw, "self.params", "grads")
+    if any("jax.tree.map" in line for line in update) or not callee.parameters.is_dictionary:
+        update = ["self.params = jax.tree.map(lambda p, g: p - 0.1 * g, self.params, grads)"]
+    if draw.flip() and callee.parameters.is_dictionary:  # the gradient is taken of `x` alone
+        update = callee.parameters.update(draw, "self.params")
+        loss = f"lambda x: total({callee.call(draw, 'self.params')})"
+        body = [f"value, grads = jax.value_and_grad({loss})(x)"]
+    else:
+        body = [
+            "def loss(params):",
+            f"    return total({callee.call(draw)})",
+            "",
+            "value, grads = jax.value_and_grad(loss)(self.params)",
+        ]
+    return [
+        "class Trainer:",
+        "    def __init__(self, params):",
+        "        self.params = params",
+        "",
+        "    def step(self, x):",
+        *indented([*body, *update, "return value, grads"], 2),
+        "",
+        "trainer = Trainer(params)",
+        "return [trainer.step(X) for _ in range(2)]",
+    ]
+
+
+def _state(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """An attribute of the model changes between gradients."""
+    if not callee.state:
+        return None
+    change = draw.pick((" = 0.5", " *= 2.0", f" = {callee.state} + X[0]"))
+    return [
+        "found = []",
+        "for step in range(2):",
+        f"    found.append(jax.value_and_grad(lambda x: total({callee.call(draw)}))(X))",
+        f"    {callee.state}{change}",
+        "return found",
+    ]
+
+
+def _positional(draw: Draw, callee: Callee) -> list[str]:
+    """Values by position, up to some default."""
+    values = []
+    for one in callee.arguments:
+        if one.default and draw.flip():
+            break
+        values.append(draw.pick(one.values))
+    return values
+
+
+def _compiled(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """A compiled alias with static arguments; as a name of the module, or where it is used."""
+    values = _positional(draw, callee)
+    if any(value.startswith("[") for value in values):
+        return None
+    numbers = tuple(range(2, 2 + len(values)))
+    names = tuple(one.name for one in callee.arguments[: len(values)])
+    spec = draw.pick((f"static_argnums={numbers}", f"static_argnames={names}"))
+    inner = callee.expression
+    x = "x"
+    axes = ", None" * len(values)
+    if draw.flip(25):
+        inner, x = f"jax.vmap({inner}, in_axes=(None, 0{axes}))", "jnp.stack([x, 2.0 * x])"
+        if values:  # `vmap` would have the values traced: they are bound before
+            return None
+    alias = _alias(draw, project, callee, f"jax.jit({inner}, {spec})" if values else inner)
+    if not values:
+        alias = _alias(draw, project, callee, f"jax.jit({inner})")
+    given = ", ".join(["params", x, *values])
+    if values and "static_argnames" in spec and draw.flip():
+        keywords = [f"{n}={v}" for n, v in zip(names, values, strict=True)]
+        given = ", ".join(["params", x, *keywords])
+    return [*alias, f"return jax.value_and_grad(lambda x: total(fast({given})))(X)"]
+
+
+def _alias(draw: Draw, project: Project, callee: Callee, made: str) -> Lines:
+    """`fast`, a local name of what is made; or a name of a module that it comes from."""
+    if callee.is_function and draw.flip():
+        name = project.name("fast")
+        project.define(BLOCKS, name, [f"{name} = {made}"])
+        return [f"fast = {name}"]
+    return [f"fast = {made}"]
+
+
+def _mapped(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Under `vmap` with `in_axes`, alone or with another around it."""
+    values = _positional(draw, callee)
+    axes = f"(None, 0{', None' * len(values)})"
+    made = f"jax.vmap({callee.expression}, in_axes={axes})"
+    xs = "jnp.stack([x, 2.0 * x])"
+    if draw.flip(20):
+        made, xs = f"jax.vmap({made}, in_axes={axes})", "jnp.stack([x, 2.0 * x])[None]"
+    given = ", ".join(["params", xs, *values])
+    if draw.flip(30):  # where it is applied
+        return [f"return jax.value_and_grad(lambda x: total({made}({given})))(X)"]
+    alias = _alias(draw, project, callee, made)
+    return [*alias, f"return jax.value_and_grad(lambda x: total(fast({given})))(X)"]
+
+
+def _on_devices(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Under `pmap` or `shard_map`, on one device; other arguments are left to their defaults."""
+    values = _positional(draw, callee)
+    if draw.flip():
+        if any(value.startswith("[") for value in values):
+            return None
+        axes = f"(None, 0{', None' * len(values)})"
+        static = f", static_broadcasted_argnums={tuple(range(2, 2 + len(values)))}"
+        made = f"jax.pmap({callee.expression}, in_axes={axes}{static if values else ''})"
+    else:
+        if values:
+            return None
+        made = (
+            f"jax.shard_map({callee.expression}, mesh=Mesh(np.array(jax.devices()[:1]), ('d',)),"
+            " in_specs=(P(), P('d')), out_specs=P('d'))"
+        )
+    alias = _alias(draw, project, callee, made)
+    given = ", ".join(["params", "x[None]", *values])
+    return [*alias, f"return jax.value_and_grad(lambda x: total(fast({given})))(X)"]
+
+
+def _bound(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Bound by `partial`, mapped over rows or scanned."""
+    values = {one.name: draw.pick(one.values) for one in callee.arguments}
+    kept = [n for n, one in zip(values, callee.arguments, strict=True) if not one.default]
+    keywords = "".join(f", {n}={values[n]}" for n in kept)
+    bound = f"partial({callee.expression}, params{keywords})"
+    form = draw.pick(("call", "map", "vmap", "scan"))
+    run = {
+        "call": "bound(x)",
+        "map": "lax.map(bound, jnp.stack([x, 2.0 * x]))",
+        "vmap": "jax.vmap(bound)(jnp.stack([x, 2.0 * x]))",
+        "scan": "lax.scan(lambda c, _: (bound(c), None), x, None, length=2)[0]",
+    }[form]
+    return [f"bound = {bound}", f"return jax.value_and_grad(lambda x: total({run}))(X)"]
+
+
+def _each(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Once for each value of the first argument."""
+    if not callee.arguments:
+        return None
+    first = callee.arguments[0]
+    call = callee.call(draw, given={first.name: "it"})
+    each = f"for it in ({', '.join(first.values)},)"
+    return ["x = X", f"return [jax.grad(lambda params: total({call}))(params) {each}]"]
+
+
+def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """A loop over layers, whose number may be an argument."""
+    given = {}
+    for one in callee.arguments:
+        if one.kind == "flag" and draw.flip():
+            given[one.name] = "i > 0"
+        elif one.kind == "count" or (one.kind == "library" and one.values == ("1", "2")):
+            given[one.name] = "i + 1"
+    return [
+        "def loss(params, x):",
+        "    for i in range(2):",
+        f"        x = {callee.call(draw, given=given)}",
+        "    return total(x)",
+        "",
+        "return jax.value_and_grad(loss)(params, X)",
+    ]
+
+
+def _config(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Values from a settings object that may change between gradients."""
+    flags = [one for one in callee.arguments if one.values]
+    if not flags:
+        return None
+    one = flags[0]
+    call = callee.call(draw, given={one.name: f"cfg.{one.name}"})
+    change = f"cfg.{one.name} = {one.values[-1]}" if draw.flip() else "x = x * 0.5"
+    return [
+        f"cfg = types.SimpleNamespace({one.name}={one.values[0]})",
+        "x, found = X, []",
+        "for step in range(2):",
+        f"    found.append(jax.value_and_grad(lambda x: total({call}))(x))",
+        f"    {change}",
+        "return found",
+    ]
+
+
+def _forwarded(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """Through a function of the project, with its own parameters or with stars."""
+    if not callee.is_function:
+        return None
+    name = project.name("apply")
+    inner = callee.call(draw, given={one.name: one.name for one in callee.arguments})
+    header = f"def {name}(params, x{signature(callee.arguments)}):"
+    form = draw.pick(("named", "stars", "keywords"))
+    if form == "stars":
+        header, inner = f"def {name}(*args, **kwargs):", f"{callee.expression}(*args, **kwargs)"
+    elif form == "keywords":
+        header = f"def {name}(params, x, **kwargs):"
+        inner = f"{callee.expression}(params, x, **kwargs)"
+    project.define(BLOCKS, name, [header, f"    return {inner}"])
+    values = [f"{one.name}={draw.pick(one.values)}" for one in callee.arguments]
+    call = f"{name}(params, x{''.join(f', {v}' for v in values)})"
+    return ["x = X", f"return jax.value_and_grad(lambda params: total({call}))(params)"]
+
+
+_Use = Callable[[Draw, Project, Callee], Lines | None]
+_USES: tuple[_Use, ...] = (
+    _gradient,
+    _gradient,
+    _frozen,
+    _frozen,
+    _training,
+    _two_models,
+    _trainer,
+    _state,
+    _compiled,
+    _mapped,
+    _on_devices,
+    _bound,
+    _each,
+    _depth,
+    _config,
+    _forwarded,
+)
