@@ -32,18 +32,20 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 6
 
 
-def candidates(project: Project, module: Module, node: ast.expr) -> list[Value]:
-    """The functions and classes that `node` may hold, or nothing if some of them are not seen.
+Place = tuple[Module, ast.expr]
+
+
+def candidates(
+    project: Project, module: Module, node: ast.expr
+) -> tuple[list[Value], Place | None]:
+    """The functions and classes that `node` may hold, and a place that passes something unseen.
 
     Parameters are resolved to what the calls in the project pass for them, fields to their defaults
-    and to what the constructor calls pass.
+    and to what the constructor calls pass. Without values, nothing in the project passes any.
     """
     resolver = _Resolver(project)
     resolver.add(module, node, _MAX_DEPTH)
-    if not resolver.complete:
-        return []
-    callable_ = all(any(targets_of(project.evaluator, v)) for v in resolver.values)
-    return list(resolver.values) if callable_ else []
+    return list(resolver.values), resolver.unseen
 
 
 class _Resolver:
@@ -51,27 +53,34 @@ class _Resolver:
 
     Attributes:
         values: what was found, none of it a parameter.
-        complete: whether everything that is passed could be seen.
+        unseen: a place where something is passed that cannot be seen.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.values: dict[Value, None] = {}
-        self.complete = True
+        self.unseen: Place | None = None
         self._seen: set[tuple[ast.AST, str]] = set()
 
     def add(self, module: Module, node: ast.expr, depth: int) -> None:
         """Add what an expression may hold."""
         values = self.project.values(module, node)
         fields = list(self._fields(module, node))
-        self.complete &= depth > 0 and bool(values or fields)
+        if depth <= 0 or not (values or fields):
+            self._miss(module, node)
+            return
         for value in values:
             if isinstance(value, Parameter):
-                self._add_parameter(value, depth)
-            elif value != Constant(None):  # the default of an optional argument
+                self._add_parameter(value, module, node, depth)
+            elif any(targets_of(self.project.evaluator, value)):
                 self.values[value] = None
+            elif value != Constant(None):  # the default of an optional argument
+                self._miss(module, node)
         for cls, name in fields:
             self._add_field(cls, name, depth)
+
+    def _miss(self, module: Module, node: ast.expr) -> None:
+        self.unseen = self.unseen or (module, node)
 
     def _is_new(self, holder: ast.AST, name: str) -> bool:
         new = (holder, name) not in self._seen
@@ -80,37 +89,42 @@ class _Resolver:
 
     # -- parameters
 
-    def _add_parameter(self, parameter: Parameter, depth: int) -> None:
+    def _add_parameter(
+        self, parameter: Parameter, module: Module, read: ast.expr, depth: int
+    ) -> None:
         function = parameter.function
-        if depth <= 0 or not self._is_new(function, parameter.name):
+        if not self._is_new(function, parameter.name):
             return
         first = next(iter(positional_parameters(function)), None)
         passed = False
-        for module, node, bound in self._references(parameter.module, function):
-            parent = module.parent(node)
+        for owner, node, bound in self._references(parameter.module, function):
+            parent = owner.parent(node)
             match parent:
                 case ast.Call(func=func) if func is node:
                     given = bind_call(function, parent.args, parent.keywords, bound)
-                    self.complete &= not given.unclear
+                    if given.unclear:
+                        self._miss(owner, parent)
                     if parameter.name in given.by_name:
                         passed = True
-                        self.add(module, given.by_name[parameter.name], depth - 1)
+                        self.add(owner, given.by_name[parameter.name], depth - 1)
                 case ast.FunctionDef() | ast.ClassDef() if node in parent.decorator_list:
                     passed = True
                     # What another decorator below makes of the definition is not followed.
-                    self.complete &= first is not None and first.arg == parameter.name
-                    self.complete &= parent.decorator_list[-1] is node
+                    is_first = first is not None and first.arg == parameter.name
+                    if not is_first or parent.decorator_list[-1] is not node:
+                        self._miss(owner, node)
                     if isinstance(parent, ast.ClassDef):
-                        self.values[Class(module, parent)] = None
+                        self.values[Class(owner, parent)] = None
                     else:
-                        self.values[Function(module, parent)] = None
+                        self.values[Function(owner, parent)] = None
                 case ast.Return() | ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                     pass  # the name that it gets is followed
                 case ast.Attribute():
                     pass
                 case _:
-                    self.complete = False
-        self.complete &= passed
+                    self._miss(owner, node)
+        if not passed:
+            self._miss(module, read)
 
     def _references(
         self, own: Module, function: FunctionNode
@@ -161,12 +175,9 @@ class _Resolver:
                         break
 
     def _add_field(self, cls: Class, name: str, depth: int) -> None:
-        if depth <= 0 or not self._is_new(cls.node, name):
-            return
-        given = [*self._defaults(cls, name), *self._given(cls, name)]
-        self.complete &= bool(given)
-        for module, node in given:
-            self.add(module, node, depth - 1)
+        if self._is_new(cls.node, name):
+            for module, node in (*self._defaults(cls, name), *self._given(cls, name)):
+                self.add(module, node, depth - 1)
 
     def _family(self, cls: Class) -> list[Class]:
         return [cls, *self.project.evaluator.subclasses.get(cls.node, ())]

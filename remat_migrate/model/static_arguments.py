@@ -28,7 +28,7 @@ from .passing import (
 from .scopes import FunctionNode, parameters
 from .sites import Site
 from .statics import Obstacle, Required, Statics
-from .unseen import changed_below, decorator_obstacle, is_held, unseen_statics
+from .unseen import changed_below, decorator_obstacle, held_obstacle, is_held, unseen_statics
 from .uses import Call, Uses
 from .values import (
     Applied,
@@ -68,10 +68,10 @@ def find_statics(project: Project, site: Site) -> Statics:
     if changed is not None:
         return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
     held = is_held(project, site, values)
-    if held:
-        assert site.subject is not None
-        module, node = site.subject
-        values = candidates(project, module, node) if isinstance(node, ast.expr) else []
+    if held and site.subject is not None and isinstance(site.subject[1], ast.expr):
+        values, unseen = candidates(project, site.subject[0], site.subject[1])
+        if unseen is not None:
+            return unseen_statics(project, site, uses, values, held_obstacle(site, unseen))
     targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
     if not targets:
         return unseen_statics(project, site, uses, values)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .callable import layers
 from .classes import class_annotations, class_chain
 from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
+from .module import Module
 from .passing import is_flag
 from .sites import Site
 from .statics import Obstacle, Required, Statics
@@ -48,34 +49,42 @@ def is_held(project: Project, site: Site, values: list[Value]) -> bool:
     return is_field(project, site) or any(isinstance(v, Parameter) for v in values)
 
 
-def _field_obstacle(site: Site) -> Obstacle:
+def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
+    """Why nothing is made static where a parameter or field holds what cannot be seen."""
     return Obstacle(
-        f"`{site.target}` is a field, which may hold any class or function: name the arguments that"
-        " Python needs in `static_argnums`",
-        site.module,
-        site.application or site.reference,
-        "wraps what a field holds",
+        f"`{site.target}` is whatever callers pass for it, and not all of that can be seen, so it"
+        " is not known which arguments Python needs: name them in `static_argnums`",
+        *unseen,
+        "this cannot be seen",
     )
 
 
-def unseen_statics(project: Project, site: Site, uses: Uses, values: list[Value]) -> Statics:
-    """A target that cannot be seen: what is passed tells what is static."""
-    if values and all(_library_layer(v) for v in values):
-        return Statics(None, uses=uses)
-    if is_field(project, site):
-        return Statics(None, uses=uses, obstacle=_field_obstacle(site))
-    place = site.application or site.reference
+def _unseen_obstacle(site: Site) -> Obstacle:
     what = f"`{site.target}`" if site.target else "what it wraps"
-    obstacle = Obstacle(
+    return Obstacle(
         f"{what} cannot be seen, so it is not known which of its arguments Python needs: name them"
         " in `static_argnums`, or tell remat-migrate where its package is installed"
         " (`search-path`)",
         site.module,
-        place,
+        site.application or site.reference,
         "wraps code that cannot be seen",
     )
+
+
+def unseen_statics(
+    project: Project,
+    site: Site,
+    uses: Uses,
+    values: list[Value],
+    obstacle: Obstacle | None = None,
+) -> Statics:
+    """A target that cannot be seen: what is passed tells what is static, else `obstacle` holds."""
+    if values and all(_library_layer(v) for v in values):
+        return Statics(None, uses=uses)
+    obstacle = obstacle or _unseen_obstacle(site)
     calls = uses.calls
-    if not calls or uses.escapes or site.definition.counting != "function":
+    known = calls and not uses.escapes and site.definition.counting == "function"
+    if not known or is_field(project, site):
         return Statics(None, uses=uses, obstacle=obstacle)
     positions: set[int] = set()
     for call in calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ..model import Project
+from ..model import Module, Project
 from ..model.bind import positional_parameters
 from ..model.changing import changes_later
 from ..model.sites import Option, Site
@@ -39,16 +39,36 @@ def closing_edits(
         )
     assert site.application is not None
     check_editable(site.module, [site.application])
-    start, end = site.module.span(site.application)
-    if isinstance(site.application, ast.Call) and layout_of(site.module.source).comments_in(
-        start, end
-    ):
-        raise Refused(
-            "comments stand inside the application, and would be lost", site.module, site.reference
-        )
     statics = _with_named(site, statics)
     checkpoint, options = _rest(site, option)
-    return close_over(project, site, statics, checkpoint, options), statics
+    edits = close_over(project, site, statics, checkpoint, options)
+    return [*_comments_above(site.module, site.application), *edits], statics
+
+
+def _comments_above(module: Module, application: ast.expr) -> list[Edit]:
+    """Move the comments inside an application, which is written anew, above its statement.
+
+    Raises:
+        Refused: they stand inside an argument, or the statement does not start its line.
+    """
+    layout = layout_of(module.source)
+    comments = layout.comments_in(*module.span(application))
+    if not isinstance(application, ast.Call) or not comments:
+        return []
+    if any(layout.comments_in(*module.span(a)) for a in application.args) or any(
+        layout.comments_in(*module.span(k)) for k in application.keywords
+    ):
+        raise Refused("a comment inside an argument would be lost", module, application)
+    holder = module.statement(application)
+    decorators = holder.decorator_list if isinstance(holder, ast.FunctionDef) else []
+    first = decorators[0] if application in decorators else holder
+    start = layout.line_start(module.span(first).start)
+    before = module.source.text[start : module.span(first).start]
+    indent = before[: len(before) - len(before.lstrip(" \t"))]
+    if before.strip("@ \t"):
+        raise Refused("the statement does not start its line", module, holder)
+    lines = "".join(f"{indent}{comment.text}{module.source.newline}" for comment in comments)
+    return [Edit(module.source.path, start, start, lines)]
 
 
 def _with_named(site: Site, statics: Statics) -> Statics:
