@@ -107,7 +107,7 @@ def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confid
         if occurrence.how == "exported":
             confidence = "low"
             continue
-        if occurrence.how != "called" or placement.loops_of(site.module, occurrence):
+        if occurrence.how != "called" or placement.loops_of(occurrence):
             return None
         if not placement.reach_back.only_plainly(site.module, occurrence.node):
             return None

@@ -12,6 +12,7 @@ from functools import partial
 
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.loops import LoopUse, checkpoints_around
+from remat_migrate.model.values import Parameter
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -21,9 +22,11 @@ class PreventCseInScan(Rule):
     """## What it does
 
     Finds a checkpoint that is the body of a loop which JAX compiles, or is called by that body
-    alone, and leaves `prevent_cse` at its default, `True`. The loop must be one: a scan that is
-    unrolled, or of length 1, is straight code, in which the compiler would merge the recomputation
-    with what it repeats.
+    alone, and leaves `prevent_cse` at its default, `True`. Functions of the project that run a
+    function in a loop are followed, such as `layer_stack(n)(f)`, `repeat(f, n)`, and helpers that
+    take the loop (`scan_fn=hk.scan`) or the checkpoint (`wrap=jax.checkpoint`) as an argument. The
+    loop must be one: a scan that is unrolled, or of length 1, is straight code, in which the
+    compiler would merge the recomputation with what it repeats.
 
     ## Why it matters
 
@@ -99,9 +102,7 @@ class PreventCseInScan(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is in loops only."""
-        sites = [site for site in project.sites_in(module) if _prevents_cse(site)]
-        if not sites or not project.placement.loops(module):
-            return
+        sites = [site for site in project.sites_in(module) if _prevents_cse(site, project)]
         for site in sites:
             found = only_in_loops(site, project)
             if found is None:
@@ -135,19 +136,23 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
     """The loops in which alone a site's function runs, all of them loops to the compiler."""
     placement = project.placement
     loops: list[LoopUse] = []
-    exported = False
-    for occurrence in placement.of_site(site):
+    sure = site.certain
+    for occurrence in placement.of_site(site, through=True):
         if occurrence.how == "exported":
-            exported = True
+            sure = False
             continue
-        around = placement.loops_of(site.module, occurrence)
-        if not around or any(_is_checkpointed_besides(site, loop) for loop in around):
+        around = placement.loops_of(occurrence, through=True)
+        if not around:
             return None
+        for loop in around:
+            if _is_checkpointed_besides(site, loop) or not loop.loop.differentiable:
+                return None
+            if not placement.is_real(loop, passed=occurrence.passed):
+                return None
+            # Others may give their own loop to a function that applies the checkpoint itself.
+            sure = sure and loop.use.certain and (occurrence.passed or not loop.use.passed)
         loops += around
-    if not loops or not all(loop.real == "yes" and loop.loop.differentiable for loop in loops):
-        return None
-    certain = site.certain and all(loop.use.certain for loop in loops)
-    return list(dict.fromkeys(loops)), "low" if exported or not certain else "high"
+    return (list(dict.fromkeys(loops)), "high" if sure else "low") if loops else None
 
 
 def _is_checkpointed_besides(site: Site, loop: LoopUse) -> bool:
@@ -162,8 +167,12 @@ def _is_checkpointed_besides(site: Site, loop: LoopUse) -> bool:
     )
 
 
-def _prevents_cse(site: Site) -> bool:
-    if site.application is None or site.spread or not site.definition.same_function:
+def _prevents_cse(site: Site, project: Project) -> bool:
+    if site.spread or not site.definition.same_function:
+        return False
+    # A wrapper that is a parameter is found where callers pass it.
+    reference = project.values(site.module, site.reference)
+    if any(isinstance(value, Parameter) for value in reference):
         return False
     option = site.arguments.get("prevent_cse")
     return option is None or (isinstance(option.value, ast.Constant) and option.value.value is True)

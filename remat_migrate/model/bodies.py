@@ -65,6 +65,11 @@ def _work(placement: Placement, value: Value, depth: int) -> Work:
         return "checkpointed"
     if isinstance(value, Instance) and isinstance(value.cls, Applied):
         return "checkpointed"
+    if isinstance(value, Parameter) and depth <= _DEPTH:
+        # The function is the caller's: one checkpointed function among them is enough.
+        passed = placement.arguments.resolved(value)
+        works = {_work(placement, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
+        return "checkpointed" if "checkpointed" in works else "unseen"
     functions = [target.function for target in targets_of(placement.evaluator, value)]
     if not functions:
         return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"

@@ -7,7 +7,7 @@ of a loop does not hold for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,6 +67,27 @@ def body_functions(loop: LoopUse) -> Iterator[Function]:
 def checkpoints_around(value: Value) -> Iterator[Applied]:
     """The checkpoints that stand around a function, outermost first."""
     return (layer for layer in layers(value) if isinstance(layer, Applied))
+
+
+def is_real(use: Transformed, numbers: Callable[[Module, ast.expr], set[int] | None]) -> bool:
+    """Whether the compiler sees a loop, by what the project gives for length and unrolling."""
+    loop = use.transform
+    assert isinstance(loop, Loop)
+    if not loop.compiled_once or use.spread:
+        return False
+    if loop.length is not None and (length := use.argument(*loop.length)) is not None:
+        if any(number <= 1 for number in numbers(use.module, length) or ()):
+            return False
+    if loop.bounds is not None:
+        ends = [numbers(use.module, use.args[place]) for place in loop.bounds if use.args[place:]]
+        if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
+            return False
+    if loop.unroll is not None:
+        unroll = use.argument(loop.unroll, loop.unroll_position)
+        if unroll is not None:
+            rounds = numbers(use.module, unroll)
+            return rounds is not None and all(number <= 1 for number in rounds)
+    return True
 
 
 def _is_real(use: Transformed) -> Real:

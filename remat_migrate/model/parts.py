@@ -14,7 +14,8 @@ from .stages import Checkpointed, checkpointed_parts
 from .values import Class, Function, Value
 
 if TYPE_CHECKING:
-    from .placement import Occurrence, Placement
+    from .occurrences import Occurrence
+    from .placement import Placement
 
 # How sure it is that the checkpoint is run in no other way: it is not; nothing else is seen, but
 # something may be chosen or wrapped; others may import it; it is called in another way as well.
@@ -98,7 +99,7 @@ def _sureness(
         if occurrence.how == "exported":
             sure.append("exported")
         elif occurrence.how == "called" and occurrence.node not in calls:
-            if _may_be_a_stage(placement, site.module, occurrence):
+            if _may_be_a_stage(placement, occurrence):
                 return None
             sure.append("suspected")
         elif occurrence.how in ("body", "elsewhere"):
@@ -116,10 +117,10 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     return all(o.how != "differentiated" for o in placement.occurrences(module, node))
 
 
-def _may_be_a_stage(placement: Placement, module: Module, occurrence: Occurrence) -> bool:
+def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     """Whether a call may be one of several stages of something that is differentiated."""
-    node = occurrence.node
-    if placement.reach.covers(module, node) or placement.loops_of(module, occurrence):
+    module, node = occurrence.module, occurrence.node
+    if placement.reach.covers(module, node) or placement.loops_of(occurrence):
         return True
     for around in module.ancestors(node):
         if isinstance(around, ast.For | ast.AsyncFor | ast.While | ast.comprehension):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .arguments import Arguments
 from .bind import with_partials
 from .callable import layers
 from .evaluate import Evaluator
@@ -17,7 +18,19 @@ from .forms import decorates
 from .mentions import Mentions
 from .module import Module
 from .transforms import Loop, Transform
-from .values import NOTHING, Applied, Bound, External, Function, Partial, Value, Values, Wrapped
+from .values import (
+    NOTHING,
+    Applied,
+    Bound,
+    Constant,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+)
 from .wrappers import handed_to
 
 _DECORATED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -36,6 +49,7 @@ class Transformed:
         args: the positional arguments, those of partials included.
         keywords: the keyword arguments.
         certain: whether nothing else can be called there.
+        passed: whether it is a parameter that callers give.
     """
 
     module: Module
@@ -46,6 +60,7 @@ class Transformed:
     args: tuple[ast.expr, ...]
     keywords: tuple[ast.keyword, ...]
     certain: bool = True
+    passed: bool = False
 
     def argument(self, name: str, position: int | None) -> ast.expr | None:
         """What is given for a parameter."""
@@ -64,12 +79,15 @@ class Transformed:
         )
 
 
-def find_transformed(module: Module, mentions: Mentions, evaluator: Evaluator) -> list[Transformed]:
+def find_transformed(
+    module: Module, mentions: Mentions, evaluator: Evaluator, arguments: Arguments
+) -> list[Transformed]:
     """The applications in a module, in order of place."""
     found: list[Transformed] = []
-    for name in _names(mentions, evaluator.transforms.last_names):
+    last_names = evaluator.transforms.last_names | arguments.given_loops(module)
+    for name in _names(mentions, last_names):
         for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
-            found += _applications(module, node, evaluator)
+            found += _applications(module, node, evaluator, arguments)
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
     return found
 
@@ -119,9 +137,12 @@ def _mentioned(value: ast.expr) -> Iterator[str]:
 
 
 def _applications(
-    module: Module, node: ast.Name | ast.Attribute, evaluator: Evaluator
+    module: Module, node: ast.Name | ast.Attribute, evaluator: Evaluator, arguments: Arguments
 ) -> Iterator[Transformed]:
     values = evaluator.values(module, node)
+    passed = any(isinstance(value, Parameter) for value in values)
+    if passed:
+        values = _passed(values, evaluator, arguments)
     transforms = {
         found.name: (found, calls)
         for value in values
@@ -130,12 +151,26 @@ def _applications(
     if not transforms:
         # `dynamic_scale.value_and_grad(loss)` of an object that cannot be seen is not followed.
         return
-    certain = len(transforms) == 1 and not any(
+    certain = (len(transforms) == 1 or passed) and not any(
         isinstance(v, Function) and handed_to(v.node) is not None for v in values
     )
     certain = certain and all(any(_transforms(v, evaluator)) for v in values)
     for transform, given in transforms.values():
-        yield from _at(module, node, transform, list(given), certain, evaluator)
+        for use in _at(module, node, transform, list(given), certain, evaluator):
+            yield replace(use, passed=True) if passed else use
+
+
+def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Values:
+    """What a parameter may be: its default, and what callers pass; nothing if not all loops."""
+    found: set[Value] = set()
+    for value in values:
+        found |= arguments.resolved(value)
+    known = frozenset(v for v in found if not isinstance(v, Parameter | Constant))
+    loops = all(
+        any(isinstance(transform, Loop) for transform, _ in _transforms(value, evaluator))
+        for value in known
+    )
+    return known if loops else NOTHING
 
 
 def _transforms(

@@ -174,11 +174,14 @@ _NAMES = frozenset(
     name.rpartition(".")[2] for name in (*GRADIENTS, *LOOPS, *SPELLINGS, *CUSTOM_GRADIENT)
 )
 
+_LOOP_NAMES = frozenset(name.rpartition(".")[2] for name in LOOPS)
+
 
 class TransformTable:
     """The transforms that a run knows: the built-in ones and the scans named in the settings.
 
-    `last_names`: without one of these as an identifier, or an alias of one, a module applies none.
+    `last_names`: without one of these as an identifier, or an alias of one, a module applies none;
+    `loop_names`: those of the loops.
     """
 
     def __init__(self, scans: Mapping[str, str] | None = None) -> None:
@@ -191,7 +194,9 @@ class TransformTable:
             name: replace(LOOPS[SPELLINGS.get(like, like)], name=name)
             for name, like in (scans or {}).items()
         }
-        self.last_names = _NAMES | {name.rpartition(".")[2] for name in self._own}
+        own = {name.rpartition(".")[2] for name in self._own}
+        self.loop_names = _LOOP_NAMES | own
+        self.last_names = _NAMES | own
 
     def find(self, name: str) -> Gradient | Loop | None:
         """The entry of a qualified name."""

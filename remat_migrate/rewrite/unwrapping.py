@@ -169,9 +169,11 @@ def spared(
 def set_option(project: Project, site: Site, name: str, value: object) -> list[Edit]:
     """The edits that give one application an option: changed where it is there, else added.
 
+    A checkpoint that is passed on as a wrapper becomes a partial with the option.
+
     Args:
         project: the project.
-        site: the application.
+        site: the application, or the place where the checkpoint is passed on.
         name: the option.
         value: a literal.
 
@@ -180,11 +182,17 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[E
     """
     module, application = site.module, site.application
     if application is None:
-        raise Refused(
-            "the checkpoint is only named here: the option is given where it is applied",
-            module,
-            site.reference,
-        )
+        application = site.reference
+        if site.form == "partial":
+            holder = module.parent(application)
+            assert isinstance(holder, ast.Call)
+            application = holder
+        elif site.form != "reference":
+            raise Refused(
+                "the checkpoint is only named here: the option is given where it is applied",
+                module,
+                site.reference,
+            )
     if not module.editable:
         raise Refused("it stands in a file that is not to be changed", module, site.reference)
     text = f"{name}={value!r}"
@@ -213,7 +221,7 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[E
 
 def _is_own(project: Project, site: Site, option: Option) -> bool:
     """Whether an option is written for this application alone."""
-    if option.call is site.application:
+    if option.call is site.application or site.form == "partial":
         return True
     sharing = [
         other

@@ -1,0 +1,510 @@
+"""RMT304 and RMT303 where functions of the project stand between a checkpoint and its loop."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings
+
+HEAD = """\
+import functools
+import haiku as hk
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def layer(x, w):
+    return jnp.tanh(x @ w)
+
+
+def block(x):
+    return jnp.tanh(x)
+"""
+
+# A stack of layers as a Haiku module, in the manner of `hk.experimental.layer_stack`.
+STACK = """
+class _Stack(hk.Module):
+    def __init__(self, count, unroll=1, name=None):
+        super().__init__(name=name)
+        self._count = count
+        self._unroll = unroll
+
+    def __call__(self, x, *args):
+        def body(carry, _):
+            return self._call(carry, *args), None
+        out, _ = hk.scan(body, x, None, length=self._count, unroll=self._unroll)
+        return out
+
+    def _call(self, x, *args):
+        raise NotImplementedError
+
+
+class _NoState(_Stack):
+    def __init__(self, f, count, unroll=1, name=None):
+        super().__init__(count=count, unroll=unroll, name=name)
+        self._f = f
+
+    def _call(self, x, *args):
+        return self._f(x, *args)
+
+
+def layer_stack(count, unroll=1, name=None):
+    def iterate(f):
+        @functools.wraps(f)
+        def wrapped(x, *args):
+            return _NoState(f, count, unroll=unroll, name=name)(x, *args)
+        return wrapped
+    return iterate
+"""
+
+IN_LOOPS = {
+    "own_layer_stack": STACK
+    + """
+def run(x):
+    f = hk.remat(block)
+    return layer_stack(8)(f)(x)
+""",
+    "own_layer_stack_cond": STACK
+    + """
+def run(x, use_remat):
+    def f(x):
+        return jnp.tanh(x)
+    if use_remat:
+        f = hk.remat(f)
+    stack = layer_stack(8, unroll=1)(f)
+    return stack(x)
+""",
+    "simple_factory": """
+def stack(n):
+    def wrap(f):
+        def run(x):
+            return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+        return run
+    return wrap
+
+def model(x):
+    return stack(6)(jax.checkpoint(block))(x)
+""",
+    "repeated": """
+def repeated(f, n):
+    def body(c, _):
+        return f(c), None
+    def run(x):
+        return lax.scan(body, x, None, length=n)[0]
+    return run
+
+def model(x):
+    step = jax.checkpoint(block)
+    return repeated(step, 4)(x)
+""",
+    "repeated_direct": """
+def repeated(f, x, n):
+    return lax.fori_loop(0, n, lambda i, c: f(c), x)
+
+def model(x):
+    return repeated(jax.checkpoint(block), x, 5)
+""",
+    "repeated_partial": """
+def repeated(step, n):
+    return lambda x: lax.scan(lambda c, _: (step(c), None), x, None, n)[0]
+
+model = repeated(jax.checkpoint(lambda c: jnp.sin(c)), 5)
+""",
+    "scan_fn_kw": """
+def run(f, x, ws, scan_fn):
+    return scan_fn(f, x, ws)
+
+def model(x, ws):
+    body = hk.remat(lambda c, w: (layer(c, w), None))
+    return run(body, x, ws, scan_fn=hk.scan)
+""",
+    "scan_fn_default": """
+def run(f, x, ws, scan_fn=lax.scan):
+    return scan_fn(lambda c, w: (f(c, w), None), x, ws)
+
+def model(x, ws):
+    return run(jax.checkpoint(layer), x, ws)
+""",
+    "scan_fn_inside": """
+def _run(x, ws, scan_fn=lax.scan):
+    def body(c, w):
+        return layer(c, w), None
+    return scan_fn(jax.checkpoint(body), x, ws)
+
+def model(x, ws):
+    return _run(x, ws, scan_fn=hk.scan)
+""",
+    "scan_fn_attr": """
+class Stack:
+    def __init__(self, f, scan_fn=lax.scan):
+        self._f = f
+        self._scan = scan_fn
+
+    def __call__(self, x, ws):
+        return self._scan(self._f, x, ws)
+
+def model(x, ws):
+    return Stack(jax.checkpoint(lambda c, w: (layer(c, w), None)), scan_fn=hk.scan)(x, ws)
+""",
+    "wrap_param": """
+def repeat(f, n, wrap):
+    g = wrap(f)
+    return lambda x: lax.scan(lambda c, _: (g(c), None), x, None, length=n)[0]
+
+def model(x):
+    return repeat(block, 4, wrap=jax.checkpoint)(x)
+""",
+    "wrap_param_pos": """
+def repeat(f, n, wrapper=lambda f: f):
+    def body(c, _):
+        return wrapper(f)(c), None
+    return lambda x: lax.scan(body, x, None, length=n)[0]
+
+def model(x):
+    return repeat(block, 4, hk.remat)(x)
+""",
+    "wrap_param_partial": """
+def repeat(f, n, wrap=None):
+    if wrap is not None:
+        f = wrap(f)
+    return lambda x: lax.fori_loop(0, n, lambda i, c: f(c), x)
+
+def model(x):
+    policy = jax.checkpoint_policies.dots_saveable
+    return repeat(block, 4, wrap=functools.partial(jax.checkpoint, policy=policy))(x)
+""",
+    "nested_helper": """
+def scan_layers(f, x, n):
+    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+
+def trunk(f, x):
+    return scan_layers(f, x, 12)
+
+def model(x):
+    return trunk(jax.checkpoint(block), x)
+""",
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_checkpoints_that_helpers_run_in_loops(name: str) -> None:
+    [finding] = findings(HEAD + IN_LOOPS[name], select="RMT304")
+    assert finding.severity == "note"
+    assert (finding.fix is not None) == (name != "scan_fn_inside")
+
+
+def test_a_stack_in_another_file() -> None:
+    head = "import functools\nimport jax\nimport haiku as hk\n"
+    code = "import haiku as hk\nfrom stacks import layer_stack\n\n\ndef run(f, x, remat):\n"
+    code += "    if remat:\n        f = hk.remat(f)\n    return layer_stack(8)(f)(x)\n"
+    [finding] = findings({"stacks.py": head + STACK, "model.py": code}, select="RMT304")
+    assert (finding.path.name, finding.confidence) == ("model.py", "high")
+
+
+def test_a_wrapper_becomes_a_partial() -> None:
+    [finding] = findings(HEAD + IN_LOOPS["wrap_param"], select="RMT304")
+    assert finding.fix is not None
+    texts = [edit.text for edit in finding.fix.edits]
+    assert "functools.partial(jax.checkpoint, prevent_cse=False)" in texts
+
+
+NOT_IN_LOOPS = {
+    "stack_unrolled": STACK
+    + """
+def run(x):
+    return layer_stack(8, unroll=4)(hk.remat(block))(x)
+""",
+    "stack_one": STACK
+    + """
+def run(x):
+    return layer_stack(1)(hk.remat(block))(x)
+""",
+    "stack_unknown_unroll": STACK
+    + """
+def run(x, cfg):
+    return layer_stack(8, unroll=cfg.unroll)(hk.remat(block))(x)
+""",
+    "python_loop_stack": """
+def repeated(f, n):
+    def run(x):
+        for _ in range(n):
+            x = f(x)
+        return x
+    return run
+
+def model(x):
+    return repeated(jax.checkpoint(block), 4)(x)
+""",
+    "either": """
+def repeated(f, n, use_scan):
+    def run(x):
+        if use_scan:
+            return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+        for _ in range(n):
+            x = f(x)
+        return x
+    return run
+
+def model(x):
+    return repeated(jax.checkpoint(block), 4, True)(x)
+""",
+    "also_called": """
+def repeated(f, x, n):
+    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+
+def model(x):
+    step = jax.checkpoint(block)
+    return repeated(step, step(x), 4)
+""",
+    "scan_fn_python": """
+def py_scan(f, x, ws):
+    for w in ws:
+        x, _ = f(x, w)
+    return x, None
+
+def run(f, x, ws, scan_fn=lax.scan):
+    return scan_fn(f, x, ws)
+
+def model(x, ws):
+    return run(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws, scan_fn=py_scan)
+""",
+    "scan_fn_unknown": """
+def model(x, ws, scan_fn):
+    return scan_fn(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws)
+""",
+    "scan_fn_public_inside": """
+def run(x, ws, cfg, scan_fn=lax.scan):
+    body = jax.checkpoint(lambda c, w: (layer(c, w), None))
+    return scan_fn(body, x, ws, unroll=cfg.unroll)
+""",
+    "wrap_not_loop": """
+def chain(f, x, wrap):
+    g = wrap(f)
+    return g(g(x))
+
+def model(x):
+    return chain(block, x, wrap=jax.checkpoint)
+""",
+    "wrap_noncse": """
+def repeat(f, n, wrap):
+    g = wrap(f)
+    return lambda x: lax.scan(lambda c, _: (g(c), None), x, None, length=n)[0]
+
+def model(x):
+    return repeat(block, 4, wrap=functools.partial(jax.checkpoint, prevent_cse=False))(x)
+""",
+    "stored_elsewhere": """
+REGISTRY = []
+
+def repeated(f, x, n):
+    REGISTRY.append(f)
+    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+
+def model(x):
+    return repeated(jax.checkpoint(block), x, 4)
+""",
+    "vmap_helper": """
+def over_batch(f, xs):
+    return jax.vmap(f)(xs)
+
+def model(xs):
+    return over_batch(jax.checkpoint(block), xs)
+""",
+    "body_ckpt_outside": """
+def repeated(f, x, n):
+    body = jax.checkpoint(lambda c, _: (f(c), None), prevent_cse=False)
+    return lax.scan(body, x, None, length=n)[0]
+
+def model(x):
+    return repeated(jax.checkpoint(block), x, 4)
+""",
+    "grad_in_helper": """
+def train(f, x, n):
+    return lax.scan(lambda c, _: (c - jax.grad(f)(c), None), x, None, length=n)[0]
+
+def model(x):
+    return train(jax.checkpoint(lambda c: c.sum()), x, 4)
+""",
+}
+
+
+@pytest.mark.parametrize("name", NOT_IN_LOOPS)
+def test_helpers_that_run_no_loop_or_more_than_one(name: str) -> None:
+    assert findings(HEAD + NOT_IN_LOOPS[name], select="RMT304") == []
+
+
+GRADIENT = "\nstep = jax.grad(loss)\n"
+CHECKPOINTED_BY_CALLERS = {
+    "lambda_caller": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(jax.checkpoint(layer), x, ws).sum()
+""",
+    "body_caller": """
+def run(fn, x, ws):
+    def body(c, w):
+        return fn(c, w), None
+    return lax.scan(body, x, ws)[0]
+
+def loss(ws, x):
+    block = jax.checkpoint(layer, prevent_cse=False)
+    return run(block, x, ws).sum()
+""",
+    "one_of_two_callers": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(jax.checkpoint(layer), x, ws).sum()
+
+def loss2(ws, x):
+    return run(layer, x, ws).sum()
+
+step2 = jax.grad(loss2)
+""",
+    "chosen_by_caller": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x, remat=True):
+    fn = jax.checkpoint(layer) if remat else layer
+    return run(fn, x, ws).sum()
+""",
+    "two_levels": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def trunk(fn, x, ws):
+    return run(fn, x, ws)
+
+def loss(ws, x):
+    return trunk(jax.checkpoint(layer), x, ws).sum()
+""",
+    "keyword": """
+def run(x, ws, *, fn):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(x, ws, fn=jax.checkpoint(layer)).sum()
+""",
+    "attribute": """
+class Stack:
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, x, ws):
+        return lax.scan(lambda c, w: (self.fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return Stack(jax.checkpoint(layer))(x, ws).sum()
+""",
+    "factory": """
+def stack(ws):
+    def wrap(fn):
+        def run(x):
+            return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+        return run
+    return wrap
+
+def loss(ws, x):
+    return stack(ws)(jax.checkpoint(layer))(x).sum()
+""",
+    "decorator": """
+def stacked(fn):
+    def run(x, ws):
+        return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+    return run
+
+@stacked
+@jax.checkpoint
+def trunk(x, w):
+    return layer(x, w)
+
+def loss(ws, x):
+    return trunk(x, ws).sum()
+""",
+    "wrap_param": """
+def run(f, x, ws, wrap=jax.checkpoint):
+    g = wrap(f)
+    return lax.scan(lambda c, w: (g(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(layer, x, ws).sum()
+""",
+    "partial_caller": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+apply = functools.partial(run, jax.checkpoint(layer))
+
+def loss(ws, x):
+    return apply(x, ws).sum()
+""",
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED_BY_CALLERS)
+def test_a_caller_checkpoints_the_body(name: str) -> None:
+    assert findings(HEAD + CHECKPOINTED_BY_CALLERS[name] + GRADIENT, select="RMT303") == []
+
+
+BARE = {
+    "plain_caller": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(layer, x, ws).sum()
+""",
+    "own_body": """
+def loss(ws, x):
+    return lax.scan(lambda c, w: (layer(c, w), None), x, ws)[0].sum()
+""",
+    "other_ckpt": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    x = jax.checkpoint(layer)(x, ws[0])
+    return run(layer, x, ws).sum()
+""",
+    "two_plain": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return run(layer, run(lambda x, w: x @ w, x, ws), ws).sum()
+""",
+    "attribute_plain": """
+class Stack:
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, x, ws):
+        return lax.scan(lambda c, w: (self.fn(c, w), None), x, ws)[0]
+
+def loss(ws, x):
+    return Stack(layer)(x, ws).sum()
+""",
+    "same_name_other_function": """
+def run(fn, x, ws):
+    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
+
+class Other:
+    def run(self, fn, x, ws):
+        return fn(x, ws[0])
+
+def loss(ws, x):
+    x = Other().run(jax.checkpoint(layer), x, ws)
+    return run(layer, x, ws).sum()
+""",
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_no_caller_checkpoints_the_body(name: str) -> None:
+    [finding] = findings(HEAD + BARE[name] + GRADIENT, select="RMT303")
+    assert finding.severity == "note"
