@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -19,7 +19,7 @@ from .settings import Severity as Severity
 from .source import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
-    from .model import Module, Project
+    from .model import Module, Project, Site
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -74,6 +74,7 @@ class Finding:
         related: other places that explain it.
         reason: why there is no automatic fix and what to write instead, or more about the problem.
         url: what the library itself says about it.
+        sites: the checkpoints that it concerns besides those in the statement that it is in.
     """
 
     code: str
@@ -87,6 +88,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     reason: str = ""
     url: str = ""
+    sites: tuple[Site, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def path(self) -> Path:
@@ -190,6 +192,7 @@ class Rule:
         fix: Fix | None = None,
         related: tuple[Related, ...] = (),
         reason: str = "",
+        sites: tuple[Site, ...] = (),
     ) -> Finding:
         """A finding of this rule."""
         return Finding(
@@ -204,4 +207,5 @@ class Rule:
             related=related,
             reason=reason,
             url=self.url,
+            sites=sites,
         )

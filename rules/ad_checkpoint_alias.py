@@ -12,7 +12,7 @@ from remat_migrate.model import Module, Project
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 from remat_migrate.suppress import read_directives
 
-from .ad_checkpoint_uses import Use, find_uses, is_caught
+from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_of
 
 DEPRECATED_IN, GONE_IN = (0, 8, 2), (0, 10, 0)
 
@@ -97,6 +97,7 @@ class AdCheckpointAlias(Rule):
                 confidence="high" if use.certain else "medium",
                 fix=fixes.get(use) or Fix(f"use {new}", Safety.MANUAL),
                 reason=use.reason or _obstacle(module, use),
+                sites=sites_of(module, project, use.name),
             )
 
     def _open(self, module: Module, uses: list[Use]) -> list[Use]:

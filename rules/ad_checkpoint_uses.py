@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
-from remat_migrate.model import Module, Project
+from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.references import is_used_elsewhere
 from remat_migrate.model.values import Constant, External
 from remat_migrate.source import Edit, Span
@@ -107,6 +108,24 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                 package_name, _, name = path.rpartition(".")
                 if package_name == PACKAGE.name and name in GONE:
                     yield _patched(module, target, name)
+
+
+_SITES: WeakKeyDictionary[Project, dict[tuple[str, Module | None], tuple[Site, ...]]]
+_SITES = WeakKeyDictionary()
+
+
+def sites_of(module: Module, project: Project, name: str) -> tuple[Site, ...]:
+    """The checkpoints made with a gone name: those of a module, and those that import it from a
+    module that has it."""
+    if project not in _SITES:
+        found: dict[tuple[str, Module | None], list[Site]] = {}
+        for site in project.sites:
+            if site.definition.gone_in is not None:
+                has_it = "ad_checkpoint" in site.module.source.text
+                found.setdefault((site.api, site.module if has_it else None), []).append(site)
+        _SITES[project] = {key: tuple(sites) for key, sites in found.items()}
+    api = f"{PACKAGE.name}.{name}"
+    return tuple(site for at in (module, None) for site in _SITES[project].get((api, at), ()))
 
 
 def is_caught(module: Module, use: Use) -> bool:

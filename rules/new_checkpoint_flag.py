@@ -6,22 +6,24 @@ to go back. It was there in that one release: 0.3.17 dropped the old implementat
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from remat_migrate.model import Module, Project
+from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.flag_names import (
     OWN_OPTION,
     SETTING,
     defines_own_option,
     may_use_flag,
 )
+from remat_migrate.model.scopes import FunctionNode
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.source import SourceFile, Span
 from remat_migrate.suppress import read_directives
 
 if TYPE_CHECKING:
-    from remat_migrate.model.flag_uses import Form
+    from remat_migrate.model.flag_uses import FlagUse, Form
     from remat_migrate.source.pieces import Removal
 
 # The one release that has the option.
@@ -134,6 +136,7 @@ class NewCheckpointFlag(Rule):
                 confidence="high" if use.sure else "low",
                 fix=_fix(index, removals),
                 reason=use.reason,
+                sites=_sites(use, module, project),
             )
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
@@ -156,6 +159,22 @@ class NewCheckpointFlag(Rule):
                 fix=_fix(index, removals),
                 reason=use.refused,
             )
+
+
+def _sites(use: FlagUse, module: Module, project: Project) -> tuple[Site, ...]:
+    """The checkpoints that are not reached where a use raises: those of its scope."""
+    if _MESSAGES[use.form][0] != "error":
+        return ()
+    scope = _function_around(module, use.node)
+    return tuple(
+        site
+        for site in project.sites_in(module)
+        if scope is None or scope in module.ancestors(site.reference)
+    )
+
+
+def _function_around(module: Module, node: ast.AST) -> ast.AST | None:
+    return next((n for n in module.ancestors(node) if isinstance(n, FunctionNode)), None)
 
 
 def _message(form: Form, asked: bool | None) -> str:

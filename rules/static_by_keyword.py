@@ -131,6 +131,7 @@ class StaticByKeyword(Rule):
             fix=fix,
             related=named_here(static),
             reason=reason,
+            sites=(static.site,),
         )
 
 

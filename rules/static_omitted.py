@@ -122,4 +122,5 @@ class StaticOmitted(Rule):
             fix=fix,
             related=named_here(static),
             reason=reason,
+            sites=(static.site,),
         )

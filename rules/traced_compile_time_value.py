@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from remat_migrate.model import Module, Project
+from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.need import Need
 from remat_migrate.model.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
@@ -88,10 +88,10 @@ class TracedCompileTimeValue(Rule):
         """One finding for each place that needs such a result."""
         if project not in _FOUND:
             _FOUND[project] = _by_owner(project)
-        for need in _FOUND[project].get(module, {}).values():
-            yield self._found(need, project)
+        for need, sites in _FOUND[project].get(module, {}).values():
+            yield self._found(need, sites, project)
 
-    def _found(self, need: Need, project: Project) -> Finding:
+    def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
         from remat_migrate.rewrite.compile_time import hoist
 
         reason = ""
@@ -109,6 +109,7 @@ class TracedCompileTimeValue(Rule):
             " in it",
             fix=fix,
             reason=reason,
+            sites=sites,
             related=tuple(
                 Related(module.source, module.span(node), "its result is a tracer")
                 for module, node in sorted(need.traced, key=lambda t: t[0].span(t[1]))
@@ -117,12 +118,14 @@ class TracedCompileTimeValue(Rule):
         )
 
 
+_Owned = dict[Module, dict[ast.expr, tuple[Need, tuple[Site, ...]]]]
+
 # Found in the sites of all modules: once for the project, not for each of its modules.
-_FOUND: WeakKeyDictionary[Project, dict[Module, dict[ast.expr, Need]]] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[Project, _Owned] = WeakKeyDictionary()
 
 
-def _by_owner(project: Project) -> dict[Module, dict[ast.expr, Need]]:
-    owned: dict[Module, dict[ast.expr, Need]] = {}
+def _by_owner(project: Project) -> _Owned:
+    owned: _Owned = {}
     looked_at = set(project.modules.values())
     for site in project.sites:
         for _, need in needs_of_static(project, site):
@@ -131,7 +134,7 @@ def _by_owner(project: Project) -> dict[Module, dict[ast.expr, Need]]:
             # Files that only hold functions for others belong to the checkpoint's.
             owner = need.module if need.module in looked_at else site.module
             found = owned.setdefault(owner, {})
-            known = found.setdefault(need.node, need)
-            if not known.traced <= need.traced:
-                found[need.node] = need
+            known, sites = found.get(need.node, (need, ()))
+            better = known if known.traced <= need.traced else need
+            found[need.node] = better, (*sites, site)
     return owned

@@ -33,7 +33,7 @@ class SiteRow:
     Attributes:
         site: the site.
         risk: that of its worst finding.
-        findings: those that touch its statement.
+        findings: those that touch its statement, or a place elsewhere that it depends on.
         weights: what it saves and costs: one for each function that it is applied to in a target.
     """
 
@@ -143,16 +143,20 @@ def risk_of(finding: Finding) -> Risk:
 def site_rows(
     sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteWeight] = ()
 ) -> tuple[SiteRow, ...]:
-    """The table of sites: each with what concerns the statement it stands in.
+    """The table of sites: each with the findings that concern it.
 
     Args:
         sites: the sites.
-        findings: those that touch the statement of a site are its own.
+        findings: a site's own are those that touch its statement, or the options, partials and
+            names that it is made of, wherever these are written, and those that name the site.
         weights: likewise what was measured, see `_shared_out`.
     """
     by_path: dict[Path, list[Finding]] = defaultdict(list)
+    named: dict[Site, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
+        for site in finding.sites:
+            named[site].append(finding)
     measured = {weight.path for weight in weights}
     heads: dict[Path, list[Span]] = {}
     own: dict[Site, Span] = {}
@@ -165,8 +169,14 @@ def site_rows(
     shares = _shared_out(weights, own)
     rows = []
     for site in sites:
-        here = by_path.get(site.module.source.path, ())
-        touching = [finding for finding in here if own[site].overlaps(finding.span)]
+        places = [(site.module.source.path, own.get(site, site.span)), *_parts(site)]
+        touching = [
+            finding
+            for path, span in places
+            for finding in by_path.get(path, ())
+            if span.overlaps(finding.span)
+        ]
+        touching = list(dict.fromkeys((*touching, *named.get(site, ()))))
         risks = [risk_of(finding) for finding in touching]
         rows.append(
             SiteRow(
@@ -177,6 +187,28 @@ def site_rows(
             )
         )
     return tuple(rows)
+
+
+def _parts(site: Site) -> Iterator[tuple[Path, Span]]:
+    """Where the options of a site, its partials and what these are called are written."""
+    from ..model.values import Partial
+
+    callee, read = site.callee, [(site.module, site.reference)]
+    while isinstance(callee, Partial):
+        yield callee.module.source.path, callee.module.span(callee.call)
+        callee = callee.func
+    for option in site.arguments.values():
+        yield option.module.source.path, option.module.span(option.keyword or option.value)
+        read.append((option.module, option.value))
+    seen: set[ast.expr] = set()
+    while read:
+        module, node = read.pop()
+        if isinstance(node, ast.Name) and node not in seen:
+            seen.add(node)
+            for binding in module.reaching(node):
+                if binding.kind == "assign" and binding.value is not None and not binding.path:
+                    yield module.source.path, module.span(binding.value)
+                    read.append((module, binding.value))
 
 
 def _shared_out(

@@ -6,6 +6,7 @@ https://github.com/reviewdog/reviewdog/tree/master/proto/rdf
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 from ..rule import Finding
@@ -56,14 +57,22 @@ def _diagnostic(finding: Finding, report: Report, folder: Path) -> dict[str, obj
 
 
 def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
-    """The edits of a fix; none if it edits another file too, for a reviewer applies each alone."""
+    """The fix as one suggestion, or none: a reviewer applies each suggestion alone.
+
+    So there is none for a fix that edits several files, or places with lines between them that it
+    leaves as they are.
+    """
     if finding.fix is None or {edit.path for edit in finding.fix.edits} != {finding.path}:
         return []
     file, edits = edits_on_disk(report.sources[finding.path], finding.fix.edits)
-    return [
-        {"range": _range(file, Span(one.start, one.end)), "text": encodable(one.text)}
-        for one in edits
-    ]
+    text = edits[0].text
+    for before, after in pairwise(edits):
+        between = file.text[before.end : after.start]
+        if between.count("\n") > 1:
+            return []
+        text += between + after.text
+    place = Span(edits[0].start, edits[-1].end)
+    return [{"range": _range(file, place), "text": encodable(text)}]
 
 
 def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:

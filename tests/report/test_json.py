@@ -196,6 +196,54 @@ def test_the_worst_finding_is_the_risk(severities: list[Any], risk: str) -> None
     assert (row.risk, set(row.codes)) == (risk, {"RMT101"} if severities else set())
 
 
+RISKS = [
+    # The import that it comes from, here or in another file.
+    {"a.py": "from jax.ad_checkpoint import remat\nf = remat(abs)\n"},
+    {
+        "b.py": "from jax.ad_checkpoint import remat\n",
+        "a.py": "from b import remat\nf = remat(abs)\n",
+    },
+    {"a.py": "import jax.ad_checkpoint\nck = jax.ad_checkpoint.remat\n\nf = ck(abs)\n"},
+    # Options in a dictionary, in a partial, here or in another file.
+    {"a.py": "import jax\nOPTIONS = dict(concrete=True)\n\nf = jax.remat(abs, **OPTIONS)\n"},
+    {
+        "b.py": "OPTIONS = {'concrete': True}\n",
+        "a.py": "import jax\nfrom b import OPTIONS\nf = jax.remat(abs, **OPTIONS)\n",
+    },
+    {
+        "b.py": "import functools, jax\nck = functools.partial(jax.remat, concrete=True)\n",
+        "a.py": "from b import ck\nf = ck(abs)\n",
+    },
+    {"a.py": "import jax\nP = jax.checkpoint_policies.no\nf = jax.remat(abs, policy=P)\n"},
+    # A flag that raises before it is reached.
+    {"a.py": "import jax\njax.config.update('jax_new_checkpoint', False)\nf = jax.remat(abs)\n"},
+    # A call elsewhere.
+    {
+        "a.py": "import jax\n\n\ndef g(x, n):\n    return x**n\n\n\n"
+        "f = jax.remat(g, static_argnums=(1,))\ny = f(1.0, n=2)\n"
+    },
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", RISKS)
+def test_what_makes_a_site_fail_elsewhere_is_its_risk(files: dict[str, str]) -> None:
+    analysis = analysed(files)
+    rows = site_rows(analysis.project.sites, analysis.findings)
+    applied = [row for row in rows if row.site.form == "assigned"]
+    assert [(row.site.module.source.path.name, row.risk) for row in applied] == [("a.py", "high")]
+
+
+def test_a_flag_in_a_function_is_no_risk_of_others() -> None:
+    code = (
+        "import jax\n\n\ndef setup():\n    jax.config.update('jax_new_checkpoint', False)\n\n\n"
+        "f = jax.remat(abs)\n"
+    )
+    analysis = analysed(code)
+    (row,) = site_rows(analysis.project.sites, analysis.findings)
+    assert [finding.code for finding in analysis.findings] == ["RMT102"]
+    assert row.risk == "none"
+
+
 def test_a_compound_statement_ends_where_its_body_starts() -> None:
     code = """\
 @a
