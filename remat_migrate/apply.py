@@ -171,14 +171,6 @@ class _DroppedAt:
 
 
 @dataclass(slots=True)
-class _Pending:
-    """A finding of the first analysis that is to be fixed, and where it stands now."""
-
-    finding: Finding
-    offset: int
-
-
-@dataclass(slots=True)
 class _Round:
     """The fixes that go together in one round, and the texts they give."""
 
@@ -211,7 +203,8 @@ class _Rounds(Generic[A]):
         self._applied: list[Applied] = []
         self._dropped: list[_DroppedAt] = []
         self._analysis = analyse({})
-        self._pending = [_Pending(finding, finding.span.start) for finding in self._wanted()]
+        # The findings of the first analysis that are to be fixed, and where they stand now.
+        self._pending = [(finding, finding.span.start) for finding in self._wanted()]
         self._fixed: list[Finding] = []
 
     def run(self) -> frozenset[Path]:
@@ -383,19 +376,19 @@ class _Rounds(Generic[A]):
             starts[code, path].append(offset)
         maps = {path: OffsetMap(edits) for path, edits in made.edits.items()}
         pending = []
-        for one in self._pending:
-            left = starts[one.finding.code, one.finding.path]
-            moves = maps.get(one.finding.path, OffsetMap(()))
-            first = last = moves.moved(one.offset)
-            if not moves.kept(one.offset):
+        for finding, at in self._pending:
+            left = starts[finding.code, finding.path]
+            moves = maps.get(finding.path, OffsetMap(()))
+            first = last = moves.moved(at)
+            if not moves.kept(at):
                 # It may stand anywhere in the text that replaces its start.
-                first, last = moves.before(one.offset), moves.after(one.offset)
-            found = next((at for at in left if first <= at <= last), None)
+                first, last = moves.before(at), moves.after(at)
+            found = next((offset for offset in left if first <= offset <= last), None)
             if found is None:
-                self._fixed.append(one.finding)
+                self._fixed.append(finding)
             else:
                 left.remove(found)
-                pending.append(_Pending(one.finding, found))
+                pending.append((finding, found))
         self._pending = pending
 
     def _applied_fix(self, finding: Finding, number: int) -> Applied:
