@@ -147,7 +147,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         for loop in around:
             if _is_checkpointed_besides(site, loop) or not loop.loop.differentiable:
                 return None
-            if not placement.is_real(loop, passed=occurrence.passed):
+            if not placement.is_real(loop, occurrence):
                 return None
             # Others may give their own loop to a function that applies the checkpoint itself.
             sure = sure and loop.use.certain and (occurrence.passed or not loop.use.passed)

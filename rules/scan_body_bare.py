@@ -37,8 +37,9 @@ class ScanBodyBare(Rule):
 
     ## Fix
 
-    `jax.checkpoint(body, prevent_cse=False)`; `remat-migrate measure` tells what
-    it saves.
+    `jax.checkpoint(body, prevent_cse=False)`; in `flax.linen.scan`,
+    `nn.remat(Module, prevent_cse=False)`, with the `name=` under which the parameters are stored.
+    `remat-migrate measure` tells what it saves.
     """
 
     code, name = "RMT303", "scan-body-bare"
@@ -98,7 +99,10 @@ class ScanBodyBare(Rule):
         from remat_migrate.rewrite.placement import wrap_body
 
         confidence: Confidence = "medium" if heavy else "low"
-        advice = "if memory is short: `jax.checkpoint(body, prevent_cse=False)`"
+        wrapper = (
+            "nn.remat(Module" if loop.loop.name == "flax.linen.scan" else "jax.checkpoint(body"
+        )
+        advice = f"if memory is short: `{wrapper}, prevent_cse=False)`"
         call, body = loop.node, loop.use.subject
         fix, reason = None, advice
         if isinstance(call, ast.Call) and body is not None:

@@ -40,10 +40,7 @@ class Arguments:
         if key not in self._passed:
             found: list[Passed] = []
             for owner, call, skip in self.calls(module, function):
-                args = call.args
-                if _is_partial(self.project, owner, call):
-                    args = args[1:]
-                value = bind_call(function, args, call.keywords, skip).by_name.get(name)
+                value = self._argument(owner, call, function, name, skip)
                 if value is not None:
                     found.append((owner, value))
             self._passed[key] = tuple(found)
@@ -59,31 +56,44 @@ class Arguments:
                 found |= self.resolved(inner, depth + 1)
         return frozenset(found) or frozenset((value,))
 
-    def numbers(self, module: Module, node: ast.expr | None, depth: int = 0) -> set[int] | None:
-        """The integers that an expression may be in this project; None if others are possible."""
+    def numbers(
+        self,
+        module: Module,
+        node: ast.expr | None,
+        via: frozenset[ast.Call] = frozenset(),
+        depth: int = 0,
+    ) -> set[int] | None:
+        """The integers that an expression may be in this project; None if others are possible.
+
+        Of the calls of a function only those in `via` count, if one is among them.
+        """
         match node:
             case ast.Constant(value=int(number)) if not isinstance(number, bool):
                 return {number}
             case _ if node is None or module.parent(node) is None:
                 return None  # of another module, through a partial
             case ast.IfExp(body=one, orelse=other):
-                return self._all(((module, one), (module, other)), depth)
+                return self._all(((module, one), (module, other)), via, depth)
             case ast.Name() if depth <= _DEPTH:
-                return self._named(module, node, depth)
+                return self._named(module, node, via, depth)
             case ast.Attribute(value=ast.Name(id=own), attr=name) if depth <= _DEPTH:
-                return self._stored(module, node, own, name, depth)
+                return self._stored(module, node, own, name, via, depth)
         return None
 
-    def _all(self, found: tuple[Passed, ...], depth: int) -> set[int] | None:
+    def _all(
+        self, found: tuple[Passed, ...], via: frozenset[ast.Call], depth: int
+    ) -> set[int] | None:
         numbers: set[int] = set()
         for module, node in found:
-            more = self.numbers(module, node, depth + 1)
+            more = self.numbers(module, node, via, depth + 1)
             if more is None:
                 return None
             numbers |= more
         return numbers if found else None
 
-    def _named(self, module: Module, node: ast.Name, depth: int) -> set[int] | None:
+    def _named(
+        self, module: Module, node: ast.Name, via: frozenset[ast.Call], depth: int
+    ) -> set[int] | None:
         sources: list[Passed] = []
         for binding in module.reaching(node):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
@@ -91,29 +101,48 @@ class Arguments:
             elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
                 function = binding.scope.node
                 assert isinstance(function, FunctionNode)
-                given = self._given(module, function, binding.node)
+                given = self._given(module, function, binding.node, via)
                 if given is None:
                     return None
                 sources += given
             else:
                 return None
-        return self._all(tuple(sources), depth)
+        return self._all(tuple(sources), via, depth)
 
     def _given(
-        self, module: Module, function: FunctionNode, parameter: ast.arg
+        self,
+        module: Module,
+        function: FunctionNode,
+        parameter: ast.arg,
+        via: frozenset[ast.Call],
     ) -> list[Passed] | None:
         """What a parameter is given, by default or by calls; None if calls cannot be bound."""
         calls = self.calls(module, function)
-        if any(_spreads(call) for _, call, _ in calls):
-            return None
-        found = list(self.passed(module, function, parameter.arg))
+        calls = tuple(found for found in calls if found[1] in via) or calls
+        found: list[Passed] = []
         default = default_of(function, parameter)
-        if default is not None:
-            found.append((module, default))
-        return found
+        for owner, call, skip in calls:
+            if _spreads(call):
+                return None
+            value = self._argument(owner, call, function, parameter.arg, skip)
+            if value is not None:
+                found.append((owner, value))
+        return [*found, (module, default)] if default is not None else found
+
+    def _argument(
+        self, module: Module, call: ast.Call, function: FunctionNode, name: str, skip: int
+    ) -> ast.expr | None:
+        args = call.args[1:] if _is_partial(self.project, module, call) else call.args
+        return bind_call(function, args, call.keywords, skip).by_name.get(name)
 
     def _stored(
-        self, module: Module, node: ast.Attribute, own: str, name: str, depth: int
+        self,
+        module: Module,
+        node: ast.Attribute,
+        own: str,
+        name: str,
+        via: frozenset[ast.Call],
+        depth: int,
     ) -> set[int] | None:
         """What an attribute of `self` may be: as methods assign it, or constructors take it."""
         function = module.enclosing_function(node)
@@ -139,7 +168,7 @@ class Arguments:
                 and statement.target.id == name
                 and statement.value is not None
             ]
-        return self._all(tuple(sources), depth)
+        return self._all(tuple(sources), via, depth)
 
     def _constructions(
         self, module: Module, cls: ast.ClassDef

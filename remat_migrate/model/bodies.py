@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Literal
 
 from .callable import layers, targets_of
@@ -22,6 +23,8 @@ _PRODUCTS = frozenset(
         "dot_product_attention", "vmap", "apply",
     }
 )  # fmt: skip
+# Layers of Flax, Haiku and Equinox that multiply matrices.
+_LAYERS = re.compile(r"(?:flax|haiku|equinox)\..*(?:Dense|Linear|Conv|Attention|Einsum|MLP)")
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
 _DEPTH = 3
 
@@ -71,6 +74,8 @@ def _work(placement: Placement, value: Value, depth: int) -> Work:
         works = {_work(placement, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
         return "checkpointed" if "checkpointed" in works else "unseen"
     functions = [target.function for target in targets_of(placement.evaluator, value)]
+    if isinstance(value, Instance) and isinstance(value.cls, External):
+        return "heavy" if _LAYERS.match(value.cls.name) else "light"
     if not functions:
         return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"
     works = {_function_work(placement, function, depth) for function in functions}

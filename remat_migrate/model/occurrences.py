@@ -27,6 +27,7 @@ _LOOKING = frozenset(
     {
         "functools.wraps", "functools.update_wrapper", "builtins.callable", "builtins.isinstance",
         "builtins.getattr", "builtins.hasattr", "builtins.repr", "builtins.print", "builtins.id",
+        "inspect.signature", "inspect.getfullargspec", "inspect.unwrap",
     }
 )  # fmt: skip
 
@@ -44,7 +45,8 @@ class Occurrence:
         node: the expression that stands for the function there; of a call, the call.
         loop: the loop whose body it is.
         derivative: what differentiates it.
-        passed: whether it got there as an argument of one of the project's functions.
+        via: the calls of the project's functions through whose arguments it got there, and those
+            that made these functions.
     """
 
     how: How
@@ -52,7 +54,12 @@ class Occurrence:
     node: ast.AST
     loop: LoopUse | None = None
     derivative: Derivative | None = None
-    passed: bool = False
+    via: frozenset[ast.Call] = frozenset()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it got there as an argument of one of the project's functions."""
+        return bool(self.via)
 
 
 class Follow:
@@ -87,7 +94,9 @@ class Follow:
         if isinstance(holder, ast.keyword):
             holder = self.module.parent(holder)
         targets: list[tuple[Function, str]] | None = None
+        via: frozenset[ast.Call] = frozenset()
         if isinstance(holder, ast.Call):
+            via = self._via(holder)
             targets = self._parameters(holder, node)
         elif isinstance(holder, ast.arguments):
             owner = self.module.parent(holder)
@@ -103,9 +112,9 @@ class Follow:
                 call = function.module.parent(load)
                 if isinstance(call, ast.Call) and call.func is load:
                     for found in inside._follow(call):
-                        yield replace(found, passed=True)
+                        yield replace(found, via=found.via | via)
                 elif not inside._only_looks(load):
-                    yield Occurrence("elsewhere", function.module, load, passed=True)
+                    yield Occurrence("elsewhere", function.module, load)
 
     def _decorated(
         self,
@@ -139,7 +148,7 @@ class Follow:
             case ast.Call() if holder.func is node:
                 if self._makes_instance(holder):
                     yield from self._follow(holder)
-                else:
+                elif not self._at_initialization(holder):
                     yield Occurrence("called", self.module, holder)
             case ast.Attribute(attr=attr) if attr in _MODULE_METHODS and self._is_instance(node):
                 call = self.module.parent(holder)
@@ -148,11 +157,12 @@ class Follow:
             case ast.Call() if self._is_same_call(holder, node):
                 yield from self._follow(holder)
             case ast.Call() if self.through and (targets := self._parameters(holder, node)):
+                via = self._via(holder)
                 for function, name in targets:
                     inside = self._inside(function.module)
                     for load in inside._loads(function.node, name):
                         for found in inside._follow(load):
-                            yield replace(found, passed=True)
+                            yield replace(found, via=found.via | via)
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
                 yield from self._assigned(target, holder)
             case ast.Expr():
@@ -174,6 +184,20 @@ class Follow:
         """Whether it is a class that is called, so that the checkpoint is on its instances."""
         values = self.evaluator.values(self.module, call)
         return bool(values) and all(isinstance(v, Instance) for v in values)
+
+    def _at_initialization(self, node: ast.AST) -> bool:
+        """Whether code only runs to make parameters: under `if hk.running_init():`."""
+        child = node
+        for around in self.module.ancestors(node):
+            if isinstance(around, ast.If) and child in around.body:
+                if isinstance(around.test, ast.Call) and External("haiku.running_init") in (
+                    self.evaluator.values(self.module, around.test.func)
+                ):
+                    return True
+            elif isinstance(around, FunctionNode):
+                return False
+            child = around
+        return False
 
     def _is_instance(self, node: ast.expr) -> bool:
         values = self.evaluator.values(self.module, node)
@@ -216,6 +240,19 @@ class Follow:
         inside = Follow(self.placement, module, through=self.through)
         inside.seen = self.seen
         return inside
+
+    def _via(self, call: ast.Call) -> frozenset[ast.Call]:
+        """A call, and the calls that made what it calls: `layer_stack(8)(f)`, or in two steps."""
+        found = [call]
+        func = call.func
+        while True:
+            if isinstance(func, ast.Name):
+                values = [b.value for b in self.module.reaching(func) if b.value is not None]
+                func = values[0] if len(values) == 1 else func
+            if not isinstance(func, ast.Call) or func in found:
+                return frozenset(found)
+            found.append(func)
+            func = func.func
 
     def _parameters(self, call: ast.Call, node: ast.expr) -> list[tuple[Function, str]] | None:
         """The parameters that an argument is passed for; None if they cannot all be seen."""

@@ -167,10 +167,14 @@ class Placement:
             found += loops
         return tuple(found)
 
-    def is_real(self, loop: LoopUse, *, passed: bool) -> bool:
-        """Whether the compiler sees a loop, for a function that is its body.
+    def is_real(self, loop: LoopUse, occurrence: Occurrence) -> bool:
+        """Whether the compiler sees a loop, for a function that is run by it.
 
-        One that was `passed` to a function of the project gets the options that the project's
-        calls give there; for others, unknown callers may give more.
+        Where the function is passed to helpers, these calls say how many rounds there are, and
+        whether they are unrolled; of a loop beside it other callers may do so.
         """
-        return loop.real == "yes" if not passed else is_real(loop.use, self.arguments.numbers)
+        if not occurrence.passed:
+            return loop.real == "yes"
+        return is_real(
+            loop.use, lambda module, node: self.arguments.numbers(module, node, occurrence.via)
+        )

@@ -70,9 +70,18 @@ def find_reach(placement: Placement, *, backward: bool = False) -> Reach:
         if function.node in known or function.module not in modules:
             continue
         known.add(function.node)
+        queue += ((setup, in_loop) for setup in _set_up_for(function))
         for inner, looped in _calls(placement, function):
             queue.append((inner, in_loop or looped))
     return reach
+
+
+def _set_up_for(function: Function) -> Iterator[Function]:
+    """The `setup` of a Flax module, which runs before its methods."""
+    cls = function.module.enclosing_class(function.node)
+    for statement in cls.body if cls is not None else ():
+        if isinstance(statement, ast.FunctionDef) and statement.name == "setup":
+            yield Function(function.module, statement)
 
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:

@@ -16,12 +16,14 @@ from ..model.callable import underlying
 from ..model.classes import class_chain
 from ..model.scopes import FunctionNode
 from ..model.sites import Site
-from ..model.values import Applied, Class, External, Partial, Value
+from ..model.values import Applied, Class, External, Partial, Value, Wrapped
 from ..source import Edit
 from .refusal import Refused
 
 _MODULE = ("flax.linen.Module", "flax.linen.module.Module")
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
+# What other transforms put in front of the name of a class.
+_TRANSFORMED = {"flax.linen.scan": "Scan", "flax.linen.vmap": "Vmap", "flax.linen.jit": "Jit"}
 # Stands for a loop in a loop, whose turns are not counted.
 _NESTED = ast.Pass()
 # What is called of a module that stands by itself: its own name is in no parameter's.
@@ -72,6 +74,35 @@ def names_without_remat(project: Project, site: Site) -> list[Edit]:
                 if any(_is_made_by(v, holder) for v in project.values(module, node.func)):
                     found += _named(project, module, node)
     return found
+
+
+def names_of_instances(project: Project, module: Module, transformed: ast.Call) -> list[Edit]:
+    """The `name=` that instances of a transformed class need to keep the name they have now.
+
+    Raises:
+        Refused: a name depends on what cannot be seen, or no instance can be seen.
+    """
+    subject = [v.func for v in project.values(module, transformed) if isinstance(v, Wrapped)]
+    if not any(isinstance(underlying(v), Class | External) for v in subject):
+        return []  # a function of the module around it: its parameters are that module's own
+    holder = module.parent(transformed)
+    owners = {module: None}
+    if isinstance(holder, ast.Assign) and module.enclosing_function(transformed) is None:
+        names = [n.id for n in ast.walk(holder.targets[0]) if isinstance(n, ast.Name)]
+        owners.update(dict.fromkeys(project.mentioning(names)))
+    made = [
+        (owner, node)
+        for owner in owners
+        for node in owner.nodes
+        if isinstance(node, ast.Call)
+        and any(
+            isinstance(v, Wrapped) and v.node is transformed
+            for v in project.values(owner, node.func)
+        )
+    ]
+    if not made:
+        raise Refused("where its instances are made cannot be seen", module, transformed)
+    return [edit for owner, node in made for edit in _named(project, owner, node)]
 
 
 def _is_made_by(value: Value, application: ast.AST | None) -> bool:
@@ -206,6 +237,9 @@ def _name_of(project: Project, value: Value) -> str | None:
         case Applied(target=inner, module=module, node=node) if inner is not None:
             below = _name_of(project, inner)
             return None if below is None else prefix_of(project, module, node) + below
+        case Wrapped(how=how, func=inner) if how in _TRANSFORMED:
+            below = _name_of(project, inner)
+            return None if below is None else _TRANSFORMED[how] + below
         case Partial(func=inner, by_functools=True):
             return _name_of(project, inner)
     return None

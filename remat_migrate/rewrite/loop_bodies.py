@@ -11,16 +11,17 @@ from collections.abc import Collection, Sequence
 from ..model import Module, Project
 from ..model.apis import TRACED_BODIES
 from ..model.bind import positional_parameters
-from ..model.callable import layers, targets_of
-from ..model.values import Applied, Class, External, Value
+from ..model.callable import layers, targets_of, underlying
+from ..model.values import Applied, External, Function, Value
 from ..source import Edit
 from .callees import api_of_instance, may_lack_hash, receiver_of, uses_haiku
-from .flax_names import is_flax_class
+from .flax_names import is_flax_class, names_of_instances
 from .hazards import check_hazards
 from .imports import written
 from .refusal import Refused
 
 _JAX = "jax.checkpoint"
+_FLAX_SCAN = External("flax.linen.scan")
 
 
 def wrap_body(
@@ -50,18 +51,15 @@ def wrap_body(
     if not module.editable:
         raise Refused("the loop stands in a file that is not to be changed", module, call)
     values = project.values(module, body)
-    loops = {v.name for v in project.values(module, call.func) if isinstance(v, External)}
+    if any(
+        isinstance(underlying(v), External) and underlying(v) == _FLAX_SCAN
+        for v in project.values(module, call.func)
+    ):
+        return _flax_body(project, module, call, body)
     api = _JAX
     for value in values:
         if any(isinstance(layer, Applied) for layer in layers(value)):
             raise Refused("the body is checkpointed already", module, body)
-        if isinstance(value, Class) or is_flax_class(project, value):
-            raise Refused(
-                "the body is a Flax class: write `nn.scan(nn.remat(...))` and keep its name with"
-                " `name=`",
-                module,
-                body,
-            )
         receiver = receiver_of(value)
         if receiver is not None:
             if is_flax_class(project, receiver):
@@ -74,8 +72,6 @@ def wrap_body(
         for target in targets_of(project.evaluator, value):
             if uses_haiku(project, target.function, set()):
                 api = "haiku.remat"
-            if any(n.startswith("flax.linen.") for n in loops):
-                api = "flax.linen.remat"
             check_hazards(project, target.function, own_arguments=True)
     if not values and not isinstance(body, ast.Lambda):
         raise Refused("what the body is cannot be seen", module, body)
@@ -96,6 +92,60 @@ def wrap_body(
         text = (f"{name}(lambda {names}: ", f"({names}){given})")
     start, end = module.span(body)
     return [Edit(path, start, start, text[0]), Edit(path, end, end, text[1]), *imports]
+
+
+def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr) -> list[Edit]:
+    """`nn.scan(nn.remat(Block, prevent_cse=False))`, with names and flags as they were.
+
+    Raises:
+        Refused: what is scanned cannot be seen, or where its instances are made.
+    """
+    static: set[int] = set()
+    values = project.values(module, body)
+    for value in values:
+        if any(isinstance(layer, Applied) for layer in layers(value)):
+            raise Refused("the body is checkpointed already", module, body)
+        functions = [target.function for target in targets_of(project.evaluator, value)]
+        if not functions:
+            raise Refused("what the body is cannot be seen", module, body)
+        for function in functions:
+            check_hazards(project, function, own_arguments=True)
+            static |= _flags(project, function)
+    if not values:
+        raise Refused("what the body is cannot be seen", module, body)
+    given = f", static_argnums={tuple(sorted(static))!r}" if static else ""
+    if is_real_loop(call):
+        given += ", prevent_cse=False"
+    reference = written(project, module, "flax.linen.remat", body)
+    start, end = module.span(body)
+    path = module.source.path
+    return [
+        Edit(path, start, start, f"{reference.text}("),
+        Edit(path, end, end, f"{given})"),
+        *reference.edits,
+        *names_of_instances(project, module, call),
+    ]
+
+
+def _flags(project: Project, function: Function) -> set[int]:
+    """The places of the parameters that Python must know; `self`, or the module, is 0.
+
+    Raises:
+        Refused: the carry, or a parameter that is only given by keyword, is among them.
+    """
+    names = [parameter.arg for parameter in positional_parameters(function.node)]
+    found: set[int] = set()
+    for need in project.needs.of(function):
+        if names[:1] == [need.parameter]:
+            continue
+        if need.parameter not in names[2:]:
+            raise Refused(
+                f"Python needs the value of `{need.parameter}`, which `nn.remat` would trace",
+                function.module,
+                function.node,
+            )
+        found.add(names.index(need.parameter))
+    return found
 
 
 def is_real_loop(call: ast.Call) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support import findings
 
+from remat_migrate.source import apply_edits
+
 HEAD = """\
 import functools
 import haiku as hk
@@ -508,3 +510,88 @@ def loss(ws, x):
 def test_no_caller_checkpoints_the_body(name: str) -> None:
     [finding] = findings(HEAD + BARE[name] + GRADIENT, select="RMT303")
     assert finding.severity == "note"
+
+
+def test_calls_that_only_make_parameters() -> None:
+    """Haiku makes the parameters of a stack outside of the loop; another caller unrolls its own."""
+    stack = STACK.replace(
+        "        def body(carry, _):\n",
+        "        if hk.running_init():\n            return self._call(x, *args)\n\n"
+        "        def body(carry, _):\n",
+    )
+    assert stack != STACK
+    other = "\ndef other(x, n):\n    return layer_stack(n, unroll=n)(block)(x)\n"
+    code = HEAD + IN_LOOPS["own_layer_stack"].replace(STACK, stack) + other
+    [finding] = findings(code, select="RMT304")
+    assert finding.confidence == "high"
+
+
+FLAX = """\
+import flax.linen as nn
+import jax
+
+class Block(nn.Module):
+    width: int = 4
+
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.tanh(nn.Dense(self.width)(x)), None
+
+class Drop(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.Dense(4)(x)
+        return x * 2 if train else x, None
+
+class Model(nn.Module):
+    {method}
+
+def loss(params, x):
+    return Model().apply(params, x).sum()
+
+step = jax.grad(loss)
+"""
+OPTIONS = 'variable_axes={"params": 0}, split_rngs={"params": True}, length=3'
+COMPACT = "@nn.compact\n    def __call__(self, x):\n        "
+SCANNED = [
+    (
+        COMPACT + "return nn.scan(Block, OPTIONS)()(x, None)[0]",
+        'nn.scan(nn.remat(Block, prevent_cse=False), OPTIONS)(name="ScanBlock_0")(x, None)',
+    ),
+    (
+        COMPACT + "return nn.scan(Block, OPTIONS)(name='stack')(x, None)[0]",
+        "nn.scan(nn.remat(Block, prevent_cse=False), OPTIONS)(name='stack')(x, None)",
+    ),
+    (
+        "def setup(self):\n        self.stack = nn.scan(Block, OPTIONS)()\n\n"
+        "    def __call__(self, x):\n        return self.stack(x, None)[0]",
+        "self.stack = nn.scan(nn.remat(Block, prevent_cse=False), OPTIONS)()",
+    ),
+    (
+        COMPACT + "def body(mdl, c, _):\n            return nn.Dense(4)(c), None\n"
+        "        return nn.scan(body, OPTIONS)(self, x, None)[0]",
+        "nn.scan(nn.remat(body, prevent_cse=False), OPTIONS)(self, x, None)",
+    ),
+    (
+        COMPACT
+        + "stack = nn.scan(Drop, in_axes=nn.broadcast, OPTIONS)\n"
+        + "        return stack()(x, True)[0]",
+        "nn.scan(nn.remat(Drop, static_argnums=(2,), prevent_cse=False), in_axes=nn.broadcast,",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "wanted"), SCANNED)
+def test_flax_scans_get_a_remat_around_the_class(method: str, wanted: str) -> None:
+    code = FLAX.format(method=method.replace("OPTIONS", OPTIONS))
+    [finding] = findings(code, select="RMT303")
+    assert finding.fix is not None
+    assert wanted.replace("OPTIONS", OPTIONS) in apply_edits(code, finding.fix.edits)
+
+
+def test_flax_scans_that_cannot_be_rewritten_say_what_to_write() -> None:
+    made = COMPACT + "return make(nn.scan(Block, OPTIONS))(x, None)[0]"
+    [finding] = findings(FLAX.format(method=made.replace("OPTIONS", OPTIONS)), select="RMT303")
+    assert finding.fix is None
+    assert "`nn.remat(Module, prevent_cse=False)`" in finding.reason
+    assert "where its instances are made cannot be seen" in finding.reason
