@@ -16,6 +16,7 @@ from .bind import bind_call
 from .callable import full_arguments, skipped, underlying
 from .calling import returned_expressions
 from .evaluate import Evaluator
+from .library_needs import array_method, needs_of
 from .module import Module
 from .scopes import Binding, FunctionNode
 from .values import Class, External, Function, Value
@@ -237,7 +238,7 @@ class DependenceAnalysis:
                     if isinstance(key, ast.Constant):
                         receiver = self._indexed(receiver, key.value)
                 found |= receiver
-                if node.func.attr in library.METHODS:
+                if array_method(node.func) is not None:
                     found = {_through(d, self.module, node) for d in found}
         return frozenset(found)
 
@@ -248,6 +249,10 @@ class DependenceAnalysis:
             if name.removeprefix("builtins.") in library.STATIC_BUILTINS:
                 return NONE
             return self._union(*arguments)
+        function = needs_of(name)
+        if function is not None and function.static_result:
+            needed = [a for a, p in function.passed(node) if p.takes not in ("traced", "function")]
+            return self._union(*needed)
         found = self._union(*arguments)
         if name.startswith(library.TRACED_MODULES) and not self._at_compile_time(node):
             return frozenset(_through(d, self.module, node) for d in found)

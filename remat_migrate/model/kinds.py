@@ -13,6 +13,7 @@ from .calling import returned_expressions
 from .classes import class_annotations, class_chain, self_assignments
 from .declared import Kind, annotation_kind, default_kind, gradient_places, join
 from .library import STATIC_ATTRIBUTES, STATIC_BUILTINS
+from .library_needs import has_static_result
 from .module import Module
 from .scopes import FunctionNode
 from .values import (
@@ -228,7 +229,7 @@ class Kinds:
                         kinds.append("python")
                     elif node.args:
                         kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
-                case External(name) if name in _NUMPY_SCALARS:
+                case External(name) if name in _NUMPY_SCALARS or has_static_result(name):
                     kinds.append("python")
                 case External(name) if name.startswith(
                     ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")

@@ -18,6 +18,7 @@ from .bind import bind_call
 from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences, merged
+from .library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from .need import Learned, Need, learned_needs, merged_needs
 from .scopes import FunctionNode, parameters
 from .values import (
@@ -293,16 +294,14 @@ class _Analysis(DependenceAnalysis):
             return
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
-            if attr not in library.METHODS and not values:
+            method = array_method(node.func)
+            if method is None and not values:
                 reason = f"`.{attr}()` of it"
                 yield from self._need(node.func.value, reason, certain=False)
             if attr in library.CONCRETE_METHODS:
                 yield from self._need(node.func.value, f"`.{attr}()`")
-            if attr in library.METHODS and not values:
-                for position, arg in enumerate(node.args):
-                    if library.METHODS[attr].covers(position):
-                        yield from self._need(arg, f"an argument of `.{attr}()`")
-                yield from self._keyword_needs(node)
+            if method is not None and not values:
+                yield from self._library_needs(method, f".{attr}()", node)
                 return
         if any(isinstance(v, Parameter) for v in values) or isinstance(node.func, ast.Name):
             yield from self._unseen(node.func, "a call of it")
@@ -319,7 +318,7 @@ class _Analysis(DependenceAnalysis):
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
-            if keyword.arg in library.STATIC_KEYWORDS:
+            if keyword.arg in library.MODULE_KEYWORDS or always_concrete(keyword.arg):
                 yield from self._need(keyword.value, f"`{keyword.arg}=`")
 
     def _external_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
@@ -343,25 +342,15 @@ class _Analysis(DependenceAnalysis):
         elif name.startswith(library.CONCRETE_MODULES):
             for arg in arguments:
                 yield from self._need(arg, f"`{name}`, which cannot work on a tracer")
+        elif (function := needs_of(name)) is not None:
+            yield from self._library_needs(function, last, node)
         elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
-            static = library.FUNCTIONS.get(last)
-            if static is not None:
-                for position, arg in enumerate(node.args):
-                    if static.covers(position):
-                        yield from self._need(arg, f"a Python value for `{last}`")
-            if last == "fori_loop":
-                # With bounds that are traced it is a while loop, which has no gradient.
-                bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
-                for arg in (*node.args[:2], *bounds):
-                    yield from self._need(arg, "bounds of a differentiated loop", certain=False)
             yield from self._keyword_needs(node)
-            if last[:1].isupper() and name.startswith(("flax.linen.", "haiku.")):
-                for arg in arguments:
-                    yield from self._need(arg, f"a field of `{last}`")
-            elif last not in library.ELEMENTWISE:
-                # Python values may be options there, and as good as any where they are not.
-                for arg in arguments:
-                    yield from self._need(arg, f"an argument of `{last}`", certain=False)
+            # Python values may be options there, and as good as any where they are not.
+            is_field = last[:1].isupper() and name.startswith(("flax.linen.", "haiku."))
+            reason = f"a field of `{last}`" if is_field else f"an argument of `{last}`"
+            for arg in arguments:
+                yield from self._need(arg, reason, certain=is_field)
         elif name == "functools.partial":
             yield from self._partial_needs(node)
         elif name.startswith("itertools."):
@@ -370,6 +359,24 @@ class _Analysis(DependenceAnalysis):
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
             for arg in arguments:
                 yield from self._unseen(arg, f"`{name}`, which cannot be seen")
+
+    def _library_needs(
+        self, function: LibraryFunction, name: str, node: ast.Call
+    ) -> Iterator[Need]:
+        """What the table says of a function's arguments."""
+        for argument, parameter in function.passed(node):
+            match parameter.takes:
+                case "traced":
+                    pass
+                case "concrete":
+                    yield from self._need(argument, f"`{parameter.name}` of `{name}`")
+                case _:
+                    yield from self._need(argument, f"an argument of `{name}`", certain=False)
+        if name == "fori_loop":
+            # With bounds that are traced it is a while loop, which has no gradient.
+            bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
+            for arg in (*node.args[:2], *bounds):
+                yield from self._need(arg, "bounds of a differentiated loop", certain=False)
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
         """What a function needs that gets some of its arguments now, and is called elsewhere."""

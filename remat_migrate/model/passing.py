@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from .bind import Arguments, default_of
 from .callable import Target, is_frozen, is_pytree
 from .declared import Kind, annotation_kind, default_kind, join
-from .library import METHODS, STATIC_ATTRIBUTES, TRACED_MODULES
+from .library import STATIC_ATTRIBUTES, TRACED_MODULES
+from .library_needs import is_array_method
 from .module import Module
 from .uses import Call
 from .values import (
@@ -275,7 +276,7 @@ def used_as_array(project: Project, target: Target, parameter: ast.arg) -> bool:
                 return True
             case ast.Attribute(attr=attr) if attr in ("T", "at"):
                 return True
-            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or attr in METHODS:
+            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or is_array_method(attr):
                 return True
             case ast.Call(func=func) if func is not node:
                 for value in project.values(module, func):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from .callable import layers
 from .classes import class_annotations, class_chain
-from .library import FUNCTIONS, INSTANCES, TRACED_MODULES
+from .library import INSTANCES
+from .library_needs import needs_of
 from .module import Module
 from .passing import is_flag
 from .sites import Site
@@ -79,7 +80,7 @@ def unseen_statics(
     obstacle: Obstacle | None = None,
 ) -> Statics:
     """A target that cannot be seen: what is passed tells what is static, else `obstacle` holds."""
-    if values and all(_library_layer(v) for v in values):
+    if values and all(_library_layer(v, uses) for v in values):
         return Statics(None, uses=uses)
     obstacle = obstacle or _unseen_obstacle(site)
     calls = uses.calls
@@ -111,22 +112,27 @@ def unseen_statics(
     return Statics(None, required, tuple(sorted(positions)), uses)
 
 
-def _library_layer(value: Value) -> bool:
+def _library_layer(value: Value, uses: Uses) -> bool:
     """A layer of a neural network library none of whose arguments Python needs: `nn.Dense`."""
     match value:
         case External(name) | Instance(cls=External(name)):
             if name in INSTANCES:
                 return not INSTANCES[name]
             layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
-            return layer and name.rpartition(".")[2][:1].isupper()
-    return _library_function(value)
+            if layer and name.rpartition(".")[2][:1].isupper():
+                return True
+    return _library_function(value, uses)
 
 
-def _library_function(value: Value) -> bool:
-    """A function of one array, such as `jnp.sin` and `jax.nn.relu`."""
+def _library_function(value: Value, uses: Uses) -> bool:
+    """A function of arrays, such as `jnp.sin` and `jax.nn.relu`, that no call gives an option."""
     match value:
         case External(name) | Bound(func=External(name)):
-            return name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in FUNCTIONS
+            function = needs_of(name)
+            if function is None or any(p.takes != "traced" for p in function.positional[:1]):
+                return False
+            calls = [ast.Call(call.node, *call.arguments) for call in uses.calls]
+            return all(p.takes == "traced" for call in calls for _, p in function.passed(call))
     return False
 
 

@@ -14,7 +14,8 @@ from ..model.bind import bind_call, default_of, positional_parameters
 from ..model.callable import Target, targets_of, underlying
 from ..model.calling import returned_expressions
 from ..model.declared import Kind, annotation_kind, default_kind
-from ..model.library import METHODS, STATIC_ATTRIBUTES, STATIC_RESULTS, TRACED_MODULES
+from ..model.library import STATIC_ATTRIBUTES, STATIC_RESULTS, TRACED_MODULES
+from ..model.library_needs import has_static_result, is_array_method
 from ..model.scopes import Binding, FunctionNode
 from ..model.values import External, Function, Instance, Value, Wrapped
 
@@ -24,11 +25,14 @@ _KIND_DEPTH = 1
 # A name in more files than this is not looked for: it takes long, and tells little.
 _FILES = 8
 _PYTHON_NAMES = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal"})
-_ARRAY_ONLY = frozenset({"T", "mT", "at", "real", "imag", *METHODS})
+_ARRAY_ONLY = frozenset({"T", "mT", "at", "real", "imag"})
 # Layers of libraries: their calls take an array first, and give arrays.
 LAYERS = ("flax.linen.", "haiku.", "equinox.nn.")
-_MAPPING = frozenset({"get", "pop", "values", "items", "keys"})
 _TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
+
+
+def _of_arrays(attribute: str) -> bool:
+    return attribute in _ARRAY_ONLY or is_array_method(attribute)
 
 
 class Arrays:
@@ -78,7 +82,7 @@ class Arrays:
             case ast.Subscript():
                 return self.kind(module, node.value, depth - 1)
             case ast.Attribute(attr=attr) if attr not in STATIC_ATTRIBUTES:
-                if attr in _ARRAY_ONLY and self.kind(module, node.value, depth - 1) == "array":
+                if _of_arrays(attr) and self.kind(module, node.value, depth - 1) == "array":
                     return "array"
             case ast.Name():
                 return self._name(module, node, depth)
@@ -158,7 +162,7 @@ class Arrays:
         kinds: list[Kind] = []
         for value in values:
             match underlying(value):
-                case External(name) if name in STATIC_RESULTS:
+                case External(name) if name in STATIC_RESULTS or has_static_result(name):
                     kinds.append("python")
                 case External(name) if name.startswith((*TRACED_MODULES, "jax.device_put")):
                     kinds.append("array")
@@ -181,7 +185,7 @@ class Arrays:
                     kinds.append("unknown")
         if not values and isinstance(node.func, ast.Attribute):
             attr = node.func.attr
-            if attr in _ARRAY_ONLY and attr not in _MAPPING:
+            if _of_arrays(attr):
                 return self.kind(module, node.func.value, depth - 1)
             at = node.func.value
             if isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute):

@@ -1,0 +1,183 @@
+"""Which arguments of a library function must be concrete: a table that probing JAX produced.
+
+`library_needs.txt` holds one line per function, its parameters in order:
+
+    jax.numpy.sum a axis! dtype! out? keepdims! initial where promote_integers!
+    jax.numpy.repeat a repeats!total_repeat_length axis! * total_repeat_length!
+    jax.numpy.shape a -> static
+
+Behind `*` stand parameters that are passed by keyword only; `*xs` and `**xs` take any number. The
+mark of a parameter tells what it takes while JAX traces:
+
+    x           a traced value
+    x!          no traced value; with `x!option`, only if `option` is passed as well
+    x()         a function
+    x~          a traced value, depending on its type or on the version of JAX
+    x?          not known
+
+`-> static` marks a result that is concrete even if the arguments are traced.
+`python -m benchmarks.library_needs` writes the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Takes = Literal["traced", "concrete", "function", "depends", "unknown"]
+_MARKS: dict[str, Takes] = {
+    "": "traced", "!": "concrete", "()": "function", "~": "depends", "?": "unknown",
+}  # fmt: skip
+_PARAMETER = re.compile(r"(\*{0,2})(\w*)(\(\)|[!~?])?(\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryParameter:
+    """A parameter of a library function.
+
+    Attributes:
+        name: its name.
+        takes: what it takes while JAX traces.
+        unless: the option with which a concrete parameter may be traced after all.
+    """
+
+    name: str
+    takes: Takes
+    unless: str = ""
+
+
+UNKNOWN = LibraryParameter("", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFunction:
+    """What a library function takes while JAX traces.
+
+    Attributes:
+        positional: the parameters that can be passed by position, in order.
+        variadic: what all further positional arguments are passed for; None if there are none.
+        keywords: every parameter that can be passed by keyword, by name.
+        others: what all further keyword arguments are passed for; None if there are none.
+        static_result: whether the result is concrete even if the arguments are traced.
+        receiver: of a method of arrays, the array.
+    """
+
+    positional: tuple[LibraryParameter, ...]
+    variadic: LibraryParameter | None
+    keywords: dict[str, LibraryParameter]
+    others: LibraryParameter | None
+    static_result: bool
+    receiver: LibraryParameter | None = None
+
+    def passed(self, node: ast.Call) -> Iterator[tuple[ast.expr, LibraryParameter]]:
+        """The arguments of a call, each with its parameter; UNKNOWN if the table has none."""
+        rest = self.variadic or UNKNOWN
+        given = {k.arg for k in node.keywords}
+        starred = False
+        for position, argument in enumerate(node.args):
+            starred = starred or isinstance(argument, ast.Starred)
+            if starred:
+                later = {*self.positional[position:], *([self.variadic] if self.variadic else [])}
+                traced = all(p.takes == "traced" for p in later) and later
+                parameter = next(iter(later)) if traced else UNKNOWN
+            else:
+                own = self.positional[position : position + 1]
+                parameter = own[0] if own else rest
+            yield argument, _with_options(parameter, given)
+        for keyword in node.keywords:
+            parameter = self.keywords.get(keyword.arg or "", self.others or UNKNOWN)
+            if parameter.takes == "unknown" and always_concrete(keyword.arg):
+                parameter = LibraryParameter(keyword.arg or "", "concrete")
+            yield keyword.value, _with_options(parameter, given)
+
+
+def _with_options(parameter: LibraryParameter, given: set[str | None]) -> LibraryParameter:
+    if parameter.unless in given:
+        return LibraryParameter(parameter.name, "traced")
+    return UNKNOWN if parameter.unless and None in given else parameter
+
+
+@cache
+def needs_of(name: str) -> LibraryFunction | None:
+    """What a library function takes, by qualified name; None if the table does not have it.
+
+    Methods of arrays are `jax.Array.reshape` and `jax.Array.at.set`.
+    """
+    name = re.sub(r"^jax\.tree_(?!util\.)", "jax.tree_util.tree_", name)
+    table = _table()
+    start = max(table.find(f"\n{name} "), table.find(f"\n{name}\n"))
+    if start < 0:
+        return None
+    line = table[start + 1 : table.index("\n", start + 1)]
+    line, _, result = line.partition(" -> ")
+    positional: list[LibraryParameter] = []
+    keywords: dict[str, LibraryParameter] = {}
+    variadic = others = None
+    by_position = True
+    for word in line.split()[1:]:
+        match = _PARAMETER.fullmatch(word)
+        assert match is not None, line
+        stars, own, mark, unless = match.groups(default="")
+        parameter = LibraryParameter(own, _MARKS[mark], unless)
+        if stars == "**":
+            others = parameter
+        elif stars:
+            by_position = False
+            variadic = parameter if own else None
+        else:
+            keywords[own] = parameter
+            if by_position:
+                positional.append(parameter)
+    receiver = keywords.pop("self", None)
+    if receiver is not None:
+        del positional[0]
+    return LibraryFunction(
+        tuple(positional), variadic, keywords, others, result == "static", receiver
+    )
+
+
+def functions() -> Iterator[str]:
+    """The qualified names of all functions in the table."""
+    for line in _table().splitlines():
+        if line and not line.startswith("#"):
+            yield line.partition(" ")[0]
+
+
+@cache
+def always_concrete(keyword: str | None) -> bool:
+    """Whether functions that have such a parameter need its value: nine of ten in the table."""
+    marks = re.findall(rf" {keyword}(\(\)|[!~]|)(?=\w*[ \n])", _table()) if keyword else []
+    return marks.count("!") > 1 and marks.count("!") >= 0.9 * len(marks)
+
+
+def has_static_result(name: str) -> bool:
+    """Whether the result of a function is concrete even if its arguments are traced."""
+    function = needs_of(name)
+    return function is not None and function.static_result
+
+
+def array_method(func: ast.Attribute) -> LibraryFunction | None:
+    """What a method takes if it is one of arrays: `x.reshape`, `x.at[i].set`."""
+    match func.value:
+        case ast.Subscript(value=ast.Attribute(attr="at")):
+            return needs_of(f"jax.Array.at.{func.attr}")
+    return needs_of(f"jax.Array.{func.attr}")
+
+
+@cache
+def is_array_method(name: str) -> bool:
+    """Whether traced arrays have a method, and strings and containers have not."""
+    method = needs_of(f"jax.Array.{name}")
+    if method is None or any(hasattr(cls, name) for cls in (str, list, dict, set)):
+        return False
+    return method.receiver is not None and method.receiver.takes == "traced"
+
+
+@cache
+def _table() -> str:
+    return "\n" + Path(__file__).with_name("library_needs.txt").read_text(encoding="utf-8")
