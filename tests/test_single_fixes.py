@@ -1,0 +1,221 @@
+"""Each fix alone, as other programs apply it: in JSON, SARIF, rdjson and as an editor's action.
+
+Whoever reads a fix makes it in the files as they are, and no other. The finding must be gone then,
+and nothing new may fail.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from lsprotocol import types
+from support import Files, write_files
+
+from remat_migrate.check import Result, content_of
+from remat_migrate.engine import Analysis, analyse, load_rules
+from remat_migrate.lsp.actions import Offer, code_actions
+from remat_migrate.lsp.diagnostics import Abilities
+from remat_migrate.lsp.documents import Document, document
+from remat_migrate.lsp.places import UTF_16, range_of
+from remat_migrate.lsp.projects import View
+from remat_migrate.report import json as json_report
+from remat_migrate.report import rdjson, sarif
+from remat_migrate.report.display import Screen
+from remat_migrate.report.exchange import worst_first
+from remat_migrate.rule import Finding
+from remat_migrate.run import Run, look, prepare
+from remat_migrate.source import OffsetMap, SourceFile
+from remat_migrate.survey import Options
+
+ROOT = Path(__file__).parents[1]
+Texts = Mapping[Path, str]
+# A range of a file by lines and columns from 1, and its new text.
+Place = tuple[int, int, int, int, str]
+
+
+def examples() -> Iterator[tuple[str, Files, str]]:
+    """Name and files of each example, with the code of a rule that is off by default."""
+    for rule in load_rules():
+        if type(rule).__module__.startswith("remat_migrate_rules."):
+            for number, example in enumerate(rule.wrong):
+                files = {example.filename: example.before}
+                files |= {name: before for name, before, _ in example.others}
+                yield f"{rule.code}-{number}", files, "" if rule.enabled else rule.code
+    for path in sorted((ROOT / "fixtures/behaviour/migrated").glob("*.py")):
+        yield path.stem, {path.name: path.read_bytes()}, ""
+    packages = [ROOT / "fixtures/old_trainer", *sorted((ROOT / "fixtures/programs").iterdir())]
+    for folder in packages:
+        if folder.is_dir():
+            inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
+            files = {
+                path.relative_to(folder).as_posix(): path.read_bytes()
+                for path in inside
+                if "__pycache__" not in path.parts
+            }
+            yield folder.name, files, ""
+
+
+CASES = list(examples())
+
+
+@pytest.mark.parametrize(("name", "files", "extend"), CASES, ids=[case[0] for case in CASES])
+def test_each_fix_is_right_alone(tmp_path: Path, name: str, files: Files, extend: str) -> None:
+    folder = tmp_path.resolve()
+    write_files(folder, files)
+    run = prepare([folder], Options(extend_select=(extend,) if extend else ()))
+    analysis = look(run)
+    seen: dict[str, Any] = {}
+    in_sarif, in_rdjson = fixes_in_sarif(run, analysis), fixes_in_rdjson(run, analysis)
+    for finding, texts in fixes_in_json(run, analysis):
+        assert in_sarif[finding] == texts
+        assert in_rdjson.get(finding, texts) == texts
+        assert texts in fixes_in_editor(run, analysis, finding)
+        if seen.get("texts") != texts:  # findings that stand together may have one fix
+            seen = {"texts": texts, "after": analysis_of(run, analysis, texts)}
+        check_alone(analysis, finding, seen["after"])
+
+
+def analysis_of(run: Run, analysis: Analysis, texts: Texts) -> Analysis:
+    """What is found in other texts, which must parse."""
+    for path, text in texts.items():
+        if path.suffix == ".py":
+            ast.parse(text)
+    sources = {path: analysis.source(path).replaced(text) for path, text in texts.items()}
+    return analyse(run.request, sources, analysis)
+
+
+def check_alone(analysis: Analysis, finding: Finding, after: Analysis) -> None:
+    """Insist that with its fix a finding is gone, and that nothing else has become an error."""
+    assert finding.fix is not None
+    moves = OffsetMap(edit for edit in finding.fix.edits if edit.path == finding.path)
+    known = (finding.code, finding.path, finding.message, moves.moved(finding.span.start))
+    assert known not in {(f.code, f.path, f.message, f.span.start) for f in after.findings}
+    assert not errors(after) - errors(analysis)
+
+
+def errors(analysis: Analysis) -> Counter[tuple[str, Path]]:
+    return Counter((f.code, f.path) for f in analysis.findings if f.severity == "error")
+
+
+# -- fixes as each format has them: the texts of the files that they change
+
+
+def fixes_in_json(run: Run, analysis: Analysis) -> Iterator[tuple[Finding, Texts]]:
+    written = rendered(json_report.render, run, analysis)["findings"]
+    for finding, one in zip(analysis.findings, written, strict=True):
+        edits: dict[Path, list[Place]] = defaultdict(list)
+        for edit in (one["fix"] or {"edits": ()})["edits"]:
+            start = edit["start_line"], edit["start_column"]
+            end = edit["end_line"], edit["end_column"]
+            edits[Path("/", edit["path"])].append((*start, *end, edit["text"]))
+        if edits:
+            yield finding, edited(analysis, edits, len)
+
+
+def fixes_in_sarif(run: Run, analysis: Analysis) -> dict[Finding, Texts]:
+    (written,) = rendered(sarif.render, run, analysis)["runs"]
+    folder = Path(unquote(urlsplit(written["originalUriBaseIds"]["%SRCROOT%"]["uri"]).path))
+    found = {}
+    for finding, one in zip(worst_first(analysis.findings), written["results"], strict=False):
+        edits: dict[Path, list[Place]] = defaultdict(list)
+        for fix in one.get("fixes", ()):
+            for change in fix["artifactChanges"]:
+                path = folder / unquote(change["artifactLocation"]["uri"])
+                for new in change["replacements"]:
+                    at, text = new["deletedRegion"], new.get("insertedContent", {"text": ""})
+                    start = at["startLine"], at["startColumn"]
+                    end = at["endLine"], at["endColumn"]
+                    edits[path].append((*start, *end, text["text"]))
+        if edits:
+            found[finding] = edited(analysis, edits, utf16)
+    return found
+
+
+def fixes_in_rdjson(run: Run, analysis: Analysis) -> dict[Finding, Texts]:
+    """The suggestions, each made alone."""
+    written = rendered(rdjson.render, run, analysis)["diagnostics"]
+    found = {}
+    for finding, one in zip(worst_first(analysis.findings), written, strict=True):
+        for new in one.get("suggestions", ()):
+            assert finding not in found, "which of two is right alone?"
+            start, end = new["range"]["start"], new["range"]["end"]
+            place = (start["line"], start["column"], end["line"], end["column"], new["text"])
+            found[finding] = edited(analysis, {finding.path: [place]}, utf8)
+    return found
+
+
+def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Texts]:
+    """What the actions at a finding that mend it make of the files."""
+    source = finding.source
+    language = "python" if source.path.suffix == ".py" else source.path.suffix[1:]
+    folders = [run.request.settings.root]
+    uri = source.path.as_uri()
+    one = document(uri, language, 1, source.text, folders, is_settled=True)
+    if one is None:  # of no kind that the server looks at
+        return [dict(fixes_in_json(run, analysis))[finding]]
+    view = View((one,), run, analysis)
+    opened: Mapping[Path, Document] = {one.path: one}
+    offer = Offer(view, {}, opened, Abilities(UTF_16))
+    context = types.CodeActionContext([], only=[types.CodeActionKind.QuickFix])
+    place = range_of(source, finding.span, UTF_16)
+    assert finding.fix is not None
+    found = []
+    for action in code_actions(offer, one, context, place):
+        if action.title.startswith(f"{finding.code}: {finding.fix.title}") and action.edit:
+            edits = {
+                Path(unquote(urlsplit(uri).path)): [
+                    (
+                        edit.range.start.line + 1,
+                        edit.range.start.character + 1,
+                        edit.range.end.line + 1,
+                        edit.range.end.character + 1,
+                        edit.new_text,
+                    )
+                    for edit in here
+                ]
+                for uri, here in (action.edit.changes or {}).items()
+            }
+            found.append(edited(analysis, edits, utf16))
+    return found
+
+
+def rendered(render: Callable[..., str], run: Run, analysis: Analysis) -> Any:
+    return json.loads(render(content_of(run, Result(analysis)), Screen()))
+
+
+def edited(
+    analysis: Analysis, edits: Mapping[Path, Sequence[Place]], width: Callable[[str], int]
+) -> Texts:
+    """Texts with ranges replaced; `width` says what a character counts in a column."""
+    texts = {}
+    for path, here in edits.items():
+        source = analysis.source(path)
+        text = source.text
+        for line, column, end_line, end_column, new in sorted(here, reverse=True):
+            start = offset(source, line, column, width)
+            end = offset(source, end_line, end_column, width)
+            text = text[:start] + new + text[end:]
+        texts[path] = text
+    return texts
+
+
+def offset(source: SourceFile, line: int, column: int, width: Callable[[str], int]) -> int:
+    start = at = source.line_starts[line - 1]
+    while width(source.text[start:at]) < column - 1:
+        at += 1
+    return at
+
+
+def utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def utf8(text: str) -> int:
+    return len(text.encode())
