@@ -55,7 +55,9 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
             return ev.values(module, node.args[0]) if node.args else NOTHING
         case External("builtins.super") if not node.args:
             return ev._super(module, node)
-        case External("builtins.dict"):
+        case External("builtins.staticmethod" | "types.MappingProxyType") if node.args:
+            return ev.values(module, node.args[0])
+        case External("builtins.dict" | "types.SimpleNamespace"):
             return frozenset((Container(module, node),))
         case External(name) if name in SAME_CALL:
             if not node.args:

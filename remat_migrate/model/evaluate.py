@@ -166,9 +166,19 @@ class Evaluator:
             return False
         for base in self.import_base(node, module):
             for value in self.attribute(base, alias.name):
-                if api_of(self.apis, value) is not None:
+                if self.holds_api(value):
                     return True
         return False
+
+    def holds_api(self, value: Value) -> bool:
+        """Whether a value is an Api, a partial of one, or a container of such values."""
+        if isinstance(value, Container):
+            return any(
+                api_of(self.apis, element) is not None
+                for module, part in elements(value)
+                for element in self.values(module, part)
+            )
+        return api_of(self.apis, value) is not None
 
     def _import(self, binding: Binding, module: Module) -> Values:
         alias = binding.node
@@ -396,6 +406,11 @@ class Evaluator:
                 return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
             case Applied(target=Class() as cls):
                 return class_attribute(self, cls, name, None)
+            case Container(module=owner, node=ast.Call(func=maker)):
+                if External("types.SimpleNamespace") not in self.values(owner, maker):
+                    return NOTHING
+                parts = items(base, name)
+                return frozenset().union(*(self.values(module, part) for module, part in parts))
             case Instance(cls=Applied() | Wrapped()):
                 return frozenset((Bound(External(f"flax.linen.Module.{name}"), base),))
         return NOTHING

@@ -9,7 +9,7 @@ the project, in their text. What cannot be told this way may hold one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ _IMPORTED = re.compile(rb"(\*|\w[\w. \t]*?)(?:\s+as\s+(\w+))?\s*(?:,|$)")
 _CONTINUED = re.compile(rb"\\\r?\n")
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
+# What is not called at once is given a name, put into a container, or passed on.
+_GIVEN = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*[\w.]*\b(?:%s)\b(?!\s*\()"
 # Packages of checkpoints, and usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
@@ -91,6 +93,7 @@ class Glimpse:
         self._codes: dict[Path, bytes] = {}
         self._imports: dict[Path, list[Import]] = {}
         self._rests: dict[Path, bytes] = {}
+        self._imported: dict[Path, list[Path]] = {}
         self._exporting: dict[tuple[Path, str], bool] = {}
         self._asking: list[tuple[Path, str]] = []
 
@@ -164,16 +167,32 @@ class Glimpse:
             return known  # of a result, or an element
         root = chain[1].decode(errors="replace")
         rest = b"".join(chain[2].split()).decode(errors="replace")
-        bindings = [one for one in self._imports_of(path) if one.bound == root]
-        if bindings and not _is_rebound(self._rest_of(path), root):
-            return any(self._leads(path, one, rest, name) for one in bindings)
-        # Through a file that imports the library for the others: `from .common import *`
-        return known or name == "remat" or (root + rest).rpartition(".")[2] in _SHORT
+        if known or name == "remat" or (root + rest).rpartition(".")[2] in _SHORT:
+            bindings = [one for one in self._imports_of(path) if one.bound == root]
+            if not bindings or _is_rebound(self._rest_of(path), root):
+                return True
+        return self._binds(path, root, rest, name)
+
+    def _binds(self, path: Path, bound: str, rest: str, name: str) -> bool:
+        """Whether `bound.rest.name` may be a checkpoint by an import of a file."""
+        key = (path, f"{bound}{rest}.{name}")
+        if key in self._asking:
+            return False  # files that import one another
+        self._asking.append(key)
+        found = any(
+            self._leads(path, one, f".{bound}{rest}" if one.name == "*" else rest, name)
+            for one in self._imports_of(path)
+            if one.bound == bound or (one.base and one.name == "*")
+        )
+        self._asking.pop()
+        return found
 
     def _leads(self, path: Path, one: Import, rest: str, name: str) -> bool:
         """Whether `bound.rest.name` may be a checkpoint, where an import gives `bound`."""
         base = self._absolute(path, one.base)
-        if one.base:
+        if one.name == "*":
+            dotted = base
+        elif one.base:
             dotted = f"{base}.{one.name}" if base else one.name
         else:  # `import a.b` binds `a`
             dotted = one.name if one.bound != one.name.partition(".")[0] else one.bound
@@ -186,11 +205,17 @@ class Glimpse:
         if found is not None:
             return self._exports(found, name)
         # What is imported is not a module: something that a module of the project holds.
-        inner = dotted
+        inner = whole
         while inner:
             held = self._find(inner, path)
             if held is not None:
-                return self._names_library(self._read_or_nothing(held))
+                if self._names_library(self._read_or_nothing(held)):
+                    return True
+                bound, _, more = whole[len(inner) + 1 :].partition(".")
+                rest = f".{more}" if more else ""
+                return _is_assigned(self._code_of(held), bound) or self._binds(
+                    held, bound, rest, name
+                )
             inner = inner.rpartition(".")[0]
         return False
 
@@ -224,9 +249,8 @@ class Glimpse:
         data = self._read_or_nothing(path)
         if name.encode() not in data and b"*" not in data:
             return False
-        if path not in self._codes:
-            self._codes[path] = code_of(data)
-        if _is_assigned(self._codes[path], name) and self._names_library(data):
+        code = self._code_of(path)
+        if _is_assigned(code, name) and (self._names_library(data) or _is_renamed(code, name)):
             return True
         for one in self._imports_of(path):
             if one.base and one.bound == name and self._gives(path, one.base, one.name):
@@ -246,14 +270,72 @@ class Glimpse:
         parts = parts[: len(parts) - drop] if drop else parts
         return ".".join([*parts, *([relative] if relative else [])])
 
+    # -- by other names
+
+    def uses(self, path: Path, word: bytes) -> bool:
+        """Whether the code of a file has a word that its bytes have."""
+        return re.search(rb"\b%s\b" % re.escape(word), self._code_of(path)) is not None
+
+    def gives(self, path: Path, words: Iterable[str]) -> bool:
+        """Whether a file may give another name to what one of `words` means, or put it away."""
+        words = frozenset(words)
+        if any(one.name in words and one.bound != one.name for one in self._imports_of(path)):
+            return True
+        each = b"|".join(re.escape(word.encode()) for word in sorted(words))
+        rest = self._rest_of(path)
+        for found in re.finditer(_GIVEN % each, rest):
+            line = rest[rest.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+            if not line.lstrip().startswith(b"@"):
+                return True
+        return False
+
+    def reaches(self, path: Path, goals: Collection[Path], known: dict[Path, bool]) -> bool:
+        """Whether a file imports one of `goals`, directly or through other files of the project.
+
+        `known` keeps what is found of these goals.
+        """
+        seen, left = {path}, [path]
+        while left:
+            for file in self._imported_files(left.pop()):
+                if file in goals or known.get(file):
+                    known[path] = True
+                    return True
+                if file not in seen and file not in known:
+                    seen.add(file)
+                    left.append(file)
+        known.update(dict.fromkeys(seen, False))
+        return False
+
+    def _imported_files(self, path: Path) -> list[Path]:
+        """The files of the project that the imports of a file name."""
+        if path not in self._imported:
+            names: dict[str, None] = {}
+            for one in self._imports_of(path):
+                dotted = self._absolute(path, one.base) if one.base else one.name
+                if dotted.partition(".")[0] in KNOWN_PACKAGES:
+                    continue
+                if one.base and one.name != "*":
+                    names[f"{dotted}.{one.name}" if dotted else one.name] = None
+                while dotted:
+                    names[dotted] = None
+                    dotted = dotted.rpartition(".")[0]
+            found = (self._find(name, path) for name in names)
+            self._imported[path] = [file for file in dict.fromkeys(found) if file is not None]
+        return self._imported[path]
+
+    def _code_of(self, path: Path) -> bytes:
+        if path not in self._codes:
+            self._codes[path] = code_of(self._read_or_nothing(path))
+        return self._codes[path]
+
     def _imports_of(self, path: Path) -> list[Import]:
         if path not in self._imports:
-            self._imports[path] = list(imports_of(self._codes[path]))
+            self._imports[path] = list(imports_of(self._code_of(path)))
         return self._imports[path]
 
     def _rest_of(self, path: Path) -> bytes:
         if path not in self._rests:
-            self._rests[path] = _without_imports(self._codes[path])
+            self._rests[path] = _without_imports(self._code_of(path))
         return self._rests[path]
 
     def _read_or_nothing(self, path: Path) -> bytes:
@@ -313,6 +395,12 @@ def _is_assigned(code: bytes, name: str) -> bool:
     word = re.escape(name.encode())
     given = rb"(?<![\w.])%s\s*(?:=(?!=)|:=|:[^=\n()]*=(?!=)|,[^=\n()]*=(?!=)|[)\]]\s*=(?!=)|in\b)"
     return re.search(given % word, code) is not None
+
+
+def _is_renamed(code: bytes, name: str) -> bool:
+    """Whether a name is given what another name means: `checkpoint = ops.save`."""
+    word = re.escape(name.encode())
+    return re.search(rb"(?m)^[ \t]*%s[ \t]*=[ \t]*[\w.]+[ \t]*$" % word, code) is not None
 
 
 def _without_imports(code: bytes) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from .bind import positional_parameters
 from .evaluate import Evaluator
+from .mentions import find_mentions
 from .module import Module, once
 from .values import ModuleValue
 
@@ -58,8 +59,12 @@ def _names_in(
     """The identifiers of one module; `known` are those of the modules that it imports from."""
     names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
     naming = _find_naming(module)
+    # `ops.save`, where another module says what `save` is.
+    names |= {word for word in evaluator.aliases if word in find_mentions(module).attributes}
     for base in _star_bases(module, evaluator):
-        names |= known[base] & base.scope_of(base.tree).bound
+        # What a module imports in this way is not among the names that it binds.
+        given = known[base]
+        names |= given if base.star_imports else given & base.scope_of(base.tree).bound
     for node in naming.imports:
         if node.names[0].name != "*":
             _imported_names(module, node, evaluator, names)
@@ -73,6 +78,12 @@ def _names_in(
         names |= more
         left += more
     return frozenset(names)
+
+
+# Calls that give a value of their arguments, or hold it.
+_HOLDING = frozenset(
+    {"partial", "getattr", "get", "staticmethod", "dict", "SimpleNamespace", "MappingProxyType"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,8 @@ def _find_naming(module: Module) -> _Naming:
                 aliases += ((name, value) for name in _bound_names(node.target))
             case ast.NamedExpr() if _alias_like(node.value):
                 aliases.append((node.target.id, node.value))
+            case ast.Call(func=ast.Attribute(attr="SimpleNamespace") | ast.Name("SimpleNamespace")):
+                aliases += ((k.arg, k.value) for k in node.keywords if k.arg is not None)
             case ast.For() | ast.AsyncFor() | ast.comprehension():
                 aliases += ((name, node.iter) for name in _bound_names(node.target))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
@@ -158,7 +171,7 @@ def _alias_like(value: ast.expr) -> bool:
         case ast.Name() | ast.Attribute() | ast.IfExp() | ast.BoolOp() | ast.Subscript():
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in ("partial", "getattr")
+            return name in _HOLDING
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             return any(_alias_like(part) for part in parts)
     return False

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..source.text import may_be_notebook, read_source
-from ..source.words import bound_aliases, may_differentiate_scan
-from .application import api_of
+from ..source.words import may_differentiate_scan
+from .apis import Api
 from .glimpse import Glimpse
+from .mentions import find_mentions
 from .module import Module
 from .naming import interesting_names
+from .values import Class, Container
 from .wrappers import find_handing_on, find_wrappers, note_passed_apis
 
 if TYPE_CHECKING:
@@ -54,7 +56,14 @@ class Selection:
         self.bare: set[Module] = set()
         # Targets that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
-        self._wrappers: set[str] = set()
+        # Words by which other files may use an Api, with the files that say what they mean.
+        self._words: dict[str, set[Path]] = {}
+        # The files that were looked at for a word.
+        self._users: set[tuple[str, Path]] = set()
+        # Files that are only read, and may use an Api by another name.
+        self._outside: dict[Path, None] = {}
+        # Whether any file sets `concrete=`.
+        self._is_set = False
         self._glimpse = Glimpse(
             project.apis,
             (w.name.partition(".")[0] for w in project.settings.wrappers),
@@ -147,17 +156,22 @@ class Selection:
         wide = {path: self._data(path) for path in (*optional, *self._others)}
         narrow = {path: data for path, data in wide.items() if _CONCRETE in data}
         paths = [path for path, data in narrow.items() if _HANDED_ON.search(data)]
-        if any(_SET.search(data) for data in narrow.values()):
+        self._is_set = any(_SET.search(data) for data in narrow.values())
+        if self._is_set:
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             paths += [path for path in self._spreading() if path not in paths]
         modules = [module for path in paths if (module := self.project.module(path)) is not None]
-        found = [w for module in modules for w in find_wrappers(module, self.evaluator)]
+        found = [(m, w) for m in modules for w in find_wrappers(m, self.evaluator)]
         for path in handing_on:
             if (module := self.project.module(path)) is not None:
-                found += find_handing_on(module, self.evaluator)
-        for wrapper in found:
+                found += [(module, w) for w in find_handing_on(module, self.evaluator)]
+        self._add_wrappers(found)
+
+    def _add_wrappers(self, found: Iterable[tuple[Module, Api]]) -> None:
+        for module, wrapper in found:
             self.project.apis.add(wrapper)
-            self._wrappers.add(wrapper.name)
+            word = wrapper.name.rpartition(".")[2]
+            self._words.setdefault(word, set()).add(module.source.path)
         if found:
             self.evaluator.forget()
             self._glimpse.forget()
@@ -170,55 +184,82 @@ class Selection:
 
     def _take_importers(self) -> None:
         """Take files that use an Api, or a wrapper, by a name that another file gives it."""
-        names: dict[str, set[str]] = {}
-        for name in self._wrappers:
-            *package, last = name.split(".")
-            names.setdefault(last, set()).update(package[-2:])
         modules = [*self.project.modules.values(), *self._exporters()]
+        asked: dict[str, set[Path]] = {}
         while True:
             for module in modules:
-                for name in self._exported_aliases(module):
-                    names.setdefault(name, set()).update(module.name.split(".")[-2:])
-            new = {name: names[name] for name in names if name not in self.evaluator.aliases}
+                path = module.source.path
+                words = set(self._exported_words(module))
+                if words and self._is_set and _spread_to(words).search(module.source.text):
+                    self._add_wrappers([(module, w) for w in find_wrappers(module, self.evaluator)])
+                for word in words:
+                    if (word, path) not in self._users:
+                        self._words.setdefault(word, set()).add(path)
+            new = {
+                w: rest for w, paths in self._words.items() if (rest := paths - asked.get(w, set()))
+            }
             if not new:
                 return
+            for word, paths in new.items():
+                asked.setdefault(word, set()).update(paths)
             self.evaluator.aliases |= new.keys()
             modules = list(self._importers(new))
 
     def _exporters(self) -> Iterator[Module]:
         """Files that are only read, and give a checkpoint a name of their own."""
+        names = self.project.apis.last_names
         for path in self._others:
-            data = self._data(path)
-            if any(bound_aliases(data)) and self._glimpse.may_hold(path):
+            if self._glimpse.may_hold(path) and self._glimpse.gives(path, names):
                 if (module := self.project.module(path)) is not None:
                     yield module
 
-    def _exported_aliases(self, module: Module) -> Iterator[str]:
-        """The module-level names that are Apis or partials of them, but for the Apis' own names.
+    def _exported_words(self, module: Module) -> Iterator[str]:
+        """The words by which other files may use an Api, or a partial of one, of a module.
 
-        Those are followed by `Glimpse`.
+        They are names of the module, and attributes of its classes and objects. The Apis' own
+        names are not among them: those are followed by `Glimpse`.
         """
-        names = interesting_names(module, self.evaluator)
-        scope = module.scope_of(module.tree)
-        for name in sorted((names & scope.bound) - self.project.apis.last_names):
-            values = self.evaluator.member(module, name)
-            if any(api_of(self.project.apis, value) is not None for value in values):
+        evaluator = self.evaluator
+        names = interesting_names(module, evaluator) - self.project.apis.last_names
+        mentions = find_mentions(module)
+        for name in sorted(names & module.scope_of(module.tree).bound):
+            values = evaluator.member(module, name)
+            if any(map(evaluator.holds_api, values)):
                 yield name
+            for value in values:
+                if isinstance(value, Container) and isinstance(value.node, ast.Call):
+                    yield from (k.arg for k in value.node.keywords if k.arg in names)
+        for cls in (cls for classes in mentions.classes.values() for cls in classes):
+            for name in sorted(names & module.scope_of(cls).bound):
+                if any(map(evaluator.holds_api, evaluator.attribute(Class(module, cls), name))):
+                    yield name
+        for node in mentions.assigned:
+            match node.targets:
+                case [ast.Attribute(value=ast.Name(), attr=name)] if name in names:
+                    if any(map(evaluator.holds_api, evaluator.values(module, node.value))):
+                        yield name
 
-    def _importers(self, names: Mapping[str, Collection[str]]) -> Iterator[Module]:
-        """Take the targets that use one of the names; they, and files that give it another name."""
-        each = b"|".join(re.escape(name.encode()) for name in sorted(names))
-        used = re.compile(rb"\b(?:%s)\b" % each)
-        renamed = re.compile(rb"\b(?:%s)\s+as\s|=\s*[\w.(\s]*\b(?:%s)\b" % (each, each))
-        needles = [name.encode() for name in sorted(names)]
-        stems = sorted({stem.encode() for found in names.values() for stem in found})
+    def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
+        """Take the targets that use one of the words; they, and files that give it another name.
+
+        A file uses what a word means if it imports what says so, by any number of other files.
+        """
+        needles = [(word, word.encode()) for word in sorted(new)]
+        reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
         for path in self.files.all:
             data = self._data(path)
-            if not (any(one in data for one in needles) and any(stem in data for stem in stems)):
+            if b"import" not in data:
                 continue
-            start = data.find(b"import")
-            if start < 0 or used.search(data, start) is None:
+            words = [
+                word
+                for word, needle in needles
+                if needle in data
+                and self._glimpse.uses(path, needle)
+                and self._glimpse.reaches(path, new[word], reached[word])
+            ]
+            if not words:
                 continue
+            self._users.update((word, path) for word in words)
             if path in self.project.targets:
                 try:
                     self._take(path)
@@ -226,8 +267,11 @@ class Selection:
                     self.project.errors.append(error)
                     continue
                 yield self.project.modules[path]
-            elif renamed.search(data) and (module := self.project.module(path)) is not None:
-                yield module
+                continue
+            self._outside[path] = None
+            if self._glimpse.gives(path, words):
+                if (module := self.project.module(path)) is not None:
+                    yield module
 
     # -- by what is passed on
 
@@ -256,7 +300,7 @@ class Selection:
                     if path in project.targets and path not in project.modules:
                         project.modules[path] = option.module
         # Those that only files outside of the targets use.
-        for path in optional if self._others else ():
+        for path in optional if self._others or self._outside else ():
             if path not in project.modules and _OPTION.search(self._data(path)):
                 self._take_option_holder(path)
 
@@ -264,9 +308,10 @@ class Selection:
         """Take a target if one of the files that are only read applies options from it."""
         project = self.project
         name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
-        for other in self._others:
-            data = self._data(other)
-            if name not in data or not self._glimpse.may_hold(other):
+        for other in dict.fromkeys((*self._outside, *self._others)):
+            if name not in self._data(other):
+                continue
+            if other not in self._outside and not self._glimpse.may_hold(other):
                 continue
             module = project.module(other)
             for site in project.sites_in(module) if module is not None else ():
@@ -281,6 +326,12 @@ class Selection:
             return self.files.code(path, self.project.apis.last_names)
         except SourceError:
             return b""  # reported where it is a target
+
+
+def _spread_to(words: Iterable[str]) -> re.Pattern[str]:
+    """A call of one of `words` with options that are spread."""
+    each = "|".join(map(re.escape, sorted(words)))
+    return re.compile(rf"\b(?:{each})\([^()]*\*\*\s*\w+\s*,?\s*\)")
 
 
 def _check_text(path: Path, data: bytes) -> None:

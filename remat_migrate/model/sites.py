@@ -133,7 +133,12 @@ def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
                 found.append((name, node))
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
                 found.append((name, node))
-            case ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder):
+            case (
+                ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder)
+                | ast.Call(
+                    func=ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr="get")
+                )
+            ):
                 name = holder.id if isinstance(holder, ast.Name) else holder.attr
                 found.append((name, node))
     return found
