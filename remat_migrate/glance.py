@@ -34,8 +34,11 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _DOTTED = re.compile(rb"\w[\w.]*")
-# A package that hands on an alias of a package that does, and so on.
-_MOST_STEPS = 4
+_NAME = re.compile(rb"(\*|\w[\w.]*)(?:[ \t\\\r\n]+as[ \t]+(\w+))?")
+# `save = ops.ck`: one more name for what another file gives.
+_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)([^\n]*)", re.MULTILINE)
+# Names are followed through so many files; beyond, a full run is worth its start.
+_MOST_FOLLOWED = 200
 
 
 def cannot_matter(
@@ -104,42 +107,73 @@ def _imports_alias(path: Path, top: Path) -> bool:
             data = read_source(path, data).text.encode()
         except SourceError:
             return False  # it has none of the words without which that does not matter
-    names = set(_DOTTED.findall(data.replace(b".", b" ")))
-    return any(alias in names for alias in _imported_aliases(path, data, top, _MOST_STEPS))
+    return _gives_alias(path, data, _words_of(data), top, {path})
 
 
-def _imported_aliases(path: Path, data: bytes, top: Path, steps: int) -> Iterator[bytes]:
-    """What the files of the project that one imports call a checkpoint."""
-    for file in _imported_files(path, data, top):
-        try:
-            text = file.read_bytes()
-        except OSError:
-            continue
-        if any(word in text for word in WORDS):
-            yield from bound_aliases(text)
-        if steps and file.name == "__init__.py" and file != path:
-            yield from _imported_aliases(file, text, top, steps - 1)
+def _words_of(data: bytes) -> frozenset[bytes]:
+    return frozenset(_DOTTED.findall(data.replace(b".", b" ")))
 
 
-def _imported_files(path: Path, data: bytes, top: Path) -> Iterator[Path]:
-    """The files below `top` that the imports of a file may mean."""
-    seen: set[tuple[Path, ...]] = set()
-    around = [folder for folder in (path.parent, *path.parents) if folder.is_relative_to(top)]
-    folders = tuple(dict.fromkeys([*around, top / "src"]))
+def _gives_alias(
+    path: Path, data: bytes, words: frozenset[bytes], top: Path, seen: set[Path]
+) -> bool:
+    """Whether what a file imports under one of `words` may be an alias of a checkpoint.
+
+    Of the files that it imports, those matter that give one of the words a meaning; `seen` are
+    those that were asked.
+    """
     for base, names in _IMPORT.findall(data):
-        dots = len(base) - len(base.lstrip(b"."))
-        start = base.strip(b".").decode().split(".") if base.strip(b".") else []
-        within = folders if not dots else path.parents[dots - 1 : dots]
-        for name in _DOTTED.findall(names):
-            parts = [*start, *name.decode(errors="replace").split(".")]
-            # `from a import b` means a file a.py, or a/b.py.
-            for length in range(1, len(parts) + 1):
-                for folder in within:
-                    file = folder.joinpath(*parts[:length])
-                    seen.add((file.with_name(f"{file.name}.py"), file / "__init__.py"))
+        for name, other in _NAME.findall(names):
+            bound = other or name.partition(b".")[0]
+            if name != b"*" and bound not in words:
+                continue
+            for file in _imported_files(path, base, name, top):
+                if file in seen:
+                    continue
+                seen.add(file)
+                if len(seen) > _MOST_FOLLOWED:
+                    return True
+                try:
+                    text = file.read_bytes()
+                except OSError:
+                    continue
+                meant = words | {name}
+                if any(word in text for word in WORDS):
+                    if not meant.isdisjoint(bound_aliases(text)):
+                        return True
+                for renamed, value in _RENAMED.findall(text):
+                    if renamed in meant:
+                        meant |= _words_of(value)
+                if _gives_alias(file, text, meant, top, seen):
+                    return True
+    return False
+
+
+def _imported_files(path: Path, base: bytes, name: bytes, top: Path) -> Iterator[Path]:
+    """The files below `top` that `from base import name` may mean in a file."""
+    dots = len(base) - len(base.lstrip(b"."))
+    start = base.strip(b".").decode().split(".") if base.strip(b".") else []
+    if dots:
+        within = path.parents[dots - 1 : dots]
+    else:
+        around = [folder for folder in (path.parent, *path.parents) if folder.is_relative_to(top)]
+        within = tuple(dict.fromkeys([*around, top / "src"]))
+    parts = [*start, *(() if name == b"*" else name.decode(errors="replace").split("."))]
+    for folder in within:
         if dots and not start:
-            seen.add(tuple(folder / "__init__.py" for folder in within))
-    yield from sorted({file for files in seen for file in files if file.is_file()})
+            yield from filter(Path.is_file, [folder / "__init__.py"])
+        if not parts or not _holds(folder, parts[0]):
+            continue
+        # `from a import b` means a file a.py, or a/b.py.
+        for length in range(1, len(parts) + 1):
+            file = folder.joinpath(*parts[:length])
+            found = (file.with_name(f"{file.name}.py"), file / "__init__.py")
+            yield from filter(Path.is_file, found)
+
+
+def _holds(folder: Path, name: str) -> bool:
+    """Whether a folder has a module of a name, or a folder."""
+    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
 
 
 def _is_plain(settings: Settings) -> bool:

@@ -185,11 +185,11 @@ def may_use_flag(module: Module, project: Project) -> bool:
 
 
 def _exported(project: Project) -> frozenset[str]:
-    """The module-level names of the targets that hold the flag's name."""
+    """The module-level names of the modules that were parsed, and hold the flag's name."""
     if project not in _EXPORTED:
         _EXPORTED[project] = frozenset(
             name
-            for module in project.modules.values()
+            for module in project.parsed
             if SETTING.occurs(module.source.text)
             for name in _assigned(module.tree.body)
         )

@@ -26,7 +26,7 @@ _CONTINUED = re.compile(rb"\\\r?\n")
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
 # What is not called at once is given a name, put into a container, or passed on.
-_GIVEN = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*[\w.]*\b(?:%s)\b(?!\s*\()"
+_GIVEN = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
 # Packages of checkpoints, and usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})

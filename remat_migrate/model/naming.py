@@ -59,8 +59,9 @@ def _names_in(
     """The identifiers of one module; `known` are those of the modules that it imports from."""
     names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
     naming = _find_naming(module)
-    # `ops.save`, where another module says what `save` is.
+    # `ops.save` and `getattr(ops, "save")`, where another module says what `save` is.
     names |= {word for word in evaluator.aliases if word in find_mentions(module).attributes}
+    names |= evaluator.aliases & naming.texts
     for base in _star_bases(module, evaluator):
         # What a module imports in this way is not among the names that it binds.
         given = known[base]
@@ -93,16 +94,19 @@ class _Naming:
     Attributes:
         imports: the `from` imports.
         aliases: other names, each with the identifiers that the value may be known by.
+        texts: the attributes that `getattr` reads.
     """
 
     imports: tuple[ast.ImportFrom, ...]
     aliases: tuple[tuple[str, frozenset[str]], ...]
+    texts: frozenset[str]
 
 
 @once
 def _find_naming(module: Module) -> _Naming:
     imports: list[ast.ImportFrom] = []
     aliases: list[tuple[str, ast.expr]] = []
+    texts: set[str] = set()
     for node in module.nodes:
         match node:
             case ast.ImportFrom():
@@ -113,6 +117,8 @@ def _find_naming(module: Module) -> _Naming:
                 aliases += ((name, value) for name in _bound_names(node.target))
             case ast.NamedExpr() if _alias_like(node.value):
                 aliases.append((node.target.id, node.value))
+            case ast.Call(func=ast.Name("getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                texts.add(name)
             case ast.Call(func=ast.Attribute(attr="SimpleNamespace") | ast.Name("SimpleNamespace")):
                 aliases += ((k.arg, k.value) for k in node.keywords if k.arg is not None)
             case ast.For() | ast.AsyncFor() | ast.comprehension():
@@ -126,7 +132,8 @@ def _find_naming(module: Module) -> _Naming:
                 for parameter, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
                     if kw_default is not None:
                         aliases.append((parameter.arg, kw_default))
-    return _Naming(tuple(imports), tuple((name, _identifiers(value)) for name, value in aliases))
+    known = tuple((name, _identifiers(value)) for name, value in aliases)
+    return _Naming(tuple(imports), known, frozenset(texts))
 
 
 def _identifiers(value: ast.expr) -> frozenset[str]:

@@ -129,6 +129,11 @@ class Project:
             )
         return self._parsed[path]
 
+    @property
+    def parsed(self) -> list[Module]:
+        """The modules that were parsed so far, targets or not."""
+        return [module for module in self._parsed.values() if module is not None]
+
     def find_module(self, dotted: str, importer: Module) -> Module | None:
         """The project's module that `import dotted` in `importer` means."""
         path = self.files.find(dotted, importer.source.path)
@@ -162,7 +167,7 @@ class Project:
     def _find_subclasses(self) -> None:
         """Note who inherits from whom: a method of a base may call what a subclass assigns."""
         known = False
-        for module in [m for m in self._parsed.values() if m is not None]:
+        for module in self.parsed:
             for node in module.nodes:
                 if isinstance(node, ast.ClassDef) and node.bases:
                     own = Class(module, node)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..source.text import may_be_notebook, read_source
-from ..source.words import may_differentiate_scan
+from ..source.words import FLAG_NAME, FLAGS, may_differentiate_scan
 from .apis import Api
 from .glimpse import Glimpse
 from .mentions import find_mentions
@@ -33,12 +33,13 @@ _HANDED_ON = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\
 _SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
 # `dict(concrete=True)` or `{"concrete": True}`
 _OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
-_SPREAD = re.compile(rb"\b(?:remat|checkpoint)\([^()]*\*\*\s*\w+\s*,?\s*\)")
+_SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 
 # `def remat(*args, **kwargs)`
 _HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
 _CONCRETE = b"concrete"
+_FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 # In so many bytes a file may declare its encoding.
 _COOKIE = 400
@@ -179,7 +180,7 @@ class Selection:
     def _spreading(self) -> Iterator[Path]:
         """The files in which a checkpoint is applied with options that are spread."""
         for path in (*self._candidates, *self._others):
-            if self._glimpse.may_hold(path) and _SPREAD.search(self._data(path)):
+            if self._glimpse.may_hold(path) and self._spreads(path, ("remat", "checkpoint")):
                 yield path
 
     def _take_importers(self) -> None:
@@ -190,7 +191,7 @@ class Selection:
             for module in modules:
                 path = module.source.path
                 words = set(self._exported_words(module))
-                if words and self._is_set and _spread_to(words).search(module.source.text):
+                if words and self._spreads(path, words):
                     self._add_wrappers([(module, w) for w in find_wrappers(module, self.evaluator)])
                 for word in words:
                     if (word, path) not in self._users:
@@ -205,11 +206,18 @@ class Selection:
             self.evaluator.aliases |= new.keys()
             modules = list(self._importers(new))
 
+    def _spreads(self, path: Path, words: Iterable[str]) -> bool:
+        """Whether a file may hand options on to one of `words`: `return ck(f, **options)`."""
+        each = b"|".join(re.escape(word.encode()) for word in sorted(words))
+        return self._is_set and re.search(_SPREAD % each, self._data(path)) is not None
+
     def _exporters(self) -> Iterator[Module]:
         """Files that are only read, and give a checkpoint a name of their own."""
         names = self.project.apis.last_names
         for path in self._others:
-            if self._glimpse.may_hold(path) and self._glimpse.gives(path, names):
+            if self._glimpse.may_hold(path) and (
+                self._glimpse.gives(path, names) or FLAG_NAME.search(self._data(path))
+            ):
                 if (module := self.project.module(path)) is not None:
                     yield module
 
@@ -222,6 +230,11 @@ class Selection:
         evaluator = self.evaluator
         names = interesting_names(module, evaluator) - self.project.apis.last_names
         mentions = find_mentions(module)
+        for node in mentions.assigned:  # `FLAG = "jax_new_checkpoint"`
+            match node:
+                case ast.Assign([ast.Name(id=name)], ast.Constant(value=str(text))):
+                    if text in _FLAGS and name in module.scope_of(module.tree).bound:
+                        yield name
         for name in sorted(names & module.scope_of(module.tree).bound):
             values = evaluator.member(module, name)
             if any(map(evaluator.holds_api, values)):
@@ -269,7 +282,7 @@ class Selection:
                 yield self.project.modules[path]
                 continue
             self._outside[path] = None
-            if self._glimpse.gives(path, words):
+            if self._glimpse.gives(path, words) or self._spreads(path, words):
                 if (module := self.project.module(path)) is not None:
                     yield module
 
@@ -308,10 +321,12 @@ class Selection:
         """Take a target if one of the files that are only read applies options from it."""
         project = self.project
         name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
+        reached: dict[Path, bool] = {}
         for other in dict.fromkeys((*self._outside, *self._others)):
-            if name not in self._data(other):
-                continue
-            if other not in self._outside and not self._glimpse.may_hold(other):
+            if other in self._outside:
+                if not self._glimpse.reaches(other, {path}, reached):
+                    continue
+            elif name not in self._data(other) or not self._glimpse.may_hold(other):
                 continue
             module = project.module(other)
             for site in project.sites_in(module) if module is not None else ():
@@ -326,12 +341,6 @@ class Selection:
             return self.files.code(path, self.project.apis.last_names)
         except SourceError:
             return b""  # reported where it is a target
-
-
-def _spread_to(words: Iterable[str]) -> re.Pattern[str]:
-    """A call of one of `words` with options that are spread."""
-    each = "|".join(map(re.escape, sorted(words)))
-    return re.compile(rf"\b(?:{each})\([^()]*\*\*\s*\w+\s*,?\s*\)")
 
 
 def _check_text(path: Path, data: bytes) -> None:

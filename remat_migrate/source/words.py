@@ -17,6 +17,11 @@ FAMILY = (b"checkpoint", b"filter_checkpoint", b"remat", b"remat_scan")
 # The flag in its two spellings. A file with one of them is looked at, wherever it stands.
 FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 
+# A name for the flag: `FLAG = "jax_new_checkpoint"`
+FLAG_NAME = re.compile(
+    rb"^[ \t]*(\w+)[ \t]*=[ \t]*['\"](?:%s)['\"]" % b"|".join(FLAGS), re.MULTILINE
+)
+
 # What a comment that suppresses findings has.
 SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
@@ -29,13 +34,17 @@ _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")
 
-# `checkpoint as ckpt`, `ckpt = jax.checkpoint`, `ckpt = partial(\n jax.checkpoint, …`
-_ALIAS = re.compile(
-    rb"\b(?:remat|checkpoint)\s+as\s+(\w+)"
-    rb"|^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*(?:[\w.]*partial\(\s*)?[\w.]*"
-    rb"\b(?:filter_)?(?:remat|checkpoint)\b(?!\s*\(\s*[\w.]+\s*[,)])",
+# A checkpoint that is not called at once, with what stands before it on its line:
+# `ck = jax.checkpoint`, `from jax import checkpoint as ck`, `    "full": jax.checkpoint,`
+_MENTION = re.compile(
+    rb"^(?P<indent>[ \t]*)(?!@)(?P<before>[^\n#]*?)\b(?:filter_)?(?:remat|checkpoint)\b"
+    rb"(?:[ \t]+as[ \t]+(?P<other>\w+)|(?![ \t]*\([ \t]*[\w.]+[ \t]*[,)]))",
     re.MULTILINE,
 )
+_TARGETS = re.compile(rb"[ \t]*(?:\w+\.)*(\w+)[ \t]*(?::[^=,\n]*)?(?:,|=(?!=))")
+# A line that opens a bracket.
+_OPENED = re.compile(rb"[({\[][ \t]*(?:#.*)?\Z")
+_MOST_LINES = 40
 
 
 def may_differentiate_scan(data: bytes) -> bool:
@@ -60,6 +69,30 @@ def _differentiates(code: bytes) -> bool:
 
 
 def bound_aliases(data: bytes) -> Iterator[bytes]:
-    """The names that the text of a Python file may give to a checkpoint, besides its own."""
-    for imported, assigned in _ALIAS.findall(data):
-        yield imported or assigned
+    """The names that the text of a Python file may give to a checkpoint, or to the flag."""
+    yield from (found[1] for found in FLAG_NAME.finditer(data))
+    for mention in _MENTION.finditer(data):
+        if mention["other"]:
+            yield mention["other"]
+        yield from _targets(mention["before"])
+        # In brackets over several lines: `OPS = {`
+        indent = len(mention["indent"])
+        at = mention.start()
+        for _ in range(_MOST_LINES if indent else 0):
+            start = data.rfind(b"\n", 0, max(at - 1, 0)) + 1
+            line = data[start : max(at - 1, 0)]
+            if len(line) - len(line.lstrip(b" \t")) < indent and line.strip():
+                if _OPENED.search(line):
+                    yield from _targets(line)
+                break
+            if start == 0:
+                break
+            at = start
+
+
+def _targets(text: bytes) -> Iterator[bytes]:
+    """The targets at the start of an assignment: `a, b =`, `a = b =`, `ops.a: Any =`."""
+    at = 0
+    while (found := _TARGETS.match(text, at)) is not None:
+        yield found[1]
+        at = found.end()

@@ -37,7 +37,7 @@ FOUND = [
 @pytest.mark.parametrize(("code", "confidence"), FOUND)
 def test_found(code: str, confidence: str) -> None:
     [finding] = findings(HEAD + code + "\n", select=CODE)
-    assert (finding.confidence, finding.severity) == (confidence, "warning")
+    assert (finding.confidence, finding.severity) == (confidence, "note")
 
 
 LEFT_ALONE = [

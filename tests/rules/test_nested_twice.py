@@ -38,7 +38,7 @@ FOUND = [
 @pytest.mark.parametrize(("code", "confidence"), FOUND)
 def test_found(code: str, confidence: str) -> None:
     [finding] = findings(HEAD + code + "\n", select=CODE)
-    assert (finding.confidence, finding.severity) == (confidence, "warning")
+    assert (finding.confidence, finding.severity) == (confidence, "note")
     assert [related.message for related in finding.related] == ["the checkpoint inside"]
 
 

@@ -38,7 +38,7 @@ FOUND = [
 @pytest.mark.parametrize("body", FOUND)
 def test_found(body: str) -> None:
     [finding] = findings(code(body), select=CODE)
-    assert (finding.confidence, finding.severity) == ("medium", "warning")
+    assert (finding.confidence, finding.severity) == ("medium", "note")
     assert findings(code(body, how="total"), select=CODE) == []
 
 

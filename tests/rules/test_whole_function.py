@@ -70,7 +70,7 @@ FOUND = [
 def test_found(code: str, confidence: str) -> None:
     [finding] = findings(HEAD + code + "\n", select=CODE)
     assert finding.confidence == confidence
-    assert finding.severity == "warning"
+    assert finding.severity == "note"
     assert [related.message for related in finding.related] == ["differentiated here"]
 
 
