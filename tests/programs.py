@@ -53,8 +53,13 @@ class Result:
     diff: str = ""
 
 
-def try_programs(folder: Path, names: Sequence[str], tool: Sequence[str]) -> Iterator[Result]:
-    """Migrate and run the programs `names` of `folder`."""
+def try_programs(
+    folder: Path, names: Sequence[str], tool: Sequence[str], *, together: bool = False
+) -> Iterator[Result]:
+    """Migrate and run the programs `names` of `folder`.
+
+    `together`: as one project, which takes one run of the tool, and two processes with JAX.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
         for copy in (before, after):
@@ -62,33 +67,41 @@ def try_programs(folder: Path, names: Sequence[str], tool: Sequence[str]) -> Ite
             for name in names:
                 ignore = shutil.ignore_patterns("__pycache__", ".remat_migrate")
                 shutil.copytree(folder / name, copy / name, ignore=ignore)
-        left = {name: _fix(after, name, tool) for name in names}
-        expected = _run(before, names, "plain")
-        actual = _run(after, names, "real")
+        groups = [names] if together else [[name] for name in names]
+        left = {name: found for group in groups for name, found in _fix(after, group, tool)}
+        size = len(names) if together else BATCH
+        expected = _run(before, names, "plain", size)
+        actual = _run(after, names, "real", size)
         for name in names:
             yield _judge(before, after, name, left[name], expected[name], actual[name])
 
 
-def _fix(folder: Path, name: str, tool: Sequence[str]) -> list[str]:
-    """Apply the safe fixes; the findings that are left."""
+def _fix(
+    folder: Path, names: Sequence[str], tool: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Apply the safe fixes; the findings that are left in each program."""
     ran = subprocess.run(
-        [*tool, "--fix", "--no-cache", "--output-format", "json", name],
+        [*tool, "--fix", "--no-cache", "--output-format", "json", *names],
         cwd=folder,
         capture_output=True,
         text=True,
     )
-    if ran.returncode not in (0, 1):
-        return [f"the tool failed: {ran.stderr.strip()[-500:]}"]
-    found = json.loads(ran.stdout)["findings"]
-    return [
-        f"{f['path']}:{f['line']} {f['code']} {f['message']}"
-        for f in found
-        if BREAKING.match(f["code"])
-    ]
+    for name in names:
+        if ran.returncode not in (0, 1):
+            yield name, [f"the tool failed: {ran.stderr.strip()[-500:]}"]
+            continue
+        yield (
+            name,
+            [
+                f"{f['path']}:{f['line']} {f['code']} {f['message']}"
+                for f in json.loads(ran.stdout)["findings"]
+                if BREAKING.match(f["code"]) and f["path"].startswith(f"{name}/")
+            ],
+        )
 
 
-def _run(folder: Path, names: Sequence[str], mode: str) -> dict[str, Outcome]:
-    """What `main()` of each program returns, or its traceback."""
+def _run(folder: Path, names: Sequence[str], mode: str, size: int) -> dict[str, Outcome]:
+    """What `main()` of each program returns, or its traceback; `size` programs in a process."""
     found: dict[str, Outcome] = {}
     environment = {
         **os.environ,
@@ -96,8 +109,8 @@ def _run(folder: Path, names: Sequence[str], mode: str) -> dict[str, Outcome]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(folder),
     }
-    for start in range(0, len(names), BATCH):
-        batch = names[start : start + BATCH]
+    for start in range(0, len(names), size):
+        batch = names[start : start + size]
         with tempfile.TemporaryDirectory() as output:
             targets = [f"{name}.run:main" for name in batch]
             ran = subprocess.run(

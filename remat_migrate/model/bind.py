@@ -20,6 +20,7 @@ class Arguments:
         double_star: keywords that land in `**kwargs`.
         unclear: the call spreads `*x` or `**x`, so more parameters may be given than `by_name`.
         wrong: the call does not fit the signature.
+        skip: how many leading parameters are bound already (`self`).
     """
 
     by_name: dict[str, ast.expr] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class Arguments:
     double_star: tuple[ast.keyword, ...] = ()
     unclear: bool = False
     wrong: bool = False
+    skip: int = 0
 
 
 def positional_parameters(function: FunctionNode) -> list[ast.arg]:
@@ -70,7 +72,7 @@ def bind_call(
         else:
             wrong = True
     return Arguments(
-        by_name, frozenset(by_position), tuple(star), tuple(double_star), unclear, wrong
+        by_name, frozenset(by_position), tuple(star), tuple(double_star), unclear, wrong, skip
     )
 
 

@@ -28,7 +28,7 @@ class Target:
 
     Attributes:
         function: the function or method.
-        owner: the class, where a class or its instance is wrapped, or a method of it.
+        owner: the class of which an instance is called, or a method of one.
         skip: how many leading parameters are not the caller's: `self`, arguments of partials.
         given: parameters that partials give by keyword.
     """
@@ -44,10 +44,12 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
     match value:
         case Function(module=module, node=node):
             cls = module.enclosing_class(node)
-            yield Target(value, Class(module, cls) if cls is not None else None)
-        case Bound(func=inner):
+            yield Target(value, Class(module, cls, exact=False) if cls is not None else None)
+        case Bound(func=inner, receiver=receiver):
             for target in targets_of(evaluator, inner):
-                yield Target(target.function, target.owner, target.skip + 1, target.given)
+                owner = class_of(receiver) if target.owner is not None else None
+                skip = target.skip + 1
+                yield Target(target.function, owner or target.owner, skip, target.given)
         case Class():
             for found in evaluator.attribute(Instance(value), "__call__"):
                 for target in targets_of(evaluator, found):
@@ -167,6 +169,18 @@ _PYTREE_DECORATORS = frozenset(
         "simple_pytree.dataclass",
     }
 )
+
+
+def class_of(value: Value) -> Class | None:
+    """The class of an instance, or the class itself, where it is the project's."""
+    cls = value.cls if isinstance(value, Instance) else value
+    return cls if isinstance(cls, Class) else None
+
+
+def receiver_of(value: Value | None) -> Class | None:
+    """The class of the object that a method is bound to."""
+    bound = (layer.receiver for layer in layers(value) if isinstance(layer, Bound))
+    return next((cls for cls in map(class_of, bound) if cls is not None), None)
 
 
 def layers(value: Value | None) -> Iterator[Value]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,29 +26,81 @@ if TYPE_CHECKING:
 
 
 def class_chain(ev: Evaluator, cls: Class) -> Iterator[Value]:
-    """A class and its bases in order of lookup; external bases as External."""
+    """A class and its bases in method resolution order (C3); external bases as External."""
+    return _linearized(ev, cls, {})
+
+
+def _linearized(ev: Evaluator, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
+    """The order of lookup from `cls` on; `known` holds the orders of bases that are merged."""
     seen: set[Value] = set()
-    queue: list[Value] = [cls]
-    while queue:
-        current = queue.pop(0)
-        if current in seen:
-            continue
-        seen.add(current)
-        yield current
-        if isinstance(current, Class):
-            for base in current.node.bases:
-                inner = base.value if isinstance(base, ast.Subscript) else base
-                for value in ev.values(current.module, inner):
-                    if isinstance(value, Class):
-                        queue.append(value)
-                    elif isinstance(value, External):
-                        queue += ev.opened(value) or (value,)
+    while True:
+        if isinstance(cls, Class) and not cls.exact:
+            cls = replace(cls, exact=True)
+        if cls in seen:
+            return  # classes that inherit from one another
+        seen.add(cls)
+        yield cls
+        bases = _bases(ev, cls)
+        if len(bases) != 1:
+            break
+        cls = bases[0]
+    for base in bases:
+        if base not in known:
+            known[base] = []
+            known[base] = list(_linearized(ev, base, known))
+    yield from (v for v in _merged([*(known[base] for base in bases), bases]) if v not in seen)
+
+
+def _bases(ev: Evaluator, cls: Value) -> list[Value]:
+    """The bases of a class; a base that is checkpointed or otherwise lifted is the class itself."""
+    found: dict[Value, None] = {}
+    for base in cls.node.bases if isinstance(cls, Class) else ():
+        assert isinstance(cls, Class)
+        inner = base.value if isinstance(base, ast.Subscript) else base
+        # More than one only where a name is bound to one or another.
+        for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_place):
+            if isinstance(value, Class):
+                found[replace(value, exact=True)] = None
+            elif isinstance(value, External):
+                found.update(dict.fromkeys(ev.opened(value) or (value,)))
+    return list(found)
+
+
+def _lifted(value: Value) -> Value:
+    while isinstance(value, Applied | Wrapped):
+        if (inner := value.target if isinstance(value, Applied) else value.func) is None:
+            break
+        value = inner
+    return value
+
+
+def _place(value: Value) -> tuple[str, int]:
+    if isinstance(value, Class):
+        return str(value.module.source.path), value.node.lineno
+    return getattr(value, "name", ""), 0
+
+
+def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
+    """The C3 merge of the orders of some bases; where they contradict one another, the first."""
+    left = [list(order) for order in orders if order]
+    while left:
+        heads = (order[0] for order in left)
+        first = next((h for h in heads if all(h not in order[1:] for order in left)), left[0][0])
+        yield first
+        left = [rest for order in left if (rest := [v for v in order if v != first])]
 
 
 def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:
     """What an attribute of a class, or of its instance `receiver`, denotes."""
+    return attribute_in(ev, class_chain(ev, cls), cls, name, receiver)
+
+
+def attribute_in(
+    ev: Evaluator, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
+) -> Values:
+    """The same, looked up in `chain`: the method resolution order of `cls` or the rest of it."""
     found: set[Value] = set()
-    for owner in class_chain(ev, cls):
+    for owner in chain:
         if not isinstance(owner, Class):
             continue
         scope = owner.module.scope_of(owner.node)

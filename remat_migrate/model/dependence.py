@@ -13,11 +13,12 @@ from functools import cached_property
 
 from . import library
 from .bind import bind_call
-from .callable import full_arguments, skipped, underlying
+from .callable import full_arguments, receiver_of, skipped, underlying
 from .calling import returned_expressions
 from .evaluate import Evaluator
 from .library_needs import array_method, needs_of
 from .module import Module
+from .overrides import Callees, Overrides
 from .scopes import Binding, FunctionNode
 from .values import Class, External, Function, Value
 
@@ -63,17 +64,23 @@ def merged(found: Iterable[Dependence]) -> Dependences:
 class DependenceAnalysis:
     """The dependences of one function's expressions, nested functions included.
 
-    `result_of` gives the parameters that the result of another function depends on.
+    `receiver` is the class of the object that the method is called on. `result_of` gives the
+    parameters that the result of another function, with its own receiver, depends on.
     """
 
     def __init__(
         self,
         evaluator: Evaluator,
         function: Function,
-        result_of: Callable[[Function], Dependences],
+        receiver: Class | None,
+        overrides: Overrides,
+        result_of: Callable[[Function, Class | None], Dependences],
     ) -> None:
         self.evaluator = evaluator
+        self.receiver = receiver
+        self._overrides = overrides
         self._result_of = result_of
+        self._callees: dict[ast.expr, Callees] = {}
         self.module = function.module
         self.node = function.node
         self.scope = self.module.scope_of(function.node)
@@ -83,6 +90,13 @@ class DependenceAnalysis:
         self._known: dict[ast.expr, Dependences] = {}
         self._running: set[ast.AST] = set()
         self._cut = False
+
+    def callees(self, node: ast.expr) -> Callees:
+        """What calling an expression may run."""
+        if node not in self._callees:
+            found = self._overrides.callees(self.module, node, self.receiver)
+            self._callees[node] = found
+        return self._callees[node]
 
     # -- what an expression depends on
 
@@ -192,7 +206,7 @@ class DependenceAnalysis:
         found: dict[FunctionNode, list[ast.Call]] = {}
         for call in ast.walk(self.node):
             if isinstance(call, ast.Call):
-                for value in self.evaluator.values(self.module, call.func):
+                for value in self.callees(call.func).values:
                     function = underlying(value)
                     if isinstance(function, Function):
                         found.setdefault(function.node, []).append(call)
@@ -217,8 +231,11 @@ class DependenceAnalysis:
 
     def _call(self, node: ast.Call) -> Dependences:
         arguments = [*node.args, *(k.value for k in node.keywords)]
-        values = self.evaluator.values(self.module, node.func)
+        callees = self.callees(node.func)
+        values = callees.values
         found: set[Dependence] = set()
+        if callees.abstract:
+            found |= self._union(*arguments)
         for value in values:
             match underlying(value):
                 case External(name):
@@ -285,7 +302,7 @@ class DependenceAnalysis:
         if bound.unclear:
             return self._union(*arguments)
         found = set()
-        for dependence in self._result_of(function):
+        for dependence in self._result_of(function, receiver_of(callee)):
             passed = bound.by_name.get(dependence.parameter)
             for inner in self.depends(passed):
                 # The operations stand in the other function: only that they are there matters.

@@ -11,15 +11,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from . import library
 from .bind import bind_call
-from .callable import full_arguments, partial_calls, skipped, targets_of, underlying
+from .callable import (
+    Target,
+    full_arguments,
+    partial_calls,
+    receiver_of,
+    skipped,
+    targets_of,
+    underlying,
+)
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences, merged
 from .library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from .need import Learned, Need, learned_needs, merged_needs
+from .overrides import Overrides
 from .scopes import FunctionNode, parameters
 from .values import (
     Bound,
@@ -35,53 +43,70 @@ from .values import (
     Wrapped,
 )
 
-if TYPE_CHECKING:
-    from .evaluate import Evaluator
+# A function and, if it is a method, the class of the object that it is called on.
+_Method = tuple[FunctionNode, Class | None]
 
 
 class Needs:
     """Finds the needs of functions, each computed once."""
 
-    def __init__(self, evaluator: Evaluator, learned: frozenset[Learned] = frozenset()) -> None:
+    def __init__(self, overrides: Overrides, learned: frozenset[Learned] = frozenset()) -> None:
         """`learned` are needs that no analysis of the source finds."""
-        self.evaluator = evaluator
+        self.evaluator = overrides.evaluator
+        self.overrides = overrides
         self._learned = learned
-        self._known: dict[FunctionNode, tuple[Need, ...]] = {}
-        self._results: dict[FunctionNode, Dependences] = {}
-        self._running: set[FunctionNode] = set()
+        self._known: dict[_Method, tuple[Need, ...]] = {}
+        self._results: dict[_Method, Dependences] = {}
+        self._running: set[_Method] = set()
 
-    def of(self, function: Function) -> tuple[Need, ...]:
-        """The needs of a function in order of place."""
-        node = function.node
-        if node not in self._known:
-            if node in self._running:
+    def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
+        """The needs of a function in order of place.
+
+        Args:
+            function: the function.
+            receiver: the class of the object, if it is a method; by default the class that defines
+                it, or a subclass.
+        """
+        method = _method(function, receiver)
+        if method not in self._known:
+            if method in self._running:
                 return ()
-            self._running.add(node)
+            self._running.add(method)
             try:
-                found = merged_needs(_Analysis(self, function).needs())
+                found = merged_needs(_Analysis(self, function, method[1]).needs())
             finally:
-                self._running.discard(node)
-            self._known[node] = (*found, *learned_needs(self._learned, function.module, node))
-        return self._known[node]
+                self._running.discard(method)
+            learned = learned_needs(self._learned, function.module, function.node)
+            self._known[method] = (*found, *learned)
+        return self._known[method]
 
-    def result(self, function: Function) -> Dependences:
+    def result(self, function: Function, receiver: Class | None = None) -> Dependences:
         """The parameters that the result of a function depends on."""
-        node = function.node
-        if node not in self._results:
-            self._results[node] = frozenset(Dependence(p.arg) for p in parameters(node))
-            analysis = _Analysis(self, function)
+        method = _method(function, receiver)
+        if method not in self._results:
+            node = function.node
+            self._results[method] = frozenset(Dependence(p.arg) for p in parameters(node))
+            analysis = _Analysis(self, function, method[1])
             found: set[Dependence] = set()
             for expr in returned_expressions(node):
                 found |= analysis.depends(expr)
-            self._results[node] = merged(found)
-        return self._results[node]
+            self._results[method] = merged(found)
+        return self._results[method]
+
+
+def _method(function: Function, receiver: Class | None) -> _Method:
+    """What a function's needs depend on: the class of the object too, if it is a method."""
+    cls = function.module.enclosing_class(function.node)
+    if cls is None:
+        return function.node, None
+    return function.node, receiver or Class(function.module, cls, exact=False)
 
 
 class _Analysis(DependenceAnalysis):
     """The needs of one function, nested functions included."""
 
-    def __init__(self, needs: Needs, function: Function) -> None:
-        super().__init__(needs.evaluator, function, needs.result)
+    def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
+        super().__init__(needs.evaluator, function, receiver, needs.overrides, needs.result)
         self.all = needs
         self._numbers: dict[ast.expr, bool] = {}
 
@@ -258,14 +283,23 @@ class _Analysis(DependenceAnalysis):
             yield from self._need(node.slice, "an index, perhaps of a Python container", False)
 
     def _call_needs(self, node: ast.Call) -> Iterator[Need]:
-        values = self.evaluator.values(self.module, node.func)
+        callees = self.callees(node.func)
+        values = callees.values
         known = False
+        arguments = [*node.args, *(k.value for k in node.keywords)]
+        if callees.abstract or callees.others:
+            reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
+            for arg in arguments:
+                if callees.abstract:
+                    yield from self._unseen(arg, reason)
+                else:
+                    yield from self._need(arg, reason, certain=False)
         for value in values:
             inner = underlying(value)
             if isinstance(inner, Instance | Function):
                 for target in targets_of(self.evaluator, value):
                     known = True
-                    yield from self._function_needs(target.function, value, node, target.skip)
+                    yield from self._function_needs(target, value, node)
             match value:
                 case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
                     (".apply", ".init", ".init_with_output")
@@ -288,9 +322,9 @@ class _Analysis(DependenceAnalysis):
                     yield from self._keyword_needs(node)
                 case Class():
                     known = True
-                    for arg in (*node.args, *(k.value for k in node.keywords)):
+                    for arg in arguments:
                         yield from self._need(arg, "an object is made of it", certain=False)
-        if known:
+        if known or callees.abstract:
             return
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
@@ -305,7 +339,7 @@ class _Analysis(DependenceAnalysis):
                 return
         if any(isinstance(v, Parameter) for v in values) or isinstance(node.func, ast.Name):
             yield from self._unseen(node.func, "a call of it")
-        for arg in (*node.args, *(k.value for k in node.keywords)):
+        for arg in arguments:
             yield from self._unseen(arg, "a call of code that cannot be seen")
 
     def _module_needs(self, model: Instance, node: ast.Call) -> Iterator[Need]:
@@ -314,7 +348,7 @@ class _Analysis(DependenceAnalysis):
         keywords = [k for k in node.keywords if k.arg not in own]
         call = ast.Call(node.func, node.args[1:], keywords)
         for target in targets_of(self.evaluator, model):
-            yield from self._function_needs(target.function, model, call, 1)
+            yield from self._function_needs(replace(target, skip=1), model, call)
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
@@ -384,7 +418,8 @@ class _Analysis(DependenceAnalysis):
             inner = underlying(value)
             if isinstance(value, Partial) and isinstance(inner, Function):
                 given = ast.Call(node.args[0], node.args[1:], node.keywords)
-                yield from self._function_needs(inner, value.func, given, skipped(value.func))
+                target = Target(inner, receiver_of(value), skipped(value.func))
+                yield from self._function_needs(target, value.func, given)
 
     def _of_static(self, arguments: list[ast.expr]) -> bool:
         return not self._union(*arguments)
@@ -398,16 +433,15 @@ class _Analysis(DependenceAnalysis):
             if position < len(node.args):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
 
-    def _function_needs(
-        self, function: Function, callee: Value, node: ast.Call, skip: int
-    ) -> Iterator[Need]:
+    def _function_needs(self, target: Target, callee: Value, node: ast.Call) -> Iterator[Need]:
+        function = target.function
         if self._inside(function.node) or function.node is self.node:
             return  # its body is walked as part of this one
         # What partials on the way give stands among the arguments, too.
         given = sum(len(call.args) - 1 for call in partial_calls(callee))
-        bound = bind_call(function.node, *full_arguments(callee, node), skip=skip - given)
+        bound = bind_call(function.node, *full_arguments(callee, node), skip=target.skip - given)
         a = function.node.args
-        for need in self.all.of(function):
+        for need in self.all.of(function, target.owner):
             passed: list[ast.expr] = []
             if need.parameter in bound.by_name:
                 passed = [bound.by_name[need.parameter]]

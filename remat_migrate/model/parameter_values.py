@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .bind import default_of, positional_parameters
@@ -25,9 +26,9 @@ def parameter_values(
     if cls is not None and node is first and not isinstance(function, ast.Lambda):
         names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
         if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
-            return frozenset((Class(module, cls),))
+            return frozenset((Class(module, cls, exact=False),))
         if "staticmethod" not in names:
-            return frozenset((Instance(Class(module, cls)),))
+            return frozenset((Instance(Class(module, cls, exact=False)),))
     if node.annotation is not None:
         found |= annotated_values(ev, module, node.annotation)
     default = default_of(function, node)
@@ -39,7 +40,8 @@ def parameter_values(
 def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Values:
     """Instances of the project's classes that an annotation names."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return NOTHING
+        name = annotation.value
+        return _instances(ev.member(module, name)) if name.isidentifier() else NOTHING
     if isinstance(annotation, ast.BinOp):
         return annotated_values(ev, module, annotation.left) | annotated_values(
             ev, module, annotation.right
@@ -49,4 +51,9 @@ def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Val
         if any(isinstance(v, External) and v.name.endswith("Optional") for v in base):
             return annotated_values(ev, module, annotation.slice)
         return NOTHING
-    return frozenset(Instance(v) for v in ev.values(module, annotation) if isinstance(v, Class))
+    return _instances(ev.values(module, annotation))
+
+
+def _instances(values: Values) -> Values:
+    """Instances of some classes, or of subclasses."""
+    return frozenset(Instance(replace(v, exact=False)) for v in values if isinstance(v, Class))

@@ -20,9 +20,11 @@ from .kinds import Kinds
 from .module import Module
 from .need import Learned
 from .needs import Needs
+from .overrides import Overrides
 from .placement import Placement
 from .selection import Selection
 from .sites import Site, find_sites
+from .subclasses import Subclasses
 from .transforms import TransformTable
 from .use_search import find_uses
 from .uses import Uses
@@ -183,7 +185,20 @@ class Project:
     @cached_property
     def needs(self) -> Needs:
         """Which parameters of a function Python must know."""
-        return Needs(self.evaluator, self._learned)
+        return Needs(Overrides(self.evaluator), self._learned)
+
+    @cached_property
+    def overrides(self) -> Overrides:
+        """What method calls may run, subclasses in all files of the project included."""
+        return Overrides(self.evaluator, Subclasses(self).of)
+
+    @cached_property
+    def needs_with_overrides(self) -> Needs:
+        """The same as `needs` where an object may be an instance of a subclass.
+
+        This takes a search for subclasses, so it is for what is rewritten, not for what is checked.
+        """
+        return Needs(self.overrides, self._learned)
 
     @cached_property
     def kinds(self) -> Kinds:

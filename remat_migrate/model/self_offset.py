@@ -65,7 +65,9 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     now, wanted = found
     names = {p.name for p in wanted}
     needed = {
-        n.parameter for n in project.needs.of(static.target.function) if n.certain and not n.index
+        n.parameter
+        for n in project.needs.of(static.target.function, static.target.owner)
+        if n.certain and not n.index
     }
     lost = [p for p in now if p.arg not in names]
     if any(p.arg in needed for p in lost):

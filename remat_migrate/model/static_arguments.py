@@ -16,6 +16,7 @@ from .classes import is_decorated
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .need import Need
+from .overrides import Callees
 from .passing import (
     BoundCalls,
     by_value,
@@ -28,7 +29,15 @@ from .passing import (
 from .scopes import FunctionNode, parameters
 from .sites import Site
 from .statics import Obstacle, Required, Statics
-from .unseen import changed_below, decorator_obstacle, held_obstacle, is_held, unseen_statics
+from .united_statics import united
+from .unseen import (
+    abstract_obstacle,
+    changed_below,
+    decorator_obstacle,
+    held_obstacle,
+    is_held,
+    unseen_statics,
+)
 from .uses import Call, Uses
 from .values import (
     Applied,
@@ -68,19 +77,32 @@ def find_statics(project: Project, site: Site) -> Statics:
     if changed is not None:
         return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
     held = is_held(project, site, values)
-    if held and site.subject is not None and isinstance(site.subject[1], ast.expr):
-        values, unseen = candidates(project, site.subject[0], site.subject[1])
-        if unseen is not None:
-            return unseen_statics(project, site, uses, values, held_obstacle(site, unseen))
-    targets = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
+    seen = Callees(frozenset(values))
+    if site.subject is not None and isinstance(site.subject[1], ast.expr):
+        if held:
+            values, unseen = candidates(project, site.subject[0], site.subject[1])
+            if unseen is not None:
+                return unseen_statics(project, site, uses, values, held_obstacle(site, unseen))
+            seen = Callees(frozenset(values))
+        else:
+            seen = project.overrides.callees(site.subject[0], site.subject[1])
+    targets = {
+        (t.function.node, t.owner): t for v in seen.values for t in targets_of(project.evaluator, v)
+    }
     if not targets:
-        return unseen_statics(project, site, uses, values)
+        obstacle = abstract_obstacle(site) if seen.abstract else None
+        return unseen_statics(project, site, uses, values, obstacle)
     ordered = sorted(targets.values(), key=place_of)
-    if len(ordered) == 1 and not held:
-        return _for_target(project, site, ordered[0], uses)
-    nodes = frozenset(targets)
+    own = {t.function.node for v in values for t in targets_of(project.evaluator, v)}
+    nodes = frozenset(node for node, _ in targets)
+    if not nodes <= own or (len(ordered) == 1 and not held):
+        # What may be called instead of a method is called with the same arguments.
+        return united(
+            project, site, [_for_target(project, site, t, uses, seen.others) for t in ordered]
+        )
     first, *others = (
-        _for_target(project, site, t, _uses_of(project, site, t, nodes, uses)) for t in ordered
+        _for_target(project, site, t, _uses_of(project, site, t, nodes, uses), seen.others)
+        for t in ordered
     )
     for other in (first, *others):
         if other.obstacle is not None:
@@ -123,17 +145,19 @@ def _several(site: Site, statics: Statics, reason: str) -> Statics:
     return replace(statics, obstacle=obstacle)
 
 
-def place_of(target: Target) -> tuple[str, int, int]:
+def place_of(target: Target) -> tuple[str, int, int, str]:
     """An order of targets that is the same in every run."""
     node = target.function.node
-    return str(target.function.module.source.path), node.lineno, node.col_offset
+    owner = target.owner.module.qualified_name(target.owner.node) if target.owner else ""
+    return str(target.function.module.source.path), node.lineno, node.col_offset, owner
 
 
-def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Statics:
+def _for_target(project: Project, site: Site, target: Target, uses: Uses, others: bool) -> Statics:
+    """The decision for one function; `others`: it is a method that others may override."""
     function = target.function
     bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
-    for need in project.needs.of(function):
+    for need in project.needs_with_overrides.of(function, target.owner):
         needs.setdefault((need.parameter, need.index), []).append(need)
     required: list[Required] = []
     positional = positional_parameters(function.node)
@@ -171,17 +195,21 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses) -> Sta
             fixed = by_value(project, target, parameter, index, bound)
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
+            reason = ""
             if no_jax_value(project, target, parameter, bound):
-                required.append(
-                    Required(
-                        parameter.arg,
-                        None,
-                        position_of(target, parameter.arg, None),
-                        (),
-                        "what is passed for it is not a value of JAX",
-                        by_value(project, target, parameter, None, bound),
-                    )
-                )
+                reason = "what is passed for it is not a value of JAX"
+            elif (
+                others
+                and not is_self(target, positional, parameter)
+                and parameter not in (function.node.args.vararg, function.node.args.kwarg)
+                and flag_like(project, target, parameter, None, bound)
+                and passed_kind(project, target, parameter, None, bound)[0] != "array"
+            ):
+                reason = "a subclass that overrides the method may need it"
+            if reason:
+                position = position_of(target, parameter.arg, None)
+                fixed = by_value(project, target, parameter, None, bound)
+                required.append(Required(parameter.arg, None, position, (), reason, fixed))
     if not required and obstacle is None:
         obstacle = _out_of_sight(project, target, needs, closed, bound)
     own_self = _static_self(project, site, target)
@@ -273,7 +301,10 @@ def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
     first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
     if parameter not in first:
         return False
-    return any(d.parameter == parameter.arg for d in project.needs.result(target.function))
+    return any(
+        d.parameter == parameter.arg
+        for d in project.needs_with_overrides.result(target.function, target.owner)
+    )
 
 
 def _out_of_sight(

@@ -125,7 +125,7 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     if site.definition.counting != "function" and target.skip == 0 and positional:
         closed.add(positional[0].arg)
     by_parameter: dict[str, list[Need]] = {}
-    for need in project.needs.of(target.function):
+    for need in project.needs.of(target.function, target.owner):
         if need.certain and need.index is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
@@ -221,7 +221,7 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
         return
     node = subject.target.function.node
     names = {p.arg: p for p in parameters(node)}
-    for need in project.needs.of(subject.target.function):
+    for need in project.needs.of(subject.target.function, subject.target.owner):
         parameter = names.get(need.parameter)
         if not need.certain or not need.traced or need.index is not None or parameter is None:
             continue

@@ -72,6 +72,18 @@ def _unseen_obstacle(site: Site) -> Obstacle:
     )
 
 
+def abstract_obstacle(site: Site) -> Obstacle:
+    """Why nothing is made static where no class of the project implements a method."""
+    what = f"`{site.target}`" if site.target else "what it wraps"
+    return Obstacle(
+        f"{what} is abstract, and no class of the project implements it, so it is not known which"
+        " of its arguments Python needs: name them in `static_argnums`",
+        site.module,
+        site.application or site.reference,
+        "wraps an abstract method",
+    )
+
+
 def unseen_statics(
     project: Project,
     site: Site,

@@ -37,10 +37,14 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A class of the project."""
+    """A class of the project.
+
+    `exact`: it is this class; else this one or any that inherits from it, as that of `self` is.
+    """
 
     module: Module
     node: ast.ClassDef
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def check_compile_time(project: Project, target: Target) -> None:
     Raises:
         Refused: there is one.
     """
-    for need in project.needs.of(target.function):
+    for need in project.needs.of(target.function, target.owner):
         if need.certain and need.traced:
             raise Refused(
                 f"Python needs what an operation on `{need.parameter}` gives, which under a"

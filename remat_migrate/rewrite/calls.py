@@ -61,7 +61,7 @@ def pass_by_position(
                 node,
             )
     wanted = parameters[: last + 1]
-    missing = [p for p in wanted[_bound_already(call) :] if p.arg not in bound.by_position]
+    missing = [p for p in wanted[bound.skip :] if p.arg not in bound.by_position]
     if not missing:
         return []
     check_editable(call.module, [node])
@@ -73,10 +73,6 @@ def pass_by_position(
         keyword = keywords.get(parameter.arg)
         moved.append(keyword if keyword is not None else _default(call, function, parameter))
     return _arranged(call, moved)
-
-
-def _bound_already(call: Call) -> int:
-    return call.skip
 
 
 def _default(call: Call, function: FunctionNode, parameter: ast.arg) -> str:

@@ -312,7 +312,8 @@ class Arrays:
     def needed(self, target: Target, node: ast.arg) -> bool:
         """Whether Python may need the value of a parameter."""
         return any(
-            n.certain and n.parameter == node.arg for n in self.project.needs.of(target.function)
+            n.certain and n.parameter == node.arg
+            for n in self.project.needs.of(target.function, target.owner)
         )
 
 
