@@ -81,6 +81,7 @@ class DependenceAnalysis:
         self._overrides = overrides
         self._result_of = result_of
         self._callees: dict[ast.expr, Callees] = {}
+        self._numbers: dict[ast.expr, bool] = {}
         self.module = function.module
         self.node = function.node
         self.scope = self.module.scope_of(function.node)
@@ -258,6 +259,27 @@ class DependenceAnalysis:
                 if array_method(node.func) is not None:
                     found = {_through(d, self.module, node) for d in found}
         return frozenset(found)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is made of parameters and numbers alone."""
+        if node not in self._numbers:
+            self._numbers[node] = self._made_of_numbers(node)
+        return self._numbers[node]
+
+    def _made_of_numbers(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Constant(value=int() | float()):
+                return True
+            case ast.UnaryOp(operand=operand):
+                return self.is_number(operand)
+            case ast.BinOp(left=left, right=right):
+                return self.is_number(left) and self.is_number(right)
+            case ast.Name():
+                bindings = self.module.reaching(node)
+                return bool(bindings) and all(
+                    b.kind == "parameter" and b.scope is self.scope for b in bindings
+                )
+        return False
 
     def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
         if name in library.STATIC_RESULTS:

@@ -108,7 +108,6 @@ class _Analysis(DependenceAnalysis):
     def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
         super().__init__(needs.evaluator, function, receiver, needs.overrides, needs.result)
         self.all = needs
-        self._numbers: dict[ast.expr, bool] = {}
 
     def needs(self) -> Iterator[Need]:
         """Every need in the function's body, nested functions included."""
@@ -220,32 +219,11 @@ class _Analysis(DependenceAnalysis):
                 if isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
                     yield from self._need(times, "repetition of a sequence")
                     return
-        if not self._is_number(node):
+        if not self.is_number(node):
             return
         names = frozenset(d.parameter for d in self.depends(node))
         for need in self._need(node, "arithmetic of Python numbers", certain=False):
             yield replace(need, beside=names - {need.parameter})
-
-    def _is_number(self, node: ast.expr) -> bool:
-        """Whether an expression is made of parameters and numbers alone."""
-        if node not in self._numbers:
-            self._numbers[node] = self._made_of_numbers(node)
-        return self._numbers[node]
-
-    def _made_of_numbers(self, node: ast.expr) -> bool:
-        match node:
-            case ast.Constant(value=int() | float()):
-                return True
-            case ast.UnaryOp(operand=operand):
-                return self._is_number(operand)
-            case ast.BinOp(left=left, right=right):
-                return self._is_number(left) and self._is_number(right)
-            case ast.Name():
-                bindings = self.module.reaching(node)
-                return bool(bindings) and all(
-                    b.kind == "parameter" and b.scope is self.scope for b in bindings
-                )
-        return False
 
     def _in_message(self, node: ast.AST) -> bool:
         for around in self.module.ancestors(node):
