@@ -27,7 +27,9 @@ class WholeFunction(Rule):
 
     Finds a checkpoint around all of what is differentiated: the function that `jax.grad` and the
     like are given, directly, by decorators, through `partial` or `jit`, or by a function that does
-    nothing but call it and reduce what it gives.
+    nothing but call it and reduce what it gives; a Flax module that a training state applies
+    (`state.apply_fn`); and `nn.remat(Stack)` around a whole stack of layers, where the model has
+    nothing beside it but single layers such as an embedding and a head.
 
     Left alone are: a gradient that is differentiated again; a function that is also a stage of
     something larger, or runs in a loop; a derivative rule; a checkpoint with a policy.
@@ -113,7 +115,7 @@ class WholeFunction(Rule):
         if not project.sites_in(module):
             return
         for part in project.placement.parts(module):
-            if part.found.part != "whole" or wraps_policy(part.site):
+            if part.found.part == "last" or wraps_policy(part.site):
                 continue
             # Around checkpointed stages it is RMT305: it only has to come off.
             if not calls_within(project, part.found.applied):
@@ -129,11 +131,14 @@ class WholeFunction(Rule):
             " it a policy; `remat-migrate measure` tells what each saves",
         )
         again = "it is computed twice, and" if derivative.gives_value else "at best"
+        whole, saved = "all", "no"
+        if part.found.part == "bulk":
+            whole, saved = "the whole stack of layers", "little"
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` on all of what `{derivative.gradient.name}` differentiates:"
-            f" {again} no memory is saved",
+            f"`{site.api}` on {whole} of what `{derivative.gradient.name}` differentiates:"
+            f" {again} {saved} memory is saved",
             confidence=confidence,
             related=(differentiated_here(part),),
             fix=fix,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -177,6 +177,24 @@ class Arguments:
             call = owner.parent(node)
             if isinstance(call, ast.Call) and call.func is node:
                 yield owner, call
+
+    def applies(self, modules: Iterable[Module]) -> Values:
+        """What `apply_fn=` is given in some modules; nothing if that cannot always be seen."""
+        found: set[Value] = set()
+        for module in modules:
+            for node in module.nodes:
+                if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
+                    continue
+                values = set(self.project.values(module, node.value))
+                if isinstance(node.value, ast.Attribute):
+                    # `model.apply` of a parameter
+                    for base in self.project.values(module, node.value.value):
+                        for model in self.resolved(base) if isinstance(base, Parameter) else ():
+                            values |= self.project.evaluator.attribute(model, node.value.attr)
+                if not values:
+                    return frozenset()
+                found |= values
+        return frozenset(found)
 
     def given_loops(self, module: Module) -> set[str]:
         """The parameters of a module's functions that are given a loop to run."""

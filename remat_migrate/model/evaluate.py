@@ -55,6 +55,8 @@ class Evaluator:
         self._members: dict[tuple[Module, str], Values] = {}
         self._returned: dict[FunctionNode, Values] = {}
         self._running: set[object] = set()
+        # What the project gives as `apply_fn` of training states; set by `parts`.
+        self.applies: Values = NOTHING
         # Functions that do nothing but reductions and the like; kept by `stages`.
         self.light: dict[FunctionNode, bool] = {}
         # Kept by `naming.interesting_names`.

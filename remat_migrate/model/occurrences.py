@@ -15,7 +15,7 @@ from .forms import decorates
 from .loops import LoopUse
 from .module import Module
 from .scopes import Binding, FunctionNode, Scope
-from .values import External, Function, Instance, Partial
+from .values import External, Function, Instance, Parameter, Partial
 
 if TYPE_CHECKING:
     from .placement import Placement
@@ -201,7 +201,9 @@ class Follow:
 
     def _is_instance(self, node: ast.expr) -> bool:
         values = self.evaluator.values(self.module, node)
-        return any(isinstance(v, Instance) for v in values)
+        # An instance that is followed into a function is a parameter there.
+        kinds = Instance | Parameter if self.through else Instance
+        return any(isinstance(v, kinds) for v in values)
 
     def _is_same_call(self, call: ast.Call, node: ast.expr) -> bool:
         """Whether a call gives a function that is the same one: jitted, with arguments given."""

@@ -59,7 +59,12 @@ def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
                 sites[site.application] = site
     parts: dict[Module, list[DifferentiatedPart]] = {}
     known: set[Site] = set()
-    for module in project.modules.values() if sites else ():
+    modules = dict.fromkeys(project.modules.values() if sites else ())
+    if any(site.definition.wraps_classes for site in sites.values()):
+        # A training step may reach a module of Flax through its state alone.
+        modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
+        placement.evaluator.applies = placement.arguments.applies(modules)
+    for module in modules:
         for derivative in placement.derivatives(module):
             if not _goes_back_at_once(derivative):
                 continue
@@ -83,7 +88,7 @@ def _sureness(
     sure: list[Sureness] = ["certain"]
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
         sure.append("likely")
-    occurrences = list(placement.of_site(site))
+    occurrences = list(placement.of_site(site, through=site.definition.wraps_classes))
     calls = {call for _, call in found.calls}
     if calls:
         sure.append("likely")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,7 @@ from .evaluate import Evaluator
 from .module import Module
 from .reach import own_nodes
 from .scopes import FunctionNode
-from .values import Applied, Bound, External, Function, Instance, Partial, Value, Wrapped
+from .values import Applied, Bound, External, Function, Instance, Partial, Value, Values, Wrapped
 
 # Methods and functions that keep little: reductions, elementwise functions, what a loss does with
 # the output of a model, what handles containers. By the last part of the name.
@@ -61,10 +62,14 @@ _ROUNDS = (
     ast.DictComp,
     ast.GeneratorExp,
 )
+# `flax.training.train_state.TrainState.create(apply_fn=model.apply, ...)`
+_TRAIN_STATE = "apply_fn"
 # How many calls deep functions are looked into.
 _DEPTH = 5
 
-Part = Literal["whole", "last"]
+# "bulk": all but a few single layers before and after it, such as an embedding and a head.
+Part = Literal["whole", "last", "bulk"]
+_SINGLE_LAYER = re.compile(r"(?:flax\.linen|haiku|equinox\.nn)\.(?!.*(?:RNN|Sequential|Bidir))")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,7 +78,7 @@ class Checkpointed:
 
     Attributes:
         applied: the checkpoint.
-        part: which of the two.
+        part: which of these it is.
         calls: the calls that lead to the checkpoint, outermost first, each with its module; empty
             where the function itself is the checkpoint.
     """
@@ -115,6 +120,15 @@ def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Ch
             applied = applied_by(evaluator, module, inner)
             if applied is not None or does_work(evaluator, module, inner):
                 work[inner] = applied
+    found = list(_last(evaluator, function, work, depth))
+    yield from found or _bulk(evaluator, function, work, depth)
+
+
+def _last(
+    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+) -> Iterator[Checkpointed]:
+    """The checkpoint that makes what a function returns, from all its other work."""
+    module, node = function.module, function.node
     last = [
         call
         for call in work
@@ -137,8 +151,50 @@ def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Ch
     earlier = {by.node for other in others if (by := work[other]) is not None}
     for part in found:
         if part.applied.node not in earlier:  # else one checkpoint is on all stages
-            name: Part = "last" if others else part.part
+            name: Part = "last" if others and part.part != "bulk" else part.part
             yield Checkpointed(part.applied, name, ((module, call), *part.calls))
+
+
+def _bulk(
+    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+) -> Iterator[Checkpointed]:
+    """The checkpoint on a whole stack of layers, where single layers are all there is beside it."""
+    module = function.module
+    stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
+    call = stacks[0] if len(stacks) == 1 else None
+    if not isinstance(call, ast.Call) or _in_rounds(module, call, function.node):
+        return
+    applied = work[call]
+    if applied is None:
+        for part in _behind(evaluator, module, call, depth) if depth < _DEPTH else ():
+            if part.part != "last":
+                yield Checkpointed(part.applied, "bulk", ((module, call), *part.calls))
+    elif any(_runs_rounds(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
+        yield Checkpointed(applied, "bulk", ((module, call),))
+
+
+def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> bool:
+    """Whether a call runs one layer of a library."""
+    values = evaluator.values(module, node.func) if isinstance(node, ast.Call) else frozenset()
+    return bool(values) and all(
+        isinstance(v, Instance)
+        and isinstance(v.cls, External)
+        and _SINGLE_LAYER.match(v.cls.name) is not None
+        for v in values
+    )
+
+
+def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function runs a Python loop of stages, none of which is checkpointed."""
+    module = function.module
+    rounds = [
+        node
+        for node in own_nodes(function.node)
+        if isinstance(node, ast.Call) and _in_rounds(module, node, function.node)
+    ]
+    if any(applied_by(evaluator, module, node) is not None for node in rounds):
+        return False
+    return any(does_work(evaluator, module, node) for node in rounds)
 
 
 def _behind(
@@ -146,8 +202,10 @@ def _behind(
 ) -> Iterator[Checkpointed]:
     """The parts of the project's function that a call runs, if it can only be that one."""
     functions: set[Function] = set()
-    for value in evaluator.values(module, call.func):
-        around = list(layers(value))
+    for value in _callees(evaluator, module, call):
+        if isinstance(value, Bound) and isinstance(value.receiver, Instance) and _is_apply(call):
+            value = value.receiver
+        around = list(layers(value.cls if isinstance(value, Instance) else value))
         if any(
             isinstance(layer, Applied)
             or (isinstance(layer, Wrapped) and layer.how not in _SAME_WORK)
@@ -161,7 +219,9 @@ def _behind(
 
 def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
     """The checkpoint that a call runs whatever way the code took; one that is a choice is none."""
-    values = evaluator.values(module, call.func)
+    if any(isinstance(made, Instance) for made in evaluator.values(module, call)):
+        return None  # a checkpointed class is instantiated, not run
+    values = _callees(evaluator, module, call)
     found: set[Applied | None] = set()
     for value in values:
         inner: Value = value
@@ -184,7 +244,20 @@ def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied 
 
 
 def _is_apply(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
+    """Whether a call runs a Flax module's `__call__`."""
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("apply", _TRAIN_STATE)
+        and not any(keyword.arg == "method" for keyword in call.keywords)
+    )
+
+
+def _callees(evaluator: Evaluator, module: Module, call: ast.Call) -> Values:
+    """What a call may run; of `state.apply_fn` what the project's training states are given."""
+    match call.func:
+        case ast.Attribute(attr=attr) if attr == _TRAIN_STATE:
+            return evaluator.values(module, call.func) or evaluator.applies
+    return evaluator.values(module, call.func)
 
 
 def does_work(evaluator: Evaluator, module: Module, call: ast.Call, depth: int = 0) -> bool:

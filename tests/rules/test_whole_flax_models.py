@@ -1,0 +1,278 @@
+"""RMT301 in Flax models: reached through a training state, and around a whole stack of layers."""
+
+from __future__ import annotations
+
+import pytest
+from support import findings
+
+from remat_migrate.source import apply_edits
+
+HEAD = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+from flax.training import train_state
+from flax.training.train_state import TrainState
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + nn.Dense(8)(nn.tanh(nn.Dense(8)(x)))
+
+
+class Stack(nn.Module):
+    n: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(self.n):
+            x = Block()(x)
+        return x
+"""
+
+NET = """
+@nn.remat
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(4):
+            x = Block()(x)
+        return nn.Dense(1)(x)
+"""
+
+STEP = """
+@jax.jit
+def train_step(state, x, y):
+    def loss_fn(params):
+        out = state.apply_fn({"params": params}, x)
+        return jnp.mean((out - y) ** 2)
+    grads = jax.grad(loss_fn)(state.params)
+    return state.apply_gradients(grads=grads)
+"""
+
+WHOLE = {
+    "state": NET
+    + """
+def make(rng, x):
+    model = Net()
+    params = model.init(rng, x)["params"]
+    return TrainState.create(apply_fn=model.apply, params=params, tx=optax.sgd(0.1))
+"""
+    + STEP,
+    "state_param": NET
+    + """
+def make(model, rng, x):
+    params = model.init(rng, x)["params"]
+    return train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.sgd(0.1))
+
+def main(x):
+    return make(Net(), jax.random.key(0), x)
+"""
+    + STEP,
+    "value_aux": NET
+    + """
+class State(TrainState):
+    stats: dict
+
+def make(rng, x):
+    params = Net().init(rng, x)["params"]
+    return State.create(apply_fn=Net().apply, params=params, tx=optax.sgd(0.1), stats={})
+
+@jax.jit
+def train_step(state, batch):
+    def loss_fn(params):
+        out, updates = state.apply_fn({"params": params}, batch["x"], mutable=["batch_stats"])
+        loss = jnp.mean((out - batch["y"]) ** 2)
+        return loss, {"loss": loss, "updates": updates}
+    (loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
+    return state.apply_gradients(grads=grads), aux
+""",
+    "stack": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, tokens):
+        x = nn.Embed(32, 8)(tokens)
+        x = nn.remat(Stack)(4)(x)
+        x = nn.LayerNorm()(x)
+        return nn.Dense(32)(x)
+
+def loss(params, tokens, y):
+    out = Model().apply(params, tokens)
+    return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
+
+step = jax.value_and_grad(loss)
+""",
+    "stack_setup": """class Model(nn.Module):
+    def setup(self):
+        self.embed = nn.Embed(32, 8)
+        self.stack = nn.remat(Stack)(4)
+        self.head = nn.Dense(32)
+
+    def __call__(self, tokens):
+        return self.head(self.stack(self.embed(tokens)))
+
+def loss(params, tokens, y):
+    return ((Model().apply(params, tokens) - y) ** 2).mean()
+
+step = jax.value_and_grad(loss)
+""",
+    "stack_state": """RematStack = nn.remat(Stack)
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(8)(x)
+        x = RematStack(6, name="stack")(x)
+        return nn.Dense(2)(x)
+
+def make(rng, x):
+    model = Model()
+    params = model.init(rng, x)["params"]
+    return TrainState.create(apply_fn=model.apply, params=params, tx=optax.sgd(0.1))
+"""
+    + STEP,
+    "stack_only": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Stack)()(x)
+
+def loss(params, x):
+    return (Model().apply(params, x) ** 2).mean()
+
+step = jax.grad(loss)
+""",
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_found(name: str) -> None:
+    [finding] = findings(HEAD + WHOLE[name], select="RMT301")
+    part = "the whole stack of layers" in finding.message
+    assert part == (name in ("stack", "stack_setup", "stack_state"))
+
+
+def test_a_training_step_in_another_file() -> None:
+    imports = "import jax\nimport jax.numpy as jnp\nimport optax\n"
+    imports += "from flax.training.train_state import TrainState\nfrom models import Net\n"
+    make = WHOLE["state"].removeprefix(NET)
+    [finding] = findings({"models.py": HEAD + NET, "train.py": imports + make}, select="RMT301")
+    assert finding.path.name == "models.py"
+    assert finding.related[0].source.path.name == "train.py"
+
+
+def test_the_layers_get_the_checkpoints() -> None:
+    head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
+    code = head + WHOLE["stack"]
+    [finding] = findings(code, select="RMT301")
+    assert finding.fix is not None
+    text = apply_edits(code, finding.fix.edits)
+    assert 'x = nn.remat(Block)(name=f"Block_{i}")(x)' in text
+    assert 'x = Stack(4, name="CheckpointStack_0")(x)' in text
+
+
+OTHER = {
+    "two_models": NET
+    + """
+def make(rng, x):
+    a = TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
+    b = TrainState.create(apply_fn=Stack().apply, params=1, tx=optax.sgd(0.1))
+    return a, b
+"""
+    + STEP,
+    "no_remat": """
+def make(rng, x):
+    return TrainState.create(apply_fn=Stack().apply, params=1, tx=optax.sgd(0.1))
+"""
+    + STEP,
+    "remat_block": """
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(4):
+            x = nn.remat(Block)()(x)
+        return nn.Dense(1)(x)
+
+def make(rng, x):
+    return TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
+"""
+    + STEP,
+    "two_stacks": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat(Stack)(4)(x)
+        x = nn.remat(Stack)(4)(x)
+        return nn.Dense(2)(x)
+
+def loss(params, x):
+    return Model().apply(params, x).sum()
+
+step = jax.grad(loss)
+""",
+    "encoder_decoder": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat(Stack)(4)(x)
+        return Stack(4)(x)
+
+def loss(params, x):
+    return Model().apply(params, x).sum()
+
+step = jax.grad(loss)
+""",
+    "stack_policy": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat(Stack, policy=jax.checkpoint_policies.dots_saveable)(4)(x)
+        return nn.Dense(2)(x)
+
+def loss(params, x):
+    return Model().apply(params, x).sum()
+
+step = jax.grad(loss)
+""",
+    "not_a_stack": """class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat(Block)()(x)
+        return nn.Dense(2)(x)
+
+def loss(params, x):
+    return Model().apply(params, x).sum()
+
+step = jax.grad(loss)
+""",
+    "microbatches": NET
+    + """
+def make(rng, x):
+    return TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
+
+def train_step(state, xs):
+    def loss_fn(params):
+        def one(total, x):
+            return total + state.apply_fn({"params": params}, x).sum(), None
+        return jax.lax.scan(one, 0.0, xs)[0]
+    return jax.grad(loss_fn)(state.params)
+""",
+    "method": NET
+    + """
+def make(rng, x):
+    return TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
+
+def train_step(state, x):
+    def loss_fn(params):
+        return state.apply_fn({"params": params}, x, method="encode").sum()
+    return jax.grad(loss_fn)(state.params)
+""",
+    "unseen_model": NET
+    + """
+def make(model, rng, x):
+    return TrainState.create(apply_fn=model.apply, params=1, tx=optax.sgd(0.1))
+"""
+    + STEP,
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_left_alone(name: str) -> None:
+    assert findings(HEAD + OTHER[name], select="RMT301") == []
