@@ -1,9 +1,10 @@
 """Run programs and save what they return; a script, so that JAX's state stays in one process.
 
-    python run_programs.py {plain,real} OUTPUT_FOLDER MODULE:FUNCTION...
+    python run_programs.py {plain,real,lenient} OUTPUT_FOLDER MODULE:FUNCTION...
 
 Each FUNCTION takes nothing and returns a pytree of arrays; modules are found in the current folder.
-`plain` replaces checkpoints by the plain function first. Writes OUTPUT_FOLDER/MODULE.FUNCTION.npz,
+`plain` replaces checkpoints by the plain function first, `lenient` only those that today's JAX
+refuses. Writes OUTPUT_FOLDER/MODULE.FUNCTION.npz,
 one array per leaf under its path, or MODULE.FUNCTION.txt with the traceback of one that failed.
 """
 
@@ -26,6 +27,11 @@ def main(mode: str, output: str, *targets: str) -> None:
         import plain_checkpoint
 
         plain_checkpoint.install()
+    elif mode == "lenient":
+        from remat_migrate.verify.sides import old_meaning
+        from remat_migrate.verify.worker import shim
+
+        shim.install(old_meaning(everywhere=False))
     for target in targets:
         module, function = target.split(":")
         try:

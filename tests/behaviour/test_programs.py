@@ -22,6 +22,10 @@ from pathlib import Path
 
 import pytest
 
+from remat_migrate.run import look, prepare
+from remat_migrate.source import apply_edits
+from remat_migrate.survey import Options
+
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour"
 MIGRATED = sorted(
     path.stem
@@ -135,6 +139,27 @@ def test_second_fix_changes_nothing(fixed, remat_migrate):
     before = {path: path.read_bytes() for path in folder.rglob("*.py")}
     remat_migrate(folder, "--fix", "--unsafe-fixes", "--select", "RMT1", ".")
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == before
+
+
+@pytest.mark.slow
+def test_each_fix_alone_keeps_values(tmp_path, expected, run_programs, assert_equal_arrays):
+    """What the other fixes would mend has its old meaning."""
+    for path in (PROGRAMS / "migrated").glob("*.py"):
+        shutil.copy(path, tmp_path)
+    analysis = look(prepare([tmp_path.resolve()], Options(select=("RMT0", "RMT1"))))
+    programs = {}
+    for edits in dict.fromkeys(f.fix.edits for f in analysis.findings if f.fix and f.fix.edits):
+        (path,) = {edit.path for edit in edits}
+        name = f"{path.stem}_{len(programs)}"
+        source = analysis.source(path)
+        (tmp_path / f"{name}.py").write_bytes(source.encode(apply_edits(source.text, edits)))
+        programs[name] = path.stem
+    assert len(programs) > len(set(programs.values()))
+    results = run_programs(tmp_path, *[f"{name}:main" for name in programs], lenient=True)
+    for name, program in programs.items():
+        after = results[f"{name}:main"]
+        assert not isinstance(after, str), f"{name}: {after}"
+        assert_equal_arrays(expected[f"{program}:main"], after, RTOL)
 
 
 @pytest.mark.slow
