@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from remat_migrate.model import Module, Project
+from remat_migrate.model.expected_failures import EXPECTED, expects_failure
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 from remat_migrate.suppress import read_directives
 
@@ -121,4 +122,5 @@ def _obstacle(module: Module, use: Use) -> str:
     """Why a place cannot be edited; "" if it can."""
     if any(isinstance(around, ast.JoinedStr) for around in module.ancestors(use.node)):
         return "it stands inside an f-string: write it by hand"
-    return ""
+    errors = ("AttributeError", "ImportError", "ModuleNotFoundError")
+    return EXPECTED if expects_failure(module, use.node, *errors) else ""

@@ -12,8 +12,12 @@ from typing import ClassVar
 
 from remat_migrate.model import Module, Project
 from remat_migrate.model.concrete_options import ConcreteUse, concrete_uses
+from remat_migrate.model.expected_failures import EXPECTED, expects_failure
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety, Severity
+
+# What the option raises: from jax 0.3.17, and from 0.11.
+_ERRORS = ("NotImplementedError", "TypeError")
 
 
 class ConcreteOption(Rule):
@@ -176,13 +180,16 @@ def migrated(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ..
 
     related: tuple[Related, ...] = ()
     reason = use.reason
+    if expects_failure(use.module, use.option.value, *_ERRORS):
+        reason = EXPECTED
     if not reason:
         try:
             migration = drop(project, use) if use.value is False else migrate(project, use)
             related = tuple(
                 Related(n.module.source, n.module.span(n.node), n.message) for n in migration.notes
             )
-            return Fix(migration.title, Safety.SAFE, migration.edits), related, ""
+            safety = Safety.UNSAFE if migration.breaks else Safety.SAFE
+            return Fix(migration.title, safety, migration.edits), related, migration.breaks
         except Refused as refused:
             reason = refused.reason
             if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):

@@ -126,12 +126,11 @@ class DecoratorFactory(Rule):
         """One finding for each call that has nothing to wrap."""
         for site in project.sites_in(module):
             factory = factory_call(site)
-            if factory is None:
+            if factory is None or expects_failure(module, factory):
                 continue
-            deliberate = expects_failure(module, factory)
             fix: Fix | None = None
-            reason = "a test around it asks for the failure" if deliberate else ""
-            if not deliberate and site.certain:
+            reason = ""
+            if site.certain:
                 from remat_migrate.rewrite.factories import supply_subject
 
                 try:
@@ -143,7 +142,7 @@ class DecoratorFactory(Rule):
                 module.source,
                 site.span,
                 f"{site.api} takes the function first: without one it is a TypeError",
-                confidence="low" if deliberate else "high" if site.certain else "medium",
+                confidence="high" if site.certain else "medium",
                 fix=fix,
                 reason=reason,
             )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from remat_migrate.model import Project
 from remat_migrate.model.bind import Arguments
-from remat_migrate.model.static_options import StaticSite, deliberate
+from remat_migrate.model.static_options import StaticSite
 from remat_migrate.model.uses import Call
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Fix, Related, Safety
 
-DELIBERATE = "a test expects that this fails"
-
 
 def by_position(
     title: str,
+    project: Project,
     static: StaticSite,
     calls: Iterable[tuple[Call, Arguments]],
     last: int,
@@ -22,11 +22,8 @@ def by_position(
     """The fix that makes calls pass their static arguments by position, or why there is none."""
     from remat_migrate.rewrite.positional_calls import positional_edits
 
-    calls = list(calls)
-    if deliberate(call for call, _ in calls):
-        return Fix(DELIBERATE, Safety.MANUAL), DELIBERATE
     try:
-        edits = positional_edits(static, calls, last)
+        edits = positional_edits(project, static, calls, last)
     except Refused as refused:
         reason = f"{refused.reason}: pass the static arguments by position"
         return Fix(reason, Safety.MANUAL), reason

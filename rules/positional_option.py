@@ -16,6 +16,7 @@ from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.apis import APIS, Api
 from remat_migrate.model.application import api_of, given
 from remat_migrate.model.concrete_options import concrete_use
+from remat_migrate.model.expected_failures import EXPECTED, expects_failure
 from remat_migrate.model.scopes import FunctionNode
 from remat_migrate.model.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
@@ -257,7 +258,7 @@ def _obstacle(passed: Passed) -> str:
     """Why a call cannot be edited where it stands; "" if it can."""
     if any(isinstance(around, ast.JoinedStr) for around in passed.module.ancestors(passed.call)):
         return "it stands inside an f-string: write it by hand"
-    return ""
+    return EXPECTED if expects_failure(passed.module, passed.call, "TypeError") else ""
 
 
 def migration(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...], str]:

@@ -17,7 +17,7 @@ from remat_migrate.model.static_options import read_indices
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 from remat_migrate.source import Edit
 
-from .positional_fixes import DELIBERATE, by_position
+from .positional_fixes import by_position
 
 _TRACED = Fails("TracerBoolConversionError|ConcretizationTypeError")
 _CLASS = """\
@@ -195,7 +195,7 @@ class SelfOffset(Rule):
         """One finding for each application whose indices are off by one."""
         for site in project.sites_in(module):
             found = self_offset(project, site)
-            if found is not None:
+            if found is not None and not _deliberate(found):
                 yield self._found(found, project)
 
     def _found(self, found: Offset, project: Project) -> Finding:
@@ -213,27 +213,25 @@ class SelfOffset(Rule):
             )
             for n in found.needs
         )
-        deliberate = expects_failure(site.module, site.reference) or (
-            bool(found.needs) and all(n.deliberate for n in found.needs)
-        )
-        if deliberate:
-            fix, reason = Fix(DELIBERATE, Safety.MANUAL), DELIBERATE
-        else:
-            fix, reason = _fix(found, project)
+        fix, reason = _fix(found, project)
         return self.finding(
             option.module.source,
             option.module.span(option.value),
             f"{site.api} {counts}: these `static_argnums` name {now} and not {meant}",
             severity="error" if found.needs else "warning",
-            confidence="low"
-            if deliberate
-            else "high"
-            if found.needs and site.certain
-            else "medium",
+            confidence="high" if found.needs and site.certain else "medium",
             fix=fix,
             related=related,
             reason=reason,
         )
+
+
+def _deliberate(found: Offset) -> bool:
+    """Whether a test expects the failure."""
+    site = found.static.site
+    return expects_failure(site.module, site.reference) or (
+        bool(found.needs) and all(n.deliberate for n in found.needs)
+    )
 
 
 def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
@@ -250,7 +248,9 @@ def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
     if not (seen and here and found.exact):
         return Fix(reason, Safety.MANUAL), reason
     last = max(p.position for p in found.wanted)
-    calls, why = by_position(reason, replace(static, static=found.wanted), static.bound, last)
+    calls, why = by_position(
+        reason, project, replace(static, static=found.wanted), static.bound, last
+    )
     if calls.safety is not Safety.SAFE:
         return Fix(f"{reason}: {why}", Safety.MANUAL), f"{reason}: {why}"
     edit = Edit(option.module.source.path, *option.module.span(option.value), text)

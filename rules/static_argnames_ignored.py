@@ -20,8 +20,6 @@ from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
 from remat_migrate.source import Span
 
-from .positional_fixes import DELIBERATE
-
 _HEAD = """\
 %s
 import jax
@@ -125,6 +123,8 @@ class StaticArgnamesIgnored(Rule):
             if api.static_option is not None and api.static_calls != "unknown":
                 found.setdefault(option.value, (option, []))[1].append(site)
         for option, sites in found.values():
+            if expects_failure(module, option.value):
+                continue
             message, severity = _message(sites[0].definition, project)
             if message:
                 yield self._found(option, sites, project, message, severity)
@@ -144,25 +144,20 @@ class StaticArgnamesIgnored(Rule):
         fix: Fix | None = None
         related: tuple[Related, ...] = ()
         applied = tuple(s for s in sites if s.application is not None)
-        deliberate = expects_failure(module, option.value)
-        if deliberate:
-            reason = DELIBERATE
-        else:
-            use = ConcreteUse(option, sites[0].definition, applied, True, span)
-            try:
-                made = migrate(project, use, named_statics)
-                fix = Fix(made.title, Safety.SAFE, made.edits)
-                related = tuple(
-                    Related(n.module.source, n.module.span(n.node), n.message) for n in made.notes
-                )
-            except Refused as refused:
-                reason = refused.reason.replace("`concrete`", "`static_argnames`")
+        use = ConcreteUse(option, sites[0].definition, applied, True, span)
+        try:
+            made = migrate(project, use, named_statics)
+            fix = Fix(made.title, Safety.SAFE, made.edits)
+            related = tuple(
+                Related(n.module.source, n.module.span(n.node), n.message) for n in made.notes
+            )
+        except Refused as refused:
+            reason = refused.reason.replace("`concrete`", "`static_argnames`")
         return self.finding(
             module.source,
             span,
             message,
             severity=severity,
-            confidence="low" if deliberate else "high",
             fix=fix or Fix(reason, Safety.MANUAL),
             related=related,
             reason=reason,

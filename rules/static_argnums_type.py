@@ -19,6 +19,7 @@ from remat_migrate.model.sites import Option, Site
 from remat_migrate.model.static_options import (
     Indices,
     StaticParameter,
+    deliberate,
     known_target,
     lost_indices,
     read_indices,
@@ -27,7 +28,7 @@ from remat_migrate.model.static_options import (
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 from remat_migrate.source import Edit
 
-from .positional_fixes import DELIBERATE, by_position
+from .positional_fixes import by_position
 
 _BLOCK = """\
 from functools import partial
@@ -196,8 +197,8 @@ class StaticArgnumsType(Rule):
         node = target.function.node
         if node.args.vararg is not None or expects_failure(module, indices.node):
             return None
-        deliberate = [expects_failure(c.module, c.node) for c in project.uses(site).calls]
-        if deliberate and all(deliberate):
+        calls = project.uses(site).calls
+        if calls and deliberate(calls):
             return None
         place = module.span(indices.node)
         count = len(positional_parameters(node))
@@ -239,7 +240,9 @@ class StaticArgnumsType(Rule):
         here = option.value is indices.node and option.call is site.application
         if seen and here and indices.values == (-1,) and api.counting == "method":
             wanted = (StaticParameter(last, last, positional[last]),)
-            called, _ = by_position(reason, replace(static, static=wanted), static.bound, last)
+            called, _ = by_position(
+                reason, project, replace(static, static=wanted), static.bound, last
+            )
             if called.safety is Safety.SAFE:
                 edit = Edit(module.source.path, *module.span(indices.node), f"({last},)")
                 fix, reason = Fix(f"write `({last},)`", Safety.SAFE, (edit, *called.edits)), ""
@@ -263,12 +266,12 @@ class StaticArgnumsType(Rule):
         if not found:
             return None
         first = found[0]
+        if deliberate(m.call for m in found):
+            return None
         pairs = [p for p in first.static.bound if any(p[0] is m.call for m in found)]
         fix, reason = by_position(
-            "pass the defaults that are left out", first.static, pairs, first.last
+            "pass the defaults that are left out", project, first.static, pairs, first.last
         )
-        if reason == DELIBERATE:
-            return None
         return self.finding(
             indices.module.source,
             indices.module.span(indices.node),

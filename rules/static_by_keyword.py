@@ -108,14 +108,14 @@ class StaticByKeyword(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each call that passes a static argument by keyword."""
         for found in misplaced_in(project, module):
-            if found.how == "keyword":
+            if found.how == "keyword" and not deliberate([found.call]):
                 yield self._found(found, project)
 
     def _found(self, found: Misplaced, project: Project) -> Finding:
         call, static = found.call, found.static
         bound = next(pair for pair in static.bound if pair[0] is call)
         fix, reason = by_position(
-            "pass the static arguments by position", static, [bound], found.last
+            "pass the static arguments by position", project, static, [bound], found.last
         )
         if static.site.definition.static_calls == "keywords-ignored" and fix.edits:
             fix = replace(fix, safety=Safety.UNSAFE)
@@ -127,7 +127,6 @@ class StaticByKeyword(Rule):
             span,
             message,
             severity=severity,
-            confidence="low" if deliberate([call]) else "high",
             fix=fix,
             related=named_here(static),
             reason=reason,

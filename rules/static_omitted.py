@@ -104,21 +104,20 @@ class StaticOmitted(Rule):
         for found in misplaced_in(project, module):
             # What a negative index names instead is for RMT207.
             if found.how == "omitted" and found.parameter.index >= 0:
-                if not uses_next_implementation(project):
-                    yield self._found(found)
+                if not deliberate([found.call]) and not uses_next_implementation(project):
+                    yield self._found(found, project)
 
-    def _found(self, found: Misplaced) -> Finding:
+    def _found(self, found: Misplaced, project: Project) -> Finding:
         call, static = found.call, found.static
         bound = next(pair for pair in static.bound if pair[0] is call)
         fix, reason = by_position(
-            f"pass the default of `{found.parameter.name}`", static, [bound], found.last
+            f"pass the default of `{found.parameter.name}`", project, static, [bound], found.last
         )
         return self.finding(
             call.module.source,
             call.module.span(call.node.func),
             f"the static argument `{found.parameter.name}` is left to its default:"
             f" {static.site.definition.name} counts what is passed, so it is a ValueError",
-            confidence="low" if deliberate([call]) else "high",
             fix=fix,
             related=named_here(static),
             reason=reason,

@@ -11,7 +11,9 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from remat_migrate.model import Module, Project, Site
+from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.need import Need
+from remat_migrate.model.static_options import deliberate
 from remat_migrate.model.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
@@ -128,6 +130,9 @@ def _by_owner(project: Project) -> _Owned:
     owned: _Owned = {}
     looked_at = set(project.modules.values())
     for site in project.sites:
+        calls = project.uses(site).calls
+        if expects_failure(site.module, site.reference) or (calls and deliberate(calls)):
+            continue
         for _, need in needs_of_static(project, site):
             if not need.module.editable:
                 continue

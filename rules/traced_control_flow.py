@@ -16,8 +16,6 @@ from remat_migrate.model.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety
 
-from .positional_fixes import DELIBERATE
-
 _TRACED = "TracerBoolConversionError|ConcretizationTypeError"
 _BLOCK = """\
 %simport jax
@@ -132,7 +130,7 @@ class TracedControlFlow(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each application that traces what Python needs."""
         for site in project.sites_in(module):
-            found = list(traced_needs(project, site))
+            found = [need for need in traced_needs(project, site) if not need.deliberate]
             if found and self_offset(project, site) is None:
                 yield self._found(site, found, project)
 
@@ -144,9 +142,7 @@ class TracedControlFlow(Rule):
         related = tuple(r for f in found for r in _related(f))
         fix: Fix | None = None
         reason = ""
-        if all(f.deliberate for f in found):
-            reason = DELIBERATE
-        elif all(f.evidence == "declared" for f in found):
+        if all(f.evidence == "declared" for f in found):
             reason = f"no call is seen: name {text} in `static_argnums`, and pass it by position"
         else:
             try:
@@ -169,7 +165,7 @@ class TracedControlFlow(Rule):
 
 
 def _confidence(site: Site, found: list[TracedNeed]) -> Confidence:
-    if all(f.deliberate or f.evidence == "declared" for f in found):
+    if all(f.evidence == "declared" for f in found):
         return "low"
     return "high" if site.certain and any(f.sure for f in found) else "medium"
 

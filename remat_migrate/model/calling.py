@@ -69,10 +69,8 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))
             return frozenset((Result(name),))
-        case Class() | Applied(target=Class()) | Applied(target=External()):
+        case Class() | Applied() | Wrapped() if _is_class(callee):
             # A wrapped Flax class makes instances whose calls are the wrapped ones.
-            return frozenset((Instance(callee),))
-        case Wrapped(func=inner) if isinstance(inner, Class | Applied):
             return frozenset((Instance(callee),))
         case Partial(func=inner, call=given):
             return _called_partial(ev, inner, given, module, node)
@@ -83,6 +81,16 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
         case Bound(func=Function() as function):
             return _returned_to(ev, function, module, node, skip=1)
     return NOTHING
+
+
+def _is_class(value: Value | None) -> bool:
+    """Whether a value is a class, wrapped or not."""
+    match value:
+        case Class() | Applied(target=External()):
+            return True
+        case Applied(target=inner) | Wrapped(func=inner):
+            return _is_class(inner)
+    return False
 
 
 def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:

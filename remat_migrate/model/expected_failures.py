@@ -1,27 +1,33 @@
-"""Whether code stands where it is to fail: `with pytest.raises(...)`, `self.assertRaises(...)`."""
+"""Whether a test expects code to fail: `pytest.raises`, `self.assertRaises`, `xfail`."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from .module import Module
 
-_RAISING = re.compile(r"raises|assertRaises")
+EXPECTED = "a test expects that this fails"
+
+_RAISING = re.compile(r"_?(assert_?)?(raises|warns|deprecated_call)", re.IGNORECASE)
+_EXPECTED_TO_FAIL = frozenset({"xfail", "expectedFailure"})
+_FAIL = frozenset({"fail", "xfail", "failureException", "AssertionError"})
 
 
-def expects_failure(module: Module, node: ast.AST) -> bool:
+def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
     """Whether the failure of a piece of code is what a test around it asks for.
 
-    Also of code in a function or class of the test that is used only where it is to fail.
+    Also of code in a function or class of the test that is used only where it is to fail. With
+    `errors`, only where the test may mean one of these exceptions.
     """
-    if _in_failing_block(module, node):
+    if _in_failing_block(module, node, errors):
         return True
     for around in module.ancestors(node):
         if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             test = module.enclosing_function(around)
             if test is not None and (uses := _uses(test, around.name)):
-                if all(_in_failing_block(module, use) for use in uses):
+                if all(_in_failing_block(module, use, errors) for use in uses):
                     return True
     return False
 
@@ -30,19 +36,105 @@ def _uses(test: ast.AST, name: str) -> list[ast.Name]:
     return [n for n in ast.walk(test) if isinstance(n, ast.Name) and n.id == name]
 
 
-def _in_failing_block(module: Module, node: ast.AST) -> bool:
+def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> bool:
+    inner = node
     for around in module.ancestors(node):
         match around:
             case ast.With(items=items) | ast.AsyncWith(items=items):
-                if any(_raising(item.context_expr) for item in items):
+                if any(_is_raising(module, item.context_expr, errors) for item in items):
                     return True
-            case ast.Call(args=[_, *_]) if _raising(around):
+            case ast.Call(args=[_, *_]) if _is_raising_call(around, errors):
                 return True  # `self.assertRaises(ValueError, lambda: f(x, flag=True))`
+            case ast.Try(body=body) if inner in body and _must_fail(module, around, errors):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                if _EXPECTED_TO_FAIL & set(_names(around.decorator_list)):
+                    return True
+                if _EXPECTED_TO_FAIL & set(_names(_called_first(around.body))):
+                    return True
+            case ast.Module(body=body):
+                return any(
+                    isinstance(s, ast.Assign)
+                    and isinstance(s.targets[0], ast.Name)
+                    and s.targets[0].id == "pytestmark"
+                    and "xfail" in _names([s.value])
+                    for s in body
+                )
+        inner = around
     return False
 
 
-def _raising(node: ast.expr) -> bool:
+def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> bool:
+    """Whether a context manager asks for a failure, at least for some parameters of a test."""
+    if isinstance(context, ast.Name):
+        made = [binding.value for binding in module.reaching(context) if binding.value]
+    else:
+        made = [context]
+    return any(_is_raising_call(n, errors) for value in made for n in ast.walk(value))
+
+
+def _is_raising_call(node: ast.AST, errors: Sequence[str]) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return _RAISING.match(name) is not None
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=args):
+            return _RAISING.match(name) is not None and _may_mean(args[:1], errors)
     return False
+
+
+def _may_mean(expected: Sequence[ast.expr], errors: Sequence[str]) -> bool:
+    names = set(_names(expected))
+    return not errors or not names or bool(names & {*errors, "Exception", "BaseException"})
+
+
+def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
+    """Whether a test fails unless the body of a `try` raises."""
+    if not any(_may_mean([h.type] if h.type else [], errors) for h in node.handlers):
+        return False
+    if _FAIL & set(_names(_failing(node.orelse))) or _FAIL & set(_names(_failing(node.body[-1:]))):
+        return True
+    # `raised = False`, `except ValueError: raised = True`, `assert raised`
+    flags = {
+        target.id
+        for handler in node.handlers
+        for statement in handler.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is True
+    }
+    return bool(flags) and any(
+        isinstance(n, ast.Assert) and isinstance(n.test, ast.Name) and n.test.id in flags
+        for n in ast.walk(module.enclosing_function(node) or module.tree)
+    )
+
+
+def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """What statements call or raise to make a test fail."""
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)):
+                yield func
+            case ast.Raise(exc=ast.Name() as name):
+                yield name
+            case ast.Assert(test=ast.Constant(value=False)):
+                yield ast.Name("AssertionError")
+
+
+def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """What the first statements of a test call: `pytest.xfail("...")`."""
+    for statement in body[:2]:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)):
+                yield func
+
+
+def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:
+    """The last names of expressions, of what is called where they are calls."""
+    for node in expressions:
+        match node:
+            case ast.Call(func=func):
+                yield from _names([func])
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                yield name
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                yield from _names(parts)

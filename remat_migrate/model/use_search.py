@@ -242,7 +242,7 @@ class _Search:
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
                     if self._is_it(inner):
-                        self._call(module, node, inner, 1, True)
+                        self._call(module, node, inner, 1, True, callee.name)
                         if callee.name != "jax.eval_shape":
                             for index in range(len(node.args) - 1):
                                 self.uses.differentiated.setdefault(index, (module, node))
@@ -269,7 +269,15 @@ class _Search:
             for statement in sub.node.body
         )
 
-    def _call(self, module: Module, node: ast.Call, callee: Value, first: int, own: bool) -> None:
+    def _call(
+        self,
+        module: Module,
+        node: ast.Call,
+        callee: Value,
+        first: int,
+        own: bool,
+        through: str = "",
+    ) -> None:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
         inner: Value | None = callee
@@ -294,7 +302,9 @@ class _Search:
                     break
                 case _:
                     break
-        self.uses.calls.append(Call(module, node, callee, first, skip, tuple(partials), own))
+        self.uses.calls.append(
+            Call(module, node, callee, first, skip, tuple(partials), own, through)
+        )
 
     def _differentiated(self, wrapped: Wrapped) -> None:
         """Which arguments a gradient is taken of: `argnums`, by default the first."""

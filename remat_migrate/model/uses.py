@@ -23,6 +23,7 @@ class Call:
         skip: how many leading parameters of the function are bound already (`self`).
         partials: calls of `functools.partial` that give some of the arguments, outermost last.
         own: whether nothing else than this function (or its unwrapped self) can be called here.
+        through: the function that makes the call, such as `jax.vjp`; "" for a plain call.
     """
 
     module: Module
@@ -32,6 +33,7 @@ class Call:
     skip: int = 0
     partials: tuple[tuple[Module, ast.Call], ...] = ()
     own: bool = True
+    through: str = ""
 
     @property
     def arguments(self) -> tuple[list[ast.expr], list[ast.keyword]]:

@@ -7,30 +7,38 @@ keyword, or left to its default, is an error or makes another argument static.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from ..model.bind import Arguments, default_of, positional_parameters
-from ..model.scopes import FunctionNode
 from ..model.uses import Call
+from ..model.values import Function
 from ..source import Edit
+from .argument_specs import Added
+from .literals import is_literal, literal_text
 from .refusal import Refused, check_editable
 
 
 def pass_by_position(
     call: Call,
     bound: Arguments,
-    function: FunctionNode,
+    function: Function,
     last: int,
     *,
+    needed: Collection[str] = (),
     every: bool = False,
     star_count: int = 0,
-) -> list[Edit]:
+) -> tuple[list[Edit], list[Added]]:
     """The edits that make a call pass its parameters up to number `last` by position.
+
+    Also returns the arguments that were not passed by position before: a transformation that the
+    call goes through may count them, see `spec_edits`.
 
     Args:
         call: the call.
         bound: its arguments by parameter.
         function: what is called.
         last: the index of the last parameter to pass by position, `self` counted.
+        needed: the parameters whose values are needed at trace time.
         every: whether all arguments that the call gives must stand by position.
         star_count: how many arguments must be given to `*args`.
 
@@ -49,7 +57,7 @@ def pass_by_position(
         )
     if len(bound.star) < star_count:
         raise Refused("a call does not pass the static argument", call.module, node)
-    parameters = positional_parameters(function)
+    parameters = positional_parameters(function.node)
     if every:
         given = [i for i, p in enumerate(parameters) if p.arg in bound.by_name]
         last = max([last, *given])
@@ -60,23 +68,26 @@ def pass_by_position(
                 call.module,
                 node,
             )
-    wanted = parameters[: last + 1]
-    missing = [p for p in wanted[bound.skip :] if p.arg not in bound.by_position]
+    wanted = parameters[bound.skip : last + 1]
+    missing = [p for p in wanted if p.arg not in bound.by_position]
     if not missing:
-        return []
+        return [], []
     check_editable(call.module, [node])
     if call.partials:
         raise Refused("arguments are given through `functools.partial`", call.module, node)
     moved: list[ast.keyword | str] = []
+    added: list[Added] = []
     keywords = {k.arg: k for k in node.keywords}
-    for parameter in missing:
+    for position, parameter in enumerate(missing, len(node.args) - call.first):
         keyword = keywords.get(parameter.arg)
         moved.append(keyword if keyword is not None else _default(call, function, parameter))
-    return _arranged(call, moved)
+        name = parameter.arg
+        added.append(Added(position, name, keyword is None, name in needed))
+    return _arranged(call, moved), added
 
 
-def _default(call: Call, function: FunctionNode, parameter: ast.arg) -> str:
-    default = default_of(function, parameter)
+def _default(call: Call, function: Function, parameter: ast.arg) -> str:
+    default = default_of(function.node, parameter)
     if default is None:
         raise Refused(f"a call does not pass `{parameter.arg}`", call.module, call.node)
     if not is_literal(default):
@@ -85,19 +96,7 @@ def _default(call: Call, function: FunctionNode, parameter: ast.arg) -> str:
             call.module,
             call.node,
         )
-    return ast.unparse(default)
-
-
-def is_literal(node: ast.expr) -> bool:
-    """Whether an expression means the same wherever it is written."""
-    match node:
-        case ast.Constant():
-            return True
-        case ast.UnaryOp(operand=ast.Constant()):
-            return True
-        case ast.Tuple(elts=parts):
-            return all(is_literal(p) for p in parts)
-    return False
+    return literal_text(function.module, default, call.module)
 
 
 def _arranged(call: Call, moved: list[ast.keyword | str]) -> list[Edit]:

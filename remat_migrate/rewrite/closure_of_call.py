@@ -16,8 +16,8 @@ from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit
-from .calls import is_literal
 from .indent import indent_unit, indentation
+from .literals import is_literal, literal_text
 from .refusal import Refused
 from .signature import Signature, signature
 
@@ -50,7 +50,13 @@ def close_over_call(
                 default,
             )
     closed = [r.name for r in statics.required]
-    whole = signature(node, skip=target.skip, without=target.given, by_keyword=target.given)
+    whole = signature(
+        node,
+        skip=target.skip,
+        without=target.given,
+        by_keyword=target.given,
+        defaults=lambda d: literal_text(target.function.module, d, module),
+    )
     without = {*closed, *target.given}
     array = signature(node, skip=target.skip, without=without, defaults=None)
     given = "".join(f", {o}" for o in options)

@@ -15,7 +15,10 @@ from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Option, Site
 from ..model.static_arguments import find_statics
 from ..model.statics import Required, Statics
+from ..model.uses import Call
+from ..model.values import Function
 from ..source import Edit
+from .argument_specs import Added, spec_edits
 from .calls import pass_by_position
 from .closing import closing_edits
 from .compile_time import hoist
@@ -42,11 +45,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How one `concrete=` is migrated: what was decided, its edits, the places that explain it."""
+    """How one `concrete=` is migrated: what was decided, its edits, the places that explain it.
+
+    `breaks`: what callers outside the project may lose by it.
+    """
 
     title: str
     edits: tuple[Edit, ...]
     notes: tuple[Note, ...] = ()
+    breaks: str = ""
 
 
 def drop(project: Project, use: ConcreteUse) -> Migration:
@@ -69,8 +76,8 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     """
     option, sites = use.option, use.sites
     if use.value is None:
-        title, dropped = drop_parameter(project, option)
-        return Migration(title, merged([*dropped, *_named_behind(option)]))
+        title, dropped, breaks = drop_parameter(project, option)
+        return Migration(title, merged([*dropped, *_named_behind(option)]), breaks=breaks)
     if not sites:
         raise Refused(
             "where it is applied cannot be seen: take `concrete` out and name the static arguments"
@@ -233,21 +240,28 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
         edit
         for one in statics.each
         if one.target is not None
-        for edit in _calls_by_position(site, one, one.target.function.node)
+        for edit in _calls_by_position(project, site, one, one.target.function)
     ]
 
 
-def _calls_by_position(site: Site, statics: Statics, function: FunctionNode) -> list[Edit]:
+def _calls_by_position(
+    project: Project, site: Site, statics: Statics, function: Function
+) -> list[Edit]:
     edits: list[Edit] = []
     positions = [r.position for r in statics.required if r.position is not None]
-    count = len(positional_parameters(function))
+    count = len(positional_parameters(function.node))
     last = max(min(p, count - 1) for p in positions)
     star = max((p - count + 1 for p in positions), default=0)
     every = site.definition.counting == "method-without-self"
-    if not statics.bound and _has_default(statics, function):
+    if not statics.bound and _has_default(statics, function.node):
         raise Refused("no call can be seen, and callers may leave the argument to its default")
+    needed = {r.name for r in statics.required}
+    through: list[tuple[Call, list[Added]]] = []
     for call, bound in statics.bound:
-        made = pass_by_position(call, bound, function, last, every=every, star_count=max(star, 0))
+        made, added = pass_by_position(
+            call, bound, function, last, needed=needed, every=every, star_count=max(star, 0)
+        )
+        through.append((call, added))
         if made and not call.own:
             raise Refused(
                 "a call that must be rewritten may call another function, too",
@@ -261,7 +275,7 @@ def _calls_by_position(site: Site, statics: Statics, function: FunctionNode) -> 
                 call.node,
             )
         edits += made
-    return edits
+    return [*edits, *spec_edits(project, through)]
 
 
 def _has_default(statics: Statics, function: ast.AST) -> bool:

@@ -14,8 +14,10 @@ from .options import removal_edits
 from .refusal import Refused
 
 
-def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit]]:
+def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit], str]:
     """The title and edits that take an option handed on from a parameter out, and the parameter.
+
+    Also returns why callers outside the project may break; "" if there can be none.
 
     Raises:
         Refused: some caller passes something else than False, or the parameter is used otherwise.
@@ -26,7 +28,46 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit]]:
     search.drop(handed)
     edits = search.edits()
     names = ", ".join(f"`{f.function.name}`" for f in search.done)
-    return f"drop `concrete`, which no caller sets, and the parameter of {names}", edits
+    title = f"drop `concrete`, which no caller sets, and the parameter of {names}"
+    public = next((f for f in search.done if _is_public(f)), None)
+    if public is None:
+        return title, edits, ""
+    name, function = public.parameter.arg, public.function
+    by_name = public.parameter in function.args.kwonlyargs
+    breaks = "pass it" if by_name else "pass it, or pass what follows by position"
+    return (
+        title,
+        edits,
+        (
+            f"`{name}` is a parameter of the public function `{function.name}`: callers elsewhere that"
+            f" {breaks}, break"
+        ),
+    )
+
+
+def _is_public(handed: Forwarded) -> bool:
+    """Whether code outside the project may call a function.
+
+    Not if it is nested, or private by a leading underscore or by `__all__`; nor in notebooks,
+    tests and scripts, which nothing imports.
+    """
+    module, function = handed.module, handed.function
+    if function.name.startswith("_") or module.enclosing_function(function) is not None:
+        return False
+    exported = exported_names(module)
+    if exported and function.name not in exported:
+        return False
+    stem = module.source.path.stem
+    if module.source.container is not None or stem in ("__main__", "conftest"):
+        return False
+    if stem.startswith("test_") or stem.endswith("_test"):
+        return False
+    return not any(isinstance(node, ast.If) and _is_main(node.test) for node in module.tree.body)
+
+
+def _is_main(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`."""
+    return isinstance(test, ast.Compare) and ast.unparse(test) == "__name__ == '__main__'"
 
 
 def exported_names(module: Module) -> set[str]:

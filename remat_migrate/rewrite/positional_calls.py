@@ -4,36 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..model import Project
 from ..model.bind import Arguments
-from ..model.static_options import StaticSite, tracing_layer
+from ..model.static_options import StaticSite
 from ..model.uses import Call
 from ..source import Edit
+from .argument_specs import Added, spec_edits
 from .calls import pass_by_position
 from .refusal import Refused
 
 
 def positional_edits(
-    static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
+    project: Project, static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
 ) -> list[Edit]:
     """The edits that make calls pass parameters up to number `last` by position.
+
+    All calls are changed where a transformation that they go through must be changed with them.
 
     Raises:
         Refused: some call cannot be rewritten, or not by the tool.
     """
+    edits, specs = _edits(project, static, calls, last)
+    if specs:
+        edits, specs = _edits(project, static, static.bound, last)
+    return [*edits, *specs]
+
+
+def _edits(
+    project: Project, static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
+) -> tuple[list[Edit], list[Edit]]:
     every = static.site.definition.static_calls == "keywords-ignored"
+    needed = {p.name for p in static.static}
     edits: list[Edit] = []
+    through: list[tuple[Call, list[Added]]] = []
     for call, bound in calls:
-        made = pass_by_position(call, bound, static.function, last, every=every)
+        made, added = pass_by_position(
+            call, bound, static.target.function, last, needed=needed, every=every
+        )
         if made and not call.module.editable:
             raise Refused(
                 "the call stands in a file that is not to be changed", call.module, call.node
             )
-        layer = tracing_layer(call.callee)
-        if made and layer is not None:
-            raise Refused(
-                f"the call goes through `{layer.how}`, which may trace or count its arguments",
-                call.module,
-                call.node,
-            )
+        through.append((call, added))
         edits += made
-    return edits
+    return edits, spec_edits(project, through)

@@ -240,7 +240,7 @@ def _static_places(arrays: Arrays, stage: Stage, edits: list[Edit]) -> list[int]
                 "a flag can only be passed by keyword, which `nn.remat` ignores", module, call
             )
         made = Call(module, call, stage.flax or function, skip=1)
-        edits += pass_by_position(made, bound, node, max(static))
+        edits += pass_by_position(made, bound, function, max(static))[0]
     return sorted(static)
 
 

@@ -30,9 +30,9 @@ from ..model.sites import Site
 from ..model.statics import Statics
 from ..model.values import Class
 from ..source import Edit
-from .calls import is_literal
 from .imports import written
 from .indent import indent_unit, indentation
+from .literals import is_literal, literal_text
 from .refusal import Refused
 from .signature import bracketed, signature
 
@@ -137,7 +137,9 @@ def _definition(
     closed = {r.name for r in statics.required}
     if node.args.kwarg is not None:
         closed.add(node.args.kwarg.arg)
-    whole = signature(node, skip=1)
+    whole = signature(
+        node, skip=1, defaults=lambda d: literal_text(target.function.module, d, module)
+    )
     array = [
         p.arg if p is not node.args.vararg else f"*{p.arg}"
         for p in parameters(node)[1:]

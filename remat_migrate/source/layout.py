@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import bisect
+import collections
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,6 +36,7 @@ _WITHOUT_TEXT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+_ONE_LINE_STRING = re.compile(r"""\w*(["'])(?!\1\1)""")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -80,6 +83,16 @@ class Layout:
             elif token.text in (")", "]", "}") and stack:
                 found[token.start] = stack.pop()
         return found
+
+    @cached_property
+    def quote(self) -> str:
+        """The quote that most one-line strings of the file have; `"` if there are none."""
+        quotes = collections.Counter(
+            found.group(1)
+            for token in self.tokens
+            if token.kind == tokenize.STRING and (found := _ONE_LINE_STRING.match(token.text))
+        )
+        return "'" if quotes["'"] > quotes['"'] else '"'
 
     def before(self, offset: int) -> Token | None:
         """The last token that ends at or before `offset`."""

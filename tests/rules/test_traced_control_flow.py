@@ -94,9 +94,7 @@ def test_an_expected_failure_is_not_mended() -> None:
         f"import pytest\n{HEAD}@jax.checkpoint\ndef f(x, flag):\n{BODY}\n"
         "def test_f():\n    with pytest.raises(TypeError):\n        f(1.0, True)\n"
     )
-    (found,) = findings(code, select=CODE)
-    assert found.confidence == "low"
-    assert fixed(code, select=CODE)["example.py"] == code
+    assert findings(code, select=CODE) == []
 
 
 def test_a_branch_on_an_array_is_for_you() -> None:
