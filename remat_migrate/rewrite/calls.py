@@ -12,7 +12,8 @@ from collections.abc import Collection
 from ..model.bind import Arguments, default_of, positional_parameters
 from ..model.uses import Call
 from ..model.values import Function
-from ..source import Edit
+from ..source import Edit, Span
+from ..source.layout import layout_of
 from .argument_specs import Added
 from .literals import is_literal, literal_text
 from .refusal import Refused, check_editable
@@ -122,23 +123,54 @@ def _arranged(call: Call, moved: list[ast.keyword | str]) -> list[Edit]:
     if not slots:
         end = source.span(node).end - 1
         return [Edit(source.path, end, end, ", ".join(texts))]
+    more = _on_lines_of_their_own(call, slots[-1], texts[len(slots) :])
     for index, slot in enumerate(slots):
-        put = texts[index] if index < len(slots) - 1 else ", ".join(texts[index:])
-        start, end = source.span(slot)
+        put = texts[index] if more or index < len(slots) - 1 else ", ".join(texts[index:])
+        start, end = _span(call, slot)
         if source.text[start:end] == put:
             continue
         edits.append(_smallest(Edit(source.path, start, end, put), source.text))
-    return edits
+    return [*edits, *more]
+
+
+def _on_lines_of_their_own(
+    call: Call, last: ast.expr | ast.keyword, texts: list[str]
+) -> list[Edit]:
+    """Edits that put arguments behind the last one, where each has a line of its own."""
+    source, layout = call.module.source, layout_of(call.module.source)
+    start, end = _span(call, last)
+    line, after = layout.line_start(start), layout.after(end)
+    closing = source.span(call.node).end - 1
+    siblings = [*call.node.args, *call.node.keywords]
+    if not texts or after is None or source.text[line:start].strip():
+        return []
+    if any(n is not last and n.lineno == last.lineno for n in siblings):
+        return []
+    at = layout.line_end(after.end if after.text == "," else end)
+    if at > closing:
+        return []
+    added = source.newline.join(["", *(f"{source.text[line:start]}{text}," for text in texts)])
+    commas = [] if after.text == "," else [Edit(source.path, end, end, ",")]
+    return [*commas, Edit(source.path, at, at, added)]
 
 
 def _text(call: Call, node: ast.expr | ast.keyword, by_position: bool) -> str:
-    start, end = call.module.source.span(node)
+    start, end = _span(call, node)
     text = call.module.source.text[start:end]
     if by_position and isinstance(node, ast.keyword):
         value = text.partition("=")[2].lstrip(" \t")
         # Behind `name=` a line break needs no brackets, nor does it inside the call's.
         return value.lstrip()
     return text
+
+
+def _span(call: Call, node: ast.expr | ast.keyword) -> Span:
+    """The span of an argument, with the parentheses around it."""
+    source = call.module.source
+    if isinstance(node, ast.keyword):
+        return source.span(node)
+    start, end = source.span(call.node)
+    return layout_of(source).grouped(node, Span(start, end - 1))
 
 
 def _smallest(edit: Edit, text: str) -> Edit:

@@ -33,16 +33,9 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit], s
     if public is None:
         return title, edits, ""
     name, function = public.parameter.arg, public.function
-    by_name = public.parameter in function.args.kwonlyargs
-    breaks = "pass it" if by_name else "pass it, or pass what follows by position"
-    return (
-        title,
-        edits,
-        (
-            f"`{name}` is a parameter of the public function `{function.name}`: callers elsewhere that"
-            f" {breaks}, break"
-        ),
-    )
+    after = "" if public.parameter in function.args.kwonlyargs else ", or more by position,"
+    breaks = f"`{function.name}` is public: callers elsewhere that pass `{name}`{after} break"
+    return title, edits, breaks
 
 
 def _is_public(handed: Forwarded) -> bool:
