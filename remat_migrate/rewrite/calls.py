@@ -141,7 +141,7 @@ def _on_lines_of_their_own(
     start, end = _span(call, last)
     line, after = layout.line_start(start), layout.after(end)
     closing = source.span(call.node).end - 1
-    siblings = [*call.node.args, *call.node.keywords]
+    siblings: list[ast.expr | ast.keyword] = [*call.node.args, *call.node.keywords]
     if not texts or after is None or source.text[line:start].strip():
         return []
     if any(n is not last and n.lineno == last.lineno for n in siblings):
