@@ -144,10 +144,10 @@ def test_concrete_is_migrated(function: str, before: str, after: str) -> None:
 def test_a_wrapper_that_hands_concrete_on_by_position() -> None:
     """The parameter goes once no caller sets it."""
     before = (
-        "def wrap(f, concrete=False):\n    return jax.checkpoint(f, concrete)\n\n\n"
-        "f = wrap(abs, False)\n"
+        "def _wrap(f, concrete=False):\n    return jax.checkpoint(f, concrete)\n\n\n"
+        "f = _wrap(abs, False)\n"
     )
-    after = "def wrap(f):\n    return jax.checkpoint(f)\n\n\nf = wrap(abs)\n"
+    after = "def _wrap(f):\n    return jax.checkpoint(f)\n\n\nf = _wrap(abs)\n"
     assert mended(before) == after
 
 
