@@ -107,7 +107,8 @@ def _imports_alias(path: Path, top: Path) -> bool:
             data = read_source(path, data).text.encode()
         except SourceError:
             return False  # it has none of the words without which that does not matter
-    return _gives_alias(path, data, _words_of(data), top, {path})
+    words = _words_of(data)
+    return _gives_alias(path, data, words, words, top, {path})
 
 
 def _words_of(data: bytes) -> frozenset[bytes]:
@@ -115,17 +116,27 @@ def _words_of(data: bytes) -> frozenset[bytes]:
 
 
 def _gives_alias(
-    path: Path, data: bytes, words: frozenset[bytes], top: Path, seen: set[Path]
+    path: Path,
+    data: bytes,
+    names: frozenset[bytes],
+    words: frozenset[bytes],
+    top: Path,
+    seen: set[Path],
 ) -> bool:
-    """Whether what a file imports under one of `words` may be an alias of a checkpoint.
+    """Whether what a file imports may be an alias of a checkpoint.
 
-    Of the files that it imports, those matter that give one of the words a meaning; `seen` are
-    those that were asked.
+    Args:
+        path: the file.
+        data: its text.
+        names: the names in it that matter; what has another name is not followed.
+        words: the words by which attributes may be read in the end.
+        top: the folder within which files are followed.
+        seen: the files that were asked.
     """
-    for base, names in _IMPORT.findall(data):
-        for name, other in _NAME.findall(names):
+    for base, listed in _IMPORT.findall(data):
+        for name, other in _NAME.findall(listed):
             bound = other or name.partition(b".")[0]
-            if name != b"*" and bound not in words:
+            if name != b"*" and bound not in names:
                 continue
             for file in _imported_files(path, base, name, top):
                 if file in seen:
@@ -137,15 +148,20 @@ def _gives_alias(
                     text = file.read_bytes()
                 except OSError:
                     continue
-                meant = words | {name}
                 if any(word in text for word in WORDS):
-                    if not meant.isdisjoint(bound_aliases(text)):
+                    if not words.isdisjoint(aliases := frozenset(bound_aliases(text))):
                         return True
-                for renamed, value in _RENAMED.findall(text):
-                    if renamed in meant:
-                        meant |= _words_of(value)
-                if _gives_alias(file, text, meant, top, seen):
-                    return True
+                    if name in aliases:
+                        return True
+                if b"import" in text:
+                    # Of a module all names may be read, of others the one.
+                    is_module = not base or file.stem == name.decode(errors="replace")
+                    meant = words if is_module or name == b"*" else frozenset((name,))
+                    for renamed, value in _RENAMED.findall(text) if meant is not words else ():
+                        if renamed in meant:
+                            meant |= _words_of(value)
+                    if _gives_alias(file, text, meant, words, top, seen):
+                        return True
     return False
 
 

@@ -34,12 +34,10 @@ _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")
 
-# A checkpoint that is not called at once, with what stands before it on its line:
-# `ck = jax.checkpoint`, `from jax import checkpoint as ck`, `    "full": jax.checkpoint,`
+# A checkpoint that is not called at once: `ck = jax.checkpoint`, `checkpoint as ck`
 _MENTION = re.compile(
-    rb"^(?P<indent>[ \t]*)(?!@)(?P<before>[^\n#]*?)\b(?:filter_)?(?:remat|checkpoint)\b"
-    rb"(?:[ \t]+as[ \t]+(?P<other>\w+)|(?![ \t]*\([ \t]*[\w.]+[ \t]*[,)]))",
-    re.MULTILINE,
+    rb"\b(?:filter_)?(?:remat|checkpoint)\b"
+    rb"(?:[ \t]+as[ \t]+(\w+)|(?![ \t]*\([ \t]*[\w.]+[ \t]*[,)]))"
 )
 _TARGETS = re.compile(rb"[ \t]*(?:\w+\.)*(\w+)[ \t]*(?::[^=,\n]*)?(?:,|=(?!=))")
 # A line that opens a bracket.
@@ -72,12 +70,16 @@ def bound_aliases(data: bytes) -> Iterator[bytes]:
     """The names that the text of a Python file may give to a checkpoint, or to the flag."""
     yield from (found[1] for found in FLAG_NAME.finditer(data))
     for mention in _MENTION.finditer(data):
-        if mention["other"]:
-            yield mention["other"]
-        yield from _targets(mention["before"])
+        if mention[1]:
+            yield mention[1]
+        at = data.rfind(b"\n", 0, mention.start()) + 1
+        before = data[at : mention.start()]
+        code = before.lstrip(b" \t")
+        if code.startswith(b"@") or b"#" in code:
+            continue
+        yield from _targets(before)
         # In brackets over several lines: `OPS = {`
-        indent = len(mention["indent"])
-        at = mention.start()
+        indent = len(before) - len(code)
         for _ in range(_MOST_LINES if indent else 0):
             start = data.rfind(b"\n", 0, max(at - 1, 0)) + 1
             line = data[start : max(at - 1, 0)]
