@@ -11,8 +11,8 @@ from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
 from remat_migrate.model.reach import own_nodes
-from remat_migrate.model.stages import is_light
 from remat_migrate.model.values import Function
+from remat_migrate.model.work import is_light
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import differentiated_here, placement_fix

@@ -10,8 +10,9 @@ from .forms import decorates
 from .module import Module
 from .reach import own_nodes
 from .sites import Site
-from .stages import applied_by, does_work, only_call
+from .stages import only_call
 from .values import Applied, Bound, Function, Partial, Value, Values, Wrapped
+from .work import applied_by, does_work
 
 if TYPE_CHECKING:
     from .project import Project

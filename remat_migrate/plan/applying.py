@@ -17,7 +17,7 @@ from ..errors import ApplyError
 from ..integrity import check_integrity
 from ..model import Module, Project
 from ..model.scopes import parameters
-from ..model.stages import does_work
+from ..model.work import does_work
 from ..rewrite.concrete import merged
 from ..rewrite.imports import written
 from ..rewrite.loop_bodies import body_positions
