@@ -16,6 +16,8 @@ from remat_migrate.model.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety
 
+from .instance_wrapped import wrapped_instance
+
 _TRACED = "TracerBoolConversionError|ConcretizationTypeError"
 _BLOCK = """\
 %simport jax
@@ -131,7 +133,8 @@ class TracedControlFlow(Rule):
         """One finding for each application that traces what Python needs."""
         for site in project.sites_in(module):
             found = [need for need in traced_needs(project, site) if not need.deliberate]
-            if found and self_offset(project, site) is None:
+            # An instance that should be a class is RMT501: nothing is traced before that is fixed.
+            if found and self_offset(project, site) is None and not wrapped_instance(project, site):
                 yield self._found(site, found, project)
 
     def _found(self, site: Site, found: list[TracedNeed], project: Project) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, places
 
 CODE = "RMT501"
 HEAD = """\
@@ -140,3 +140,23 @@ def test_left_alone(code: str) -> None:
 def test_a_parameter_may_be_a_class() -> None:
     code = HEAD + "\ndef build(block: Block, layer):\n    return nn.remat(block), nn.remat(layer)\n"
     assert findings(code, select=CODE) == []
+
+
+def test_one_finding_where_the_class_would_need_a_static_argument() -> None:
+    code = """\
+import flax.linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.Dense(4)(x * 2 if train else x)
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat({block})(x, True)
+"""
+    found = places(code.format(block="Block()"))
+    assert [place.rpartition(" ")[2] for place in found] == ["RMT501"]
+    found = places(code.replace("{block})", "Block)()"))
+    assert [place.rpartition(" ")[2] for place in found] == ["RMT201"]
