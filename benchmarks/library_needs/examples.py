@@ -77,14 +77,15 @@ def call_text(
 def _text(value: Any) -> str | None:
     if value is samples.KEY:
         return "jax.random.PRNGKey(0)"
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or type(value) in (bool, int, float, str):
         return repr(value)
     if isinstance(value, jax.Array):
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             return "jax.random.key(0)"
-        if value.size > 3 and bool((value == value.ravel()[0]).all()):
-            return f"jnp.full({value.shape}, {value.ravel()[0].item()!r}, {value.dtype.name!r})"
-        numbers = " ".join(repr(np.asarray(value).tolist()).split())
+        array = np.asarray(value)
+        if array.size > 3 and (array == array.flat[0]).all():
+            return f"jnp.full({array.shape}, {array.flat[0].item()!r}, {array.dtype.name!r})"
+        numbers = " ".join(repr(array.tolist()).split())
         return f"jnp.array({numbers}, {value.dtype.name!r})"
     if isinstance(value, type) and getattr(jnp, value.__name__, None) is value:
         return f"jnp.{value.__name__}"
