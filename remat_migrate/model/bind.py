@@ -84,7 +84,10 @@ def with_partials(
     for call in partials:
         args = [*call.args[1:], *args]
         named = {k.arg for k in keywords}
-        keywords = [*(k for k in call.keywords if k.arg not in named), *keywords]
+        keywords = [
+            *(k for k in call.keywords if k.arg is None or k.arg not in named),
+            *keywords,
+        ]
     return args, keywords
 
 

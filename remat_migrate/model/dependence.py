@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import library
-from .bind import bind_call
 from .callable import full_arguments, receiver_of, skipped, underlying
 from .calling import returned_expressions
+from .contents import Contents
 from .evaluate import Evaluator
+from .item_dependence import Key, element, item, supplied
 from .library_needs import array_method, needs_of
 from .module import Module
 from .overrides import Callees, Overrides
@@ -29,7 +30,8 @@ class Dependence:
 
     Attributes:
         parameter: its name.
-        index: the position in `*args` or the key in `**kwargs`.
+        index: the item of it, where only one is needed: the position in `*args` or a tuple, the key
+            in `**kwargs` or a dict, the attribute of an object.
         traced: the `jax.numpy` operations between the parameter and the expression: inside a
             checkpointed function their results are tracers even where the parameter is static;
             with the module they are in.
@@ -65,7 +67,8 @@ class DependenceAnalysis:
     """The dependences of one function's expressions, nested functions included.
 
     `receiver` is the class of the object that the method is called on. `result_of` gives the
-    parameters that the result of another function, with its own receiver, depends on.
+    parameters that the result of another function, with its own receiver, or an item of that
+    result, depends on.
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class DependenceAnalysis:
         function: Function,
         receiver: Class | None,
         overrides: Overrides,
-        result_of: Callable[[Function, Class | None], Dependences],
+        result_of: Callable[[Function, Class | None, Key | None], Dependences],
     ) -> None:
         self.evaluator = evaluator
         self.receiver = receiver
@@ -85,9 +88,9 @@ class DependenceAnalysis:
         self.module = function.module
         self.node = function.node
         self.scope = self.module.scope_of(function.node)
-        a = function.node.args
-        self.vararg = a.vararg.arg if a.vararg else None
-        self.kwarg = a.kwarg.arg if a.kwarg else None
+        self.items_known: dict[tuple[ast.expr, Key], Dependences] = {}
+        self.items_running: set[tuple[ast.expr, Key]] = set()
+        self.items_cut = 0
         self._known: dict[ast.expr, Dependences] = {}
         self._running: set[ast.AST] = set()
         self._cut = False
@@ -98,6 +101,11 @@ class DependenceAnalysis:
             found = self._overrides.callees(self.module, node, self.receiver)
             self._callees[node] = found
         return self._callees[node]
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What the code shows of its values."""
+        return Contents(self.evaluator, self.module, self.node)
 
     # -- what an expression depends on
 
@@ -133,12 +141,13 @@ class DependenceAnalysis:
             case ast.Attribute():
                 if node.attr in library.STATIC_ATTRIBUTES:
                     return NONE
-                return self.depends(node.value)
+                if node.attr in library.ARRAY_ATTRIBUTES:
+                    return self.depends(node.value)
+                return item(self, node.value, node.attr)
+            case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
+                return item(self, node.value, key)
             case ast.Subscript():
-                inner = self.depends(node.value)
-                if isinstance(node.slice, ast.Constant):
-                    return self._indexed(inner, node.slice.value)
-                return inner | self.depends(node.slice)
+                return self._union(node.value, node.slice)
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
@@ -153,53 +162,50 @@ class DependenceAnalysis:
                 return self._union(node.left, node.right)
         return self._union(*(c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)))
 
-    def _indexed(self, found: Dependences, index: object) -> Dependences:
-        if not isinstance(index, int | str):
-            return found
-        return frozenset(
-            replace(d, index=index)
-            if d.index is None and d.parameter in (self.vararg, self.kwarg)
-            else d
-            for d in found
-        )
-
     def _name(self, node: ast.Name) -> Dependences:
         found: set[Dependence] = set()
         for binding in self.module.reaching(node):
-            found |= self._binding(binding)
-        return frozenset(found)
+            found |= self.binding(binding)
+        return frozenset(found) | self.stored_in(node)
 
-    def _binding(self, binding: Binding) -> Dependences:
-        if binding.kind == "parameter":
-            if binding.scope is self.scope:
-                return frozenset((Dependence(binding.name),))
-            return self._inner_parameter(binding)
-        if binding.value is None or not self._inside(binding.scope.node):
+    def stored_in(self, node: ast.Name) -> Dependences:
+        """What the values depend on that are put into the object of a name, made here."""
+        stored = self.contents.stored.get(node.id)
+        if not stored:
             return NONE
+        bindings = {b for b in self.module.reaching(node) if b.kind != "parameter"}
+        return self._union(*(v for name, _, v in stored if self.module.reaching(name) & bindings))
+
+    def binding(self, binding: Binding) -> Dependences:
+        """What a binding gives its name depends on."""
+        if binding.kind == "parameter":
+            return self.parameter(binding)
+        if binding.value is None or not self.inside(binding.scope.node):
+            return NONE
+        if binding.kind == "element":
+            return element(self, binding.value, binding.path)
+        if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
+            return item(self, binding.value, binding.path[0])
         found = self.depends(binding.value)
         if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
             found |= self.depends(binding.node.target)
-        if binding.path and binding.path[0] >= 0:
-            parts = binding.value
-            if isinstance(parts, ast.Tuple | ast.List) and binding.kind == "assign":
-                if binding.path[0] < len(parts.elts):
-                    return self.depends(parts.elts[binding.path[0]])
-            found = self._indexed(found, binding.path[0])
         return found
 
-    def _inside(self, node: ast.AST) -> bool:
-        return node is self.node or any(a is self.node for a in self.module.ancestors(node))
-
-    def _inner_parameter(self, binding: Binding) -> Dependences:
-        """A parameter of a nested function: what the calls in this function pass for it."""
+    def parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
+        """A parameter, or an item of it; of a nested function, what calls in this one pass."""
+        if binding.scope is self.scope:
+            return frozenset((Dependence(binding.name, key),))
         inner = binding.scope.node
-        if not isinstance(inner, FunctionNode) or not self._inside(inner):
+        if not isinstance(inner, FunctionNode) or not self.inside(inner):
             return NONE
         found: set[Dependence] = set()
         for call in self._inner_calls.get(inner, ()):
-            passed = bind_call(inner, call.args, call.keywords).by_name.get(binding.name)
-            found |= self.depends(passed)
+            found |= supplied(self, inner, (call.args, call.keywords), 0, binding.name, key)
         return frozenset(found)
+
+    def inside(self, node: ast.AST) -> bool:
+        """Whether a node is the function or stands in it."""
+        return node is self.node or any(a is self.node for a in self.module.ancestors(node))
 
     @cached_property
     def _inner_calls(self) -> dict[FunctionNode, list[ast.Call]]:
@@ -222,13 +228,19 @@ class DependenceAnalysis:
                     pass
                 case ast.In() | ast.NotIn():
                     found |= self.depends(left)
-                    # The keys of a dict are known while tracing.
-                    if not isinstance(left, ast.Constant):
-                        found |= self.depends(right)
+                    # Keys are known while tracing; what a string is among is no array.
+                    if not (self.contents.is_text(left) or self.contents.is_mapping(right)):
+                        found |= self._keys_or_parts(right)
                 case _:
                     found |= self._union(left, right)
             left = right
         return frozenset(found)
+
+    def _keys_or_parts(self, node: ast.expr) -> Dependences:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
+                return NONE
+        return element(self, node)
 
     def _call(self, node: ast.Call) -> Dependences:
         arguments = [*node.args, *(k.value for k in node.keywords)]
@@ -242,20 +254,22 @@ class DependenceAnalysis:
                 case External(name):
                     found |= self._external_result(name, node, arguments)
                 case Function() as function:
-                    found |= self._function_result(function, value, node, arguments)
-                case Class():
-                    found |= self._union(*arguments)
+                    found |= self.function_result(function, value, node)
                 case _:
                     found |= self._union(*arguments)
         if not values:
             found |= self._union(*arguments)
             if isinstance(node.func, ast.Attribute):
-                receiver = self.depends(node.func.value)
-                if node.func.attr in ("get", "pop") and node.args:
-                    key = node.args[0]
-                    if isinstance(key, ast.Constant):
-                        receiver = self._indexed(receiver, key.value)
-                found |= receiver
+                match node:
+                    case ast.Call(
+                        func=ast.Attribute(attr="get" | "pop", value=receiver),
+                        args=[ast.Constant(value=str() | int() as key), *_],
+                    ):
+                        found |= item(self, receiver, key)
+                    case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
+                        pass
+                    case _:
+                        found |= self.depends(node.func.value)
                 if array_method(node.func) is not None:
                     found = {_through(d, self.module, node) for d in found}
         return frozenset(found)
@@ -287,6 +301,14 @@ class DependenceAnalysis:
         if name.startswith("builtins."):
             if name.removeprefix("builtins.") in library.STATIC_BUILTINS:
                 return NONE
+            match name, node.args:
+                case "builtins.getattr", [base, ast.Constant(value=str(key)), *default]:
+                    return item(self, base, key) | self._union(*default)
+                case (
+                    "builtins.next" | "builtins.min" | "builtins.max" | "builtins.sorted",
+                    [iterable],
+                ):
+                    return element(self, iterable)
             return self._union(*arguments)
         function = needs_of(name)
         if function is not None and function.static_result:
@@ -311,30 +333,25 @@ class DependenceAnalysis:
                 break
         return False
 
-    def _function_result(
-        self, function: Function, callee: Value, node: ast.Call, arguments: list[ast.expr]
+    def function_result(
+        self, function: Function, callee: Value, node: ast.Call, key: Key | None = None
     ) -> Dependences:
-        if function.node is self.node or self._inside(function.node):
+        """What the result of a function of the project, or an item of it, depends on."""
+        if self.inside(function.node):
             # A nested function: its result depends on the enclosing parameters, too.
             found: set[Dependence] = set()
             for expr in returned_expressions(function.node):
                 found |= self.depends(expr)
-            return frozenset(found) | self._union(*arguments)
-        bound = bind_call(function.node, *full_arguments(callee, node), skip=skipped(callee))
-        if bound.unclear:
-            return self._union(*arguments)
+            return frozenset(found) | self._union(*node.args, *(k.value for k in node.keywords))
+        call = full_arguments(callee, node)
         found = set()
-        for dependence in self._result_of(function, receiver_of(callee)):
-            passed = bound.by_name.get(dependence.parameter)
-            for inner in self.depends(passed):
+        for needed in self._result_of(function, receiver_of(callee), key):
+            name, index = needed.parameter, needed.index
+            for inner in supplied(self, function.node, call, skipped(callee), name, index):
                 # The operations stand in the other function: only that they are there matters.
                 found.add(
-                    replace(inner, traced=inner.traced | dependence.traced)
-                    if dependence.traced
-                    else inner
+                    replace(inner, traced=inner.traced | needed.traced) if needed.traced else inner
                 )
-            if passed is None:
-                found |= self._union(*bound.star, *(k.value for k in bound.double_star))
         return frozenset(found)
 
 

@@ -12,6 +12,9 @@ STATIC_ATTRIBUTES = frozenset(
     {"shape", "ndim", "dtype", "size", "itemsize", "nbytes", "aval", "sharding", "weak_type"}
 )
 
+# Attributes of an array that have its values.
+ARRAY_ATTRIBUTES = frozenset({"T", "mT", "at", "real", "imag", "flat"})
+
 # Keywords that the modules of neural network libraries take as Python values.
 MODULE_KEYWORDS = frozenset(
     {

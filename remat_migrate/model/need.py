@@ -17,7 +17,7 @@ class Need:
 
     Attributes:
         parameter: its name.
-        index: the position in `*args` or the key in `**kwargs`.
+        index: the item of it, where only one is needed, see Dependence.
         module: where.
         node: the expression that must have a value.
         reason: what for.
@@ -38,6 +38,12 @@ class Need:
     identity: bool = False
     beside: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
+
+    def argument(self, function: FunctionNode) -> int | str | None:
+        """The index, where the parameter is `*args` or `**kwargs`, whose items are arguments."""
+        a = function.args
+        stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
+        return self.index if self.parameter in stars else None
 
 
 @dataclass(frozen=True, slots=True)

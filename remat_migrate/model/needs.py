@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import library
-from .bind import bind_call
+from .bind import positional_parameters
 from .callable import (
     Target,
     full_arguments,
+    is_pytree,
     partial_calls,
     receiver_of,
     skipped,
@@ -25,6 +26,7 @@ from .callable import (
 )
 from .calling import returned_expressions
 from .dependence import NONE, Dependence, DependenceAnalysis, Dependences, merged
+from .item_dependence import Key, element, item, supplied
 from .library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from .need import Learned, Need, learned_needs, merged_needs
 from .overrides import Overrides
@@ -56,7 +58,7 @@ class Needs:
         self.overrides = overrides
         self._learned = learned
         self._known: dict[_Method, tuple[Need, ...]] = {}
-        self._results: dict[_Method, Dependences] = {}
+        self._results: dict[tuple[_Method, Key | None], Dependences] = {}
         self._running: set[_Method] = set()
 
     def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
@@ -80,18 +82,20 @@ class Needs:
             self._known[method] = (*found, *learned)
         return self._known[method]
 
-    def result(self, function: Function, receiver: Class | None = None) -> Dependences:
-        """The parameters that the result of a function depends on."""
+    def result(
+        self, function: Function, receiver: Class | None = None, key: Key | None = None
+    ) -> Dependences:
+        """The parameters that the result of a function, or an item of it, depends on."""
         method = _method(function, receiver)
-        if method not in self._results:
+        if (method, key) not in self._results:
             node = function.node
-            self._results[method] = frozenset(Dependence(p.arg) for p in parameters(node))
+            self._results[method, key] = frozenset(Dependence(p.arg) for p in parameters(node))
             analysis = _Analysis(self, function, method[1])
             found: set[Dependence] = set()
             for expr in returned_expressions(node):
-                found |= analysis.depends(expr)
-            self._results[method] = merged(found)
-        return self._results[method]
+                found |= analysis.depends(expr) if key is None else item(analysis, expr, key)
+            self._results[method, key] = merged(found)
+        return self._results[method, key]
 
 
 def _method(function: Function, receiver: Class | None) -> _Method:
@@ -124,8 +128,6 @@ class _Analysis(DependenceAnalysis):
     def _truth(self, node: ast.expr) -> Dependences:
         """The parameters that the truth of an expression depends on: not those in a container."""
         match node:
-            case ast.Dict() | ast.List() | ast.Tuple() | ast.Set():
-                return NONE
             case ast.BoolOp():
                 return frozenset().union(*(self._truth(v) for v in node.values))
             case ast.UnaryOp(op=ast.Not()):
@@ -136,10 +138,9 @@ class _Analysis(DependenceAnalysis):
                 bindings = self.module.reaching(node)
                 values = [b.value for b in bindings if b.kind == "assign" and not b.path]
                 if bindings and len(values) == len(bindings):
-                    containers = (ast.Dict, ast.List, ast.Tuple, ast.BoolOp, ast.IfExp)
-                    if all(isinstance(v, containers) for v in values):
+                    if all(isinstance(v, ast.BoolOp | ast.IfExp) for v in values):
                         return frozenset().union(*(self._truth(v) for v in values if v))
-        return self.depends(node)
+        return NONE if self.contents.is_container(node) else self.depends(node)
 
     def _need(
         self,
@@ -167,7 +168,10 @@ class _Analysis(DependenceAnalysis):
             case ast.Assert():
                 yield from self._truth_need(node.test, "an assertion on it")
             case ast.Match():
-                yield from self._need(node.subject, "a match on it")
+                if any(_compares(case.pattern) for case in node.cases):
+                    yield from self._need(node.subject, "a match on it")
+            case ast.match_case(guard=ast.expr() as guard):
+                yield from self._truth_need(guard, "a branch on it")
             case ast.BoolOp():
                 for value in node.values[:-1]:
                     yield from self._truth_need(value, "`and`/`or` on it")
@@ -205,7 +209,7 @@ class _Analysis(DependenceAnalysis):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
                     for side in (left, right):
                         yield from self._need(side, "a question which object it is", certain=False)
-            elif isinstance(operator, ast.In | ast.NotIn) and not isinstance(left, ast.Constant):
+            elif isinstance(operator, ast.In | ast.NotIn):
                 yield from self._need(left, "a question whether it is among others", certain=False)
             elif len(node.ops) > 1:
                 for side in (left, right):
@@ -306,6 +310,8 @@ class _Analysis(DependenceAnalysis):
             return
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
+            if self.contents.is_container(node.func.value):
+                return  # what is put into it is followed
             method = array_method(node.func)
             if method is None and not values:
                 reason = f"`.{attr}()` of it"
@@ -337,9 +343,9 @@ class _Analysis(DependenceAnalysis):
         last = name.rpartition(".")[2]
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if name.startswith("builtins."):
-            if last in library.CONCRETE_BUILTINS and not (
-                last in ("max", "min", "sorted", "any", "all") and self._of_static(arguments)
-            ):
+            if last in _OF_ELEMENTS and len(node.args) == 1:
+                yield from self._need(node.args[0], f"`{last}()`", found=self._compared(node))
+            elif last in library.CONCRETE_BUILTINS:
                 for arg in arguments:
                     yield from self._need(arg, f"`{last}()`")
             elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
@@ -399,8 +405,12 @@ class _Analysis(DependenceAnalysis):
                 target = Target(inner, receiver_of(value), skipped(value.func))
                 yield from self._function_needs(target, value.func, given)
 
-    def _of_static(self, arguments: list[ast.expr]) -> bool:
-        return not self._union(*arguments)
+    def _compared(self, node: ast.Call) -> Dependences:
+        """What `sorted(x)`, `max(x)` and the like compare: keys, where there are some."""
+        match node.args[0]:
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]) as pairs:
+                return element(self, pairs, (0,))
+        return element(self, node.args[0])
 
     def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
         last = name.rpartition(".")[2]
@@ -413,37 +423,49 @@ class _Analysis(DependenceAnalysis):
 
     def _function_needs(self, target: Target, callee: Value, node: ast.Call) -> Iterator[Need]:
         function = target.function
-        if self._inside(function.node) or function.node is self.node:
+        if self.inside(function.node):
             return  # its body is walked as part of this one
         # What partials on the way give stands among the arguments, too.
         given = sum(len(call.args) - 1 for call in partial_calls(callee))
-        bound = bind_call(function.node, *full_arguments(callee, node), skip=target.skip - given)
-        a = function.node.args
+        call, skip = full_arguments(callee, node), target.skip - given
+        own = {p.arg for p in positional_parameters(function.node)[:skip]}
         for need in self.all.of(function, target.owner):
-            passed: list[ast.expr] = []
-            if need.parameter in bound.by_name:
-                passed = [bound.by_name[need.parameter]]
-            elif a.vararg is not None and need.parameter == a.vararg.arg:
-                passed = list(bound.star)
-                if isinstance(need.index, int) and 0 <= need.index < len(bound.star):
-                    passed = [bound.star[need.index]]
-            elif a.kwarg is not None and need.parameter == a.kwarg.arg:
-                passed = [k.value for k in bound.double_star if need.index in (None, k.arg)]
-            elif bound.unclear:
-                passed = [arg.value for arg in node.args if isinstance(arg, ast.Starred)] + [
-                    k.value for k in node.keywords if k.arg is None
-                ]
-                passed = [p for p in passed if self.depends(p)]
-            for expr in passed:
-                for d in self.depends(expr):
-                    traced = d.traced | need.traced
-                    yield replace(
-                        need,
-                        parameter=d.parameter,
-                        index=d.index,
-                        traced=traced,
-                        beside=frozenset(),
-                    )
+            name, index = need.parameter, need.index
+            if name in own:
+                found = self._of_receiver(function, node, index)
+            else:
+                found = supplied(self, function.node, call, skip, name, index)
+            for d in found:
+                yield replace(
+                    need,
+                    parameter=d.parameter,
+                    index=d.index,
+                    traced=d.traced | need.traced,
+                    beside=frozenset(),
+                )
+
+    def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
+        """What a method's object depends on: `Options(train).apply(x)` branches on a field."""
+        cls = method.module.enclosing_class(method.node)
+        if key is None or cls is None or is_pytree(self.evaluator, Class(method.module, cls)):
+            return NONE
+        match node.func:
+            case ast.Attribute(value=receiver) | (ast.Name() | ast.Call() as receiver):
+                return item(self, receiver, key)
+        return NONE
+
+
+# Builtins that compare the elements of what they are given.
+_OF_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+
+
+def _compares(pattern: ast.pattern) -> bool:
+    """Whether a pattern compares a value, and does not only ask for a structure."""
+    return any(
+        isinstance(part, ast.MatchValue)
+        or (isinstance(part, ast.MatchSingleton) and part.value is not None)
+        for part in ast.walk(pattern)
+    )
 
 
 def _asks_for_a_number(function: str, node: ast.Call) -> bool:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .bind import Arguments, default_of
 from .callable import Target, is_frozen, is_pytree
+from .containers import items
+from .contents import Contents
 from .declared import Kind, annotation_kind, default_kind, join
-from .library import STATIC_ATTRIBUTES, TRACED_MODULES
+from .library import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, TRACED_MODULES
 from .library_needs import is_array_method
 from .module import Module
+from .need import Need
 from .uses import Call
 from .values import (
     Bound,
@@ -73,6 +78,42 @@ def what_is_passed(
         elif parameter.arg in arguments.by_name:
             found.append((call.module, arguments.by_name[parameter.arg]))
     return found
+
+
+def narrowed(
+    project: Project, parameter: ast.arg, needs: Sequence[Need], bound: BoundCalls
+) -> BoundCalls:
+    """The calls with the items that are needed in the place of a container that is written out."""
+    keys = {need.index for need in needs}
+    if None in keys:
+        return bound
+    found: list[tuple[Call, Arguments]] = []
+    for call, arguments in bound:
+        expr = arguments.by_name.get(parameter.arg)
+        parts = [] if expr is None else _items(project, call.module, expr, keys)
+        found += (
+            (call, replace(arguments, by_name={**arguments.by_name, parameter.arg: part}))
+            for part in parts
+        )
+        if not parts:
+            found.append((call, arguments))
+    return tuple(found)
+
+
+def _items(
+    project: Project, module: Module, expr: ast.expr, keys: Collection[object]
+) -> list[ast.expr]:
+    values = project.values(module, expr)
+    if not values or not all(isinstance(v, Container) and v.module is module for v in values):
+        return []
+    return [
+        part
+        for value in values
+        if isinstance(value, Container)
+        for key in keys
+        for owner, part in items(value, key)
+        if owner is module
+    ]
 
 
 def passed_kind(
@@ -173,6 +214,8 @@ def _is_beside_no_array(
 ) -> bool:
     """Whether an operand is compared with a string, or is asked whether it is some function."""
     others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
+    if isinstance(comparison.ops[0], ast.In | ast.NotIn):
+        return False  # a key of a dictionary
     if any(isinstance(n, ast.Constant) and isinstance(n.value, str | bytes) for n in others):
         return True
     if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
@@ -240,7 +283,37 @@ def by_value(
         return all(
             is_frozen(project.evaluator, v.cls) for v in annotated if isinstance(v.cls, Class)
         )
-    return not has_attributes(target, parameter)
+    if has_attributes(target, parameter):
+        return False
+    if not _is_taken_apart(project, target, parameter):
+        return True
+    passed = what_is_passed(parameter, index, bound)
+    if not passed:
+        return annotation_kind(parameter.annotation) == "python"
+    return all(is_flag(project, module, expr) for module, expr in passed)
+
+
+def _is_taken_apart(project: Project, target: Target, parameter: ast.arg) -> bool:
+    """Whether a function uses a parameter as a container or an array, which may change."""
+    module, function = target.function.module, target.function.node
+    if parameter in (function.args.vararg, function.args.kwarg):
+        return False  # whose items are arguments
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == parameter.arg:
+            if not any(b.node is parameter for b in module.reaching(node)):
+                continue
+            match module.parent(node):
+                case ast.Subscript(value=base) if base is node:
+                    return True
+                case ast.For(iter=iterable) | ast.comprehension(iter=iterable) if iterable is node:
+                    return True
+                case ast.Attribute(attr=attr) if is_array_method(attr) or attr in ARRAY_ATTRIBUTES:
+                    return True
+                case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]):
+                    if right is node:
+                        return True
+    contents = Contents(project.evaluator, module, function)
+    return contents.shows_container(module.scope_of(function).bindings[parameter.arg][0])
 
 
 def _number_types(passed: list[tuple[Module, ast.expr]]) -> set[type]:

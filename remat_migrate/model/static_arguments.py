@@ -22,6 +22,7 @@ from .passing import (
     by_value,
     flag_like,
     is_mixed,
+    narrowed,
     no_jax_value,
     passed_kind,
     used_as_array,
@@ -158,7 +159,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
     for need in project.needs_with_overrides.of(function, target.owner):
-        needs.setdefault((need.parameter, need.index), []).append(need)
+        needs.setdefault((need.parameter, need.argument(function.node)), []).append(need)
     required: list[Required] = []
     positional = positional_parameters(function.node)
     closed = {p.arg for p in positional[: target.skip]} | target.given
@@ -172,16 +173,17 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             if name in closed or is_self(target, positional, parameter):
                 continue
             certain = tuple(n for n in own if n.certain)
-            kind, shown = passed_kind(project, target, parameter, index, bound)
+            parts = narrowed(project, parameter, own, bound)
+            kind, shown = passed_kind(project, target, parameter, index, parts)
             if any(n.identity for n in own) and not (
-                (kind == "array" and not is_mixed(project, parameter, index, bound))
+                (kind == "array" and not is_mixed(project, parameter, index, parts))
                 or annotation_kind(parameter.annotation) == "array"
-                or flag_like(project, target, parameter, index, bound)
+                or flag_like(project, target, parameter, index, parts)
             ):
                 obstacle = obstacle or _mixed_obstacle(parameter, own)
                 continue
             if not certain and not (
-                flag_like(project, target, parameter, index, bound)
+                flag_like(project, target, parameter, index, parts)
                 and any(_stands_alone(project, target, need, bound) for need in own)
             ):
                 continue
@@ -281,7 +283,7 @@ def _obstacle(
             parameter,
             "declared to be an array",
         )
-    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter):
+    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter, needs):
         return Obstacle(
             f"Python needs the value of `{parameter.arg}`, which the function also computes with"
             f" and returns, so it may be differentiated: {instead}; if it is a Python value, name"
@@ -293,16 +295,20 @@ def _obstacle(
     return None
 
 
-def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
-    """Whether a parameter is the function's first and its result is computed from it."""
+def _is_data(project: Project, target: Target, parameter: ast.arg, needs: tuple[Need, ...]) -> bool:
+    """Whether a parameter is the function's first and its result is computed from it.
+
+    Of a container, from the item that is needed.
+    """
     positional = positional_parameters(target.function.node)
     if not positional:
         return False
     first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
     if parameter not in first:
         return False
+    items = {n.index for n in needs}
     return any(
-        d.parameter == parameter.arg
+        d.parameter == parameter.arg and (d.index in items or None in (d.index, *items))
         for d in project.needs_with_overrides.result(target.function, target.owner)
     )
 

@@ -126,7 +126,7 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
         closed.add(positional[0].arg)
     by_parameter: dict[str, list[Need]] = {}
     for need in project.needs.of(target.function, target.owner):
-        if need.certain and need.index is None:
+        if need.certain and need.argument(node) is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
         needed = by_parameter.get(parameter.arg)
@@ -223,7 +223,12 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
     names = {p.arg: p for p in parameters(node)}
     for need in project.needs.of(subject.target.function, subject.target.owner):
         parameter = names.get(need.parameter)
-        if not need.certain or not need.traced or need.index is not None or parameter is None:
+        if (
+            not need.certain
+            or not need.traced
+            or need.argument(node) is not None
+            or parameter is None
+        ):
             continue
         if not _is_computed_here(project, need):
             continue

@@ -184,7 +184,9 @@ def _check_body(module: Module, node: ast.FunctionDef) -> None:
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             raise Refused("a generator cannot be checkpointed", module, inner)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-            if inner.func.id in ("locals", "vars", "eval", "exec"):
+            if inner.func.id in ("locals", "eval", "exec") or (
+                inner.func.id == "vars" and not inner.args
+            ):
                 raise Refused(f"its body calls `{inner.func.id}()`", module, inner)
 
 
