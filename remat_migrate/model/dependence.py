@@ -133,6 +133,14 @@ class DependenceAnalysis:
         return frozenset().union(*(self.depends(n) for n in nodes))
 
     def _depends(self, node: ast.expr) -> Dependences:
+        found = self._operands(node)
+        # An operator on the result of an operation of JAX is one more.
+        if isinstance(node, ast.BinOp | ast.Compare | ast.Subscript):
+            if any(d.traced for d in found) and not self._at_compile_time(node):
+                return frozenset(_through(d, self.module, node) if d.traced else d for d in found)
+        return found
+
+    def _operands(self, node: ast.expr) -> Dependences:
         match node:
             case ast.Name():
                 return self._name(node)
@@ -309,6 +317,11 @@ class DependenceAnalysis:
                     [iterable],
                 ):
                     return element(self, iterable)
+                case "builtins.int" | "builtins.float" | "builtins.bool", _:
+                    # A number of Python, whatever it was made of.
+                    return frozenset(
+                        replace(d, traced=frozenset()) for d in self._union(*arguments)
+                    )
             return self._union(*arguments)
         function = needs_of(name)
         if function is not None and function.static_result:

@@ -16,6 +16,7 @@ from .library import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, TRACED_MODULES
 from .library_needs import is_array_method
 from .module import Module
 from .need import Need
+from .untraced import is_numpy, is_untraced
 from .uses import Call
 from .values import (
     Bound,
@@ -131,6 +132,71 @@ def passed_kind(
             return "array", (module, expr)
         kinds.append(kind)
     return join(kinds), None
+
+
+def all_untraced(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    needs: Sequence[Need],
+    index: int | str | None,
+    bound: BoundCalls,
+) -> bool:
+    """Whether every call passes what is certainly no tracer, and its value can be had inside.
+
+    Inside a checkpointed function an operation on an array of JAX gives a tracer: it must be one
+    that can be computed at compile time.
+    """
+    passed = what_is_passed(parameter, index, bound)
+    if not all(is_untraced(project, module, expr) for module, expr in passed):
+        return False
+    if all(is_numpy(project, module, expr) for module, expr in passed):
+        return True
+    operations = {operation for need in needs for _, operation in need.traced}
+    return all(_is_computed(project, target, need.node, parameter, operations) for need in needs)
+
+
+def _is_computed(
+    project: Project,
+    target: Target,
+    node: ast.expr,
+    parameter: ast.arg,
+    operations: Collection[ast.expr],
+) -> bool:
+    """Whether an expression is the parameter itself, or made of it by operations that are hoisted.
+
+    `operations` are those that can be computed at compile time.
+    """
+    module = target.function.module
+
+    def of_all(nodes: Sequence[ast.expr]) -> bool:
+        return all(_is_computed(project, target, n, parameter, operations) for n in nodes)
+
+    if node in operations:
+        used = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        return of_all([n for n in used if any(b.kind != "import" for b in module.reaching(n))])
+    match node:
+        case ast.Name():
+            bindings = module.reaching(node)
+            values = [b.value for b in bindings if b.kind == "assign" and b.value is not None]
+            if any(b.node is parameter for b in bindings):
+                return len(bindings) == 1
+            return len(values) == len(bindings) > 0 and of_all(values)
+        case ast.Call(func=ast.Attribute(value=value, attr="tolist" | "item"), args=[]):
+            return of_all([value])
+        case ast.Call(args=[value]):
+            names = {v.name for v in project.values(module, node.func) if isinstance(v, External)}
+            return bool(names) and names <= _READING and of_all([value])
+    return False
+
+
+# Calls that give Python or NumPy the values of an array of JAX.
+_READING = frozenset(
+    {
+        "builtins.bool", "builtins.int", "builtins.float", "builtins.range", "numpy.asarray",
+        "numpy.array",
+    }
+)  # fmt: skip
 
 
 def flag_like(
@@ -260,6 +326,8 @@ def by_value(
         return False
     for module, expr in what_is_passed(parameter, index, bound):
         if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+            return False
+        if project.kinds.of(module, expr) == "array":
             return False
         for value in project.values(module, expr):
             match value:

@@ -19,6 +19,7 @@ from .need import Need
 from .overrides import Callees
 from .passing import (
     BoundCalls,
+    all_untraced,
     by_value,
     flag_like,
     is_mixed,
@@ -187,6 +188,9 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 and any(_stands_alone(project, target, need, bound) for need in own)
             ):
                 continue
+            if shown is not None and not _is_data(project, target, parameter, certain):
+                if all_untraced(project, target, parameter, certain, index, parts):
+                    kind, shown = "python", None
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
             if problem is not None:
                 if certain and obstacle is None:

@@ -13,6 +13,7 @@ from ..model.statics import Required, Statics
 from ..source import Edit
 from ..source.layout import layout_of
 from .closure import close_over
+from .compile_time import hoist
 from .options import given_behind, literal_indices
 from .refusal import Refused, check_editable
 
@@ -29,19 +30,12 @@ def closing_edits(
         raise Refused(
             "what is applied there is not always a checkpoint", site.module, site.reference
         )
-    if any(n.traced for r in statics.required for n in r.needs):
-        need = next(n for r in statics.required for n in r.needs if n.traced)
-        raise Refused(
-            "Python needs the result of a `jax.numpy` operation: compute it with `numpy`, or in"
-            " `with jax.ensure_compile_time_eval():`",
-            need.module,
-            need.node,
-        )
     assert site.application is not None
     check_editable(site.module, [site.application])
     statics = _with_named(site, statics)
     checkpoint, options = _rest(site, option)
-    edits = close_over(project, site, statics, checkpoint, options)
+    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
+    edits = close_over(project, site, statics, checkpoint, options, hoisted)
     return [*_comments_above(site.module, site.application), *edits], statics
 
 

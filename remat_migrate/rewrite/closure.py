@@ -32,7 +32,12 @@ from .subclass import checkpointed_subclass
 
 
 def close_over(
-    project: Project, site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
+    project: Project,
+    site: Site,
+    statics: Statics,
+    checkpoint: str,
+    options: Sequence[str],
+    hoisted: Sequence[Edit] = (),
 ) -> list[Edit]:
     """The edits that close over the required parameters at one application.
 
@@ -42,6 +47,7 @@ def close_over(
         statics: what Python must know there.
         checkpoint: the Api as it is to be written, such as `jax.checkpoint`.
         options: the options that stay, as `name=value`.
+        hoisted: the edits that compute at compile time what Python needs.
 
     Raises:
         Refused: the form does not allow it.
@@ -59,10 +65,10 @@ def close_over(
                 site.module,
                 site.reference,
             )
-        return _nested_body(project, site, target, statics, checkpoint, options)
+        return _nested_body(project, site, target, statics, checkpoint, options, hoisted)
     if target.owner is not None and site.definition.wraps_classes:
-        return checkpointed_subclass(project, site, statics, checkpoint, options)
-    return close_over_call(site, target, statics, checkpoint, options)
+        return [*checkpointed_subclass(project, site, statics, checkpoint, options), *hoisted]
+    return [*close_over_call(site, target, statics, checkpoint, options), *hoisted]
 
 
 # -- decorated functions
@@ -75,6 +81,7 @@ def _nested_body(
     statics: Statics,
     checkpoint: str,
     options: Sequence[str],
+    hoisted: Sequence[Edit],
 ) -> list[Edit]:
     module, node = site.module, target.function.node
     if not isinstance(node, ast.FunctionDef):
@@ -97,7 +104,7 @@ def _nested_body(
     star = ["*"] if handed and not _has_star(node, closed) else []
     first = _first_statement(node)
     unit, outer = _unit(module, node), indentation(module, node.lineno)
-    newline, inside = module.source.newline, outer + unit
+    newline, deeper = module.source.newline, outer + unit
     decorator = f"@{checkpoint}"
     imports: tuple[Edit, ...] = ()
     if options:
@@ -106,17 +113,21 @@ def _nested_body(
         imports = partial.edits
     moved = _decorators_below(module, node, site, project)
     head = [
-        *(f"{inside}{d}" for d in (decorator, *moved)),
-        *bracketed(f"def {name}", [*inner.written, *star, *handed], ":", inside, unit),
+        *(f"{deeper}{d}" for d in (decorator, *moved)),
+        *bracketed(f"def {name}", [*inner.written, *star, *handed], ":", deeper, unit),
     ]
-    tail = bracketed(f"return {name}", inner.passed, "", inside, unit)
+    tail = bracketed(f"return {name}", inner.passed, "", deeper, unit)
     start, end = _body_start(module, node, first), _body_end(module, node)
     if _on_header_line(module, node, first):
+        if hoisted:
+            raise Refused("its body stands on the line of its header", module, node)
         start = module.span(first).start
-        body = f"{inside}{unit}{module.source.text[start:end]}"
+        body = f"{deeper}{unit}{module.source.text[start:end]}"
         head.insert(0, "")
     else:
-        source = _with_plain_super(module, node)
+        inside = [e for e in hoisted if e.path == module.source.path and start <= e.start <= end]
+        imports = (*imports, *(e for e in hoisted if e not in inside))
+        source = _edited(module, [*_plain_super(module, node), *inside])
         longer = len(source.text) - len(module.source.text)
         body = indented(source, start, end + longer, unit, outer)
     text = newline.join([*head, body, "", *tail])
@@ -127,8 +138,14 @@ def _nested_body(
     return edits
 
 
-def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
-    """The file with `super()` in the function as `super(Class, self)`: it stands in a nested one.
+def _edited(module: Module, edits: list[Edit]) -> SourceFile:
+    return (
+        module.source.replaced(apply_edits(module.source.text, edits)) if edits else module.source
+    )
+
+
+def _plain_super(module: Module, node: ast.FunctionDef) -> list[Edit]:
+    """The edits of `super()` in the function to `super(Class, self)`: it stands in a nested one.
 
     Raises:
         Refused: the class has no name that is seen there.
@@ -142,7 +159,7 @@ def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
         and not n.args
     ]
     if not calls:
-        return module.source
+        return []
     cls = module.enclosing_class(node)
     if cls is None or module.parent(cls) is not module.tree or not node.args.args:
         raise Refused(
@@ -153,8 +170,7 @@ def _with_plain_super(module: Module, node: ast.FunctionDef) -> SourceFile:
         )
     put = f"super({cls.name}, {node.args.args[0].arg})"
     path = module.source.path
-    edits = [Edit(path, *module.span(call), put) for call in calls]
-    return module.source.replaced(apply_edits(module.source.text, edits))
+    return [Edit(path, *module.span(call), put) for call in calls]
 
 
 def _on_header_line(module: Module, node: ast.FunctionDef, first: ast.stmt) -> bool:
