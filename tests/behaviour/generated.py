@@ -253,7 +253,9 @@ def tree_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
             + f"            {first}['w'] = {first}['w'] - 0.1 * grads\n"
             + "    return found\n"
         )
-        yield Program(f"tree_{kind}_{question}_{block}_{driver}", f"{HEADING}{definition}\n\n{main}")
+        yield Program(
+            f"tree_{kind}_{question}_{block}_{driver}", f"{HEADING}{definition}\n\n{main}"
+        )
 
 
 # -- flags in containers
@@ -273,9 +275,7 @@ BY_KEYWORDS = {
     "inline": "return {to}(x, **{'flag': flag})",
     "inline_call": "return {to}(x, **dict(flag=flag))",
     "merged": "base = {'scale': 2.0}\nopts = {**base, 'flag': flag}\nreturn {to}(x, **opts)",
-    "overridden": (
-        "base = {'flag': flag}\nopts = {**base, 'scale': 2.0}\nreturn {to}(x, **opts)"
-    ),
+    "overridden": ("base = {'flag': flag}\nopts = {**base, 'scale': 2.0}\nreturn {to}(x, **opts)"),
     "union": "opts = {'scale': 2.0} | {'flag': flag}\nreturn {to}(x, **opts)",
     "union_assigned": "opts = {'scale': 2.0}\nopts |= {'flag': flag}\nreturn {to}(x, **opts)",
     "stored": "opts = {}\nopts['flag'] = flag\nreturn {to}(x, **opts)",
@@ -499,3 +499,67 @@ def open_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
             f"{_flag_main(USES[use][1], call, use != 'branch')}"
         )
         yield Program(f"open_{signature}_{depth}_{use}", text)
+
+
+# -- arrays that nothing traces
+
+# What a function asks of an array `mask` of which it computes a bool or a number.
+ARRAY_QUESTIONS = {
+    "any_method": "if mask.any():\n    return jnp.sin(x)\nreturn 2 * x",
+    "any_function": "if jnp.any(mask):\n    return jnp.sin(x) * mask\nreturn 2 * x",
+    "any_numpy": "if np.any(mask):\n    return jnp.sin(x)\nreturn 2 * x",
+    "named": "wave = jnp.all(mask > 0)\nif wave:\n    x = jnp.sin(x)\nreturn x * mask",
+    "conditional": "return jnp.sin(x) if jnp.sum(mask) > 1 else 2 * x",
+    "loop": "for _ in range(int(mask.sum())):\n    x = jnp.sin(x) * mask\nreturn x",
+    "loop_function": "for _ in range(int(jnp.sum(mask))):\n    x = jnp.sin(x)\nreturn x",
+    "elements": "for step in np.asarray(mask):\n    if step:\n        x = jnp.sin(x)\nreturn x",
+    "list": "for step in mask.tolist():\n    x = jnp.sin(x) * step\nreturn x",
+    "item": "if mask[0]:\n    x = jnp.sin(x)\nreturn x",
+    "item_named": "first = mask[0] > 0\nif first:\n    x = jnp.sin(x)\nreturn x",
+    "index": "return jnp.sin(x[np.nonzero(mask)])",
+    "assert": "assert jnp.all(mask >= 0), 'negative'\nreturn jnp.sin(x) * mask",
+    "size": "return jnp.sin(x) * jnp.ones(int(mask.max()) + 2)",
+    "helper": "return chosen(x, mask)",
+}
+# Where the array comes from: statements of the module, of `main`, what is passed, other calls.
+ARRAYS = {
+    "numpy": ("MASK = np.array([1, 0, 1])\n", "", "MASK"),
+    "jax": ("MASK = jnp.array([1, 0, 1])\n", "", "MASK"),
+    "local": ("", "mask = np.array([1, 0, 1])\n", "mask"),
+    "local_jax": ("", "mask = jnp.array([1, 0, 1])\n", "mask"),
+    "computed": ("SIZES = np.arange(3)\n", "mask = (SIZES != 1).astype(int)\n", "mask"),
+    "computed_jax": ("SIZES = np.arange(3)\n", "mask = jnp.asarray(SIZES) % 2\n", "mask"),
+    "made": ("def made(n):\n    return np.arange(n) % 2\n\n\n", "mask = made(3)\n", "mask"),
+    "inline": ("", "", "np.array([1, 0, 1])"),
+    "element": ("MASKS = (np.array([1, 0, 1]), np.ones(3, int))\n", "", "MASKS[1]"),
+    "argument": ("MASK = np.array([1, 0, 1])\n", "", "passed"),
+}
+ARRAY_BLOCKS = {
+    "decorator": "@partial(jax.checkpoint, concrete=True)\ndef block(x, mask):\n{body}\n",
+    "assigned": ("def plain(x, mask):\n{body}\n\nblock = jax.checkpoint(plain, concrete=True)\n"),
+    "annotated": (
+        "@partial(jax.checkpoint, concrete=True)\ndef block(x: jax.Array, mask: jax.Array):\n{body}\n"
+    ),
+    "keyword_only": "@partial(jax.checkpoint, concrete=True)\ndef block(x, *, mask):\n{body}\n",
+}
+
+
+def array_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
+    """A branch on an array that is computed from nothing that is traced."""
+    made = itertools.product(ARRAY_QUESTIONS, ARRAYS, ARRAY_BLOCKS)
+    for question, array, block in itertools.islice(made, start, None, every):
+        before, local, given = ARRAYS[array]
+        named = "mask=" if block == "keyword_only" else ""
+        loss = f"    def loss(x):\n        return jnp.sum(block(x, {named}{given}))\n"
+        call = "loss"
+        if array == "argument":
+            loss = f"    def loss(x, passed):\n        return jnp.sum(block(x, {named}passed))\n"
+            call = "lambda x: loss(x, MASK)"
+        text = (
+            f"{HEADING}{before}\n\ndef chosen(x, mask):\n"
+            f"    return jnp.sin(x) if jnp.any(mask) else 2 * x\n\n\n"
+            + ARRAY_BLOCKS[block].replace("{body}", _lines(ARRAY_QUESTIONS[question], 4))
+            + f"\n\ndef main():\n{_lines(local, 4) if local else ''}{loss}"
+            + f"    return jax.value_and_grad({call})(jnp.arange(1.0, 4.0))\n"
+        )
+        yield Program(f"array_{question}_{array}_{block}", text)
