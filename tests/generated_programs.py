@@ -48,7 +48,7 @@ DICT_QUESTIONS = {
         "y = x\nfor name in ('w', 'b'):\n    if name in params:\n        y = y * params[name]\n"
         "return jnp.sin(y)"
     ),
-    "in_keys": "y = x * params['w']\nif 'b' in params.keys():\n    y = y + params['b']\nreturn y**2",
+    "in_keys": "y = x * params['w']\nif 'b' in params.keys():\n    y = y + params['b']\nreturn y",
     "in_list": "y = x * params['w']\nif 'b' in list(params):\n    y = y + params['b']\nreturn y**2",
     "flag_and_in": (
         "y = x * params['w']\nhas_bias = 'b' in params\nif has_bias:\n    y = y + params['b']\n"
@@ -110,7 +110,7 @@ DICT_QUESTIONS = {
         "y = x * params['w']\nif params['w'].ndim == 1 and params['w'].shape[0] > 2:\n"
         "    y = y / params['w'].size\nreturn jnp.sin(y)"
     ),
-    "dtype": "y = x * params['w']\nif params['w'].dtype == jnp.float32:\n    y = y * 2\nreturn y**2",
+    "dtype": "y = x * params['w']\nif params['w'].dtype == jnp.float32:\n    y = y + y\nreturn y",
     "leaves": (
         "leaves = jax.tree.leaves(params)\ny = x\nif len(leaves) > 1:\n    y = y * leaves[-1]\n"
         "for leaf in leaves:\n    y = y * jnp.sum(leaf)\nreturn y"
@@ -538,7 +538,7 @@ ARRAY_BLOCKS = {
     "decorator": "@partial(jax.checkpoint, concrete=True)\ndef block(x, mask):\n{body}\n",
     "assigned": ("def plain(x, mask):\n{body}\n\nblock = jax.checkpoint(plain, concrete=True)\n"),
     "annotated": (
-        "@partial(jax.checkpoint, concrete=True)\ndef block(x: jax.Array, mask: jax.Array):\n{body}\n"
+        "@partial(jax.checkpoint, concrete=True)\ndef block(x, mask: jax.Array):\n{body}\n"
     ),
     "keyword_only": "@partial(jax.checkpoint, concrete=True)\ndef block(x, *, mask):\n{body}\n",
 }

@@ -1,0 +1,79 @@
+"""Generated programs, migrated and executed before and after: a slice of them in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generated_programs import (
+    Program,
+    array_programs,
+    flag_programs,
+    object_programs,
+    open_programs,
+    tree_programs,
+)
+from support import mend, prepare, write_files
+
+from remat_migrate.survey import Options
+
+Generator = Callable[[int, int], Iterator[Program]]
+GENERATORS: tuple[Generator, ...] = (
+    tree_programs,
+    flag_programs,
+    object_programs,
+    open_programs,
+    array_programs,
+)
+RTOL = 2e-5
+
+
+@pytest.fixture
+def check(tmp_path: Path, run_programs: Any, assert_equal_arrays: Any) -> Callable[..., None]:
+    """Migrate programs: they must compute the same.
+
+    Operations on an array of JAX may be traced inside a checkpoint: some of them are left by hand.
+    """
+
+    def run(programs: list[Program]) -> None:
+        before, after = tmp_path / "before", tmp_path / "after"
+        targets = []
+        for program in programs:
+            text = _migrated(tmp_path / "one", program.text)
+            if text is None:
+                assert "jax" in program.name, f"{program.name} is left by hand"
+                continue
+            write_files(before, {f"{program.name}.py": program.text})
+            write_files(after, {f"{program.name}.py": text})
+            targets.append(f"{program.name}:main")
+        expected = run_programs(before, *targets, plain=True)
+        actual = run_programs(after, *targets)
+        for target in targets:
+            assert not isinstance(expected[target], str), expected[target]
+            assert not isinstance(actual[target], str), f"{target}: {actual[target]}"
+            assert_equal_arrays(expected[target], actual[target], RTOL)
+
+    return run
+
+
+def _migrated(folder: Path, text: str) -> str | None:
+    """The text after all safe fixes; None where `concrete=` is left."""
+    write_files(folder, {"pyproject.toml": "", "m.py": text})
+    outcome = mend(prepare([folder], Options()), unsafe=False)
+    if any(finding.code == "RMT101" for finding in outcome.analysis.findings):
+        return None
+    (change,) = outcome.changes
+    return change.after.text
+
+
+def test_a_slice(check: Callable[..., None]) -> None:
+    slices = zip(GENERATORS, (67, 101, 97, 29, 71), strict=True)
+    check([program for generator, every in slices for program in generator(every, every // 3)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generator", GENERATORS, ids=lambda g: g.__name__)
+def test_many(generator: Generator, check: Callable[..., None]) -> None:
+    check(list(generator(5, 0)))
