@@ -34,10 +34,11 @@ _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 # JSON may hold letters of a word as escapes, though nobody writes it so.
 ESCAPED = re.compile(rb"\\u00[2-7]")
 
-# A checkpoint that is not called at once: `ck = jax.checkpoint`, `checkpoint as ck`
+# A checkpoint that is not applied at once: `ck = jax.checkpoint`, `checkpoint as ck`,
+# `ck = nnx.remat(prevent_cse=False)`
 _MENTION = re.compile(
     rb"\b(?:filter_)?(?:remat|checkpoint)\b"
-    rb"(?:[ \t]+as[ \t]+(\w+)|(?![ \t]*\([ \t]*[\w.]+[ \t]*[,)]))"
+    rb"(?:[ \t]+as[ \t]+(\w+)|(?![ \t]*\((?!\s*(?:\)|\w+[ \t]*=))))"
 )
 _TARGETS = re.compile(rb"[ \t]*(?:\w+\.)*(\w+)[ \t]*(?::[^=,\n]*)?(?:,|=(?!=))")
 # A line that opens a bracket.
@@ -95,6 +96,10 @@ def bound_aliases(data: bytes) -> Iterator[bytes]:
 def _targets(text: bytes) -> Iterator[bytes]:
     """The targets at the start of an assignment: `a, b =`, `a = b =`, `ops.a: Any =`."""
     at = 0
+    names: list[bytes] = []
     while (found := _TARGETS.match(text, at)) is not None:
-        yield found[1]
         at = found.end()
+        names.append(found[1])
+        if found[0].endswith(b"="):
+            yield from names
+            names.clear()
