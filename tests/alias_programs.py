@@ -75,12 +75,12 @@ CALLS = {
 class Transform:
     """A transformation of `cell`, as `TEXT % what`, for arrays `w` and `x` as they must be.
 
-    `result` makes a number of what it returns.
+    `differentiate`: whether a gradient of what it returns is taken.
     """
 
     text: str
     arrays: str = "W, X"
-    result: str = "jnp.sum(%s)"
+    differentiate: bool = True
 
 
 def _transforms(function: str) -> Iterator[tuple[str, Transform]]:
@@ -142,12 +142,12 @@ def _transforms(function: str) -> Iterator[tuple[str, Transform]]:
         ("_last", ", argnums=-3"),
     ):
         arrays = "W[0], X[0]"
-        yield f"grad{label}", Transform(f"jax.grad(%s{argnums})", arrays, "%s")
-    yield "value_and_grad", Transform("jax.value_and_grad(%s)", "W[0], X[0]", "%s")
-    yield "jacfwd", Transform("jax.jacfwd(%s)", "W[0], X[0]", "%s")
-    yield "hessian", Transform("jax.hessian(%s)", "W[0], X[0]", "%s")
+        yield f"grad{label}", Transform(f"jax.grad(%s{argnums})", arrays, False)
+    yield "value_and_grad", Transform("jax.value_and_grad(%s)", "W[0], X[0]", False)
+    yield "jacfwd", Transform("jax.jacfwd(%s)", "W[0], X[0]", False)
+    yield "hessian", Transform("jax.hessian(%s)", "W[0], X[0]", False)
     yield "filter_jit", Transform("eqx.filter_jit(%s)")
-    yield "filter_grad", Transform("eqx.filter_grad(%s)", "W[0], X[0]", "%s")
+    yield "filter_grad", Transform("eqx.filter_grad(%s)", "W[0], X[0]", False)
     yield "filter_vmap", Transform("eqx.filter_vmap(%s)", "WS, X")
     yield "filter_vmap_axes", Transform("eqx.filter_vmap(%s, in_axes=(None, 0, None))")
     yield "named_call", Transform('jax.named_call(%s, name="cell")')
@@ -170,12 +170,12 @@ def _transforms(function: str) -> Iterator[tuple[str, Transform]]:
     )
     yield (
         "jit_grad",
-        Transform(f"jax.jit(jax.grad(%s), static_argnums={first!r})", "W[0], X[0]", "%s"),
+        Transform(f"jax.jit(jax.grad(%s), static_argnums={first!r})", "W[0], X[0]", False),
     )
     yield (
         "grad_jit",
         Transform(
-            f"jax.value_and_grad(jax.jit(%s, static_argnames={needed!r}))", "W[0], X[0]", "%s"
+            f"jax.value_and_grad(jax.jit(%s, static_argnames={needed!r}))", "W[0], X[0]", False
         ),
     )
     yield (
@@ -317,7 +317,8 @@ _MAIN = """
 
 def main():
     if {differentiate}:
-        return jax.value_and_grad(lambda w: jnp.sum(jax.tree.leaves(run(w, X))[0]))(W)
+        total = lambda w: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(run(w, X)))
+        return jax.value_and_grad(total)(W)
     return run(W, X)
 """
 
@@ -335,7 +336,7 @@ def _program(function: str, transform: Transform, alias: str, calls: list[str]) 
         made = []
         for call in calls:
             arguments = transform.arrays + (f", {call}" if call else "")
-            made.append(transform.result % f"{head}({arguments})")
+            made.append(f"{'1.0 * ' * transform.differentiate}{head}({arguments})")
         return ", ".join(made) if len(made) == 1 else f"({', '.join(made)})"
 
     decorator = ""
@@ -356,26 +357,24 @@ def _program(function: str, transform: Transform, alias: str, calls: list[str]) 
         dict_call=called('STEPS["fast"]'),
         cell_call=called("cell"),
     )
-    differentiate = transform.result != "%s"
     helpers = "".join(helper for name, helper in _HELPERS.items() if name in text)
-    main = _MAIN.format(differentiate=differentiate)
+    main = _MAIN.format(differentiate=transform.differentiate)
     return _HEAD + _CONSTANTS + helpers + body + main
 
 
-def programs(*, thorough: bool = False) -> dict[str, str]:
-    """The programs by name: all of them, or a selection that has each choice at least once."""
+def programs() -> dict[str, str]:
+    """The programs by name. Some do not run: not every call goes with every transformation."""
     found: dict[str, str] = {}
-    for function in FUNCTIONS:
-        forms = CALLS[function]
+    for function, forms in CALLS.items():
         for label, transform in _transforms(function):
             for alias, form in itertools.product(ALIASES, [*forms, "two"]):
                 calls = [*forms.values()][:2] if form == "two" else [forms[form]]
-                if alias == "decorator" and (
-                    transform.text.count("(%s") != 1
-                    or "(jax" in transform.text
-                    or ", (" in transform.text
-                ):
-                    continue
-                name = f"{function}_{label}_{alias}_{form}"
-                found[name] = _program(function, transform, alias, calls)
+                if alias != "decorator" or _is_decorator(transform):
+                    name = f"{function}_{label}_{alias}_{form}"
+                    found[name] = _program(function, transform, alias, calls)
     return found
+
+
+def _is_decorator(transform: Transform) -> bool:
+    text = transform.text
+    return text.count("(%s") == 1 and "(jax" not in text and ", (" not in text
