@@ -146,7 +146,10 @@ class TracedControlFlow(Rule):
         fix: Fix | None = None
         reason = ""
         if all(f.evidence == "declared" for f in found):
-            reason = f"no call is seen: name {text} in `static_argnums`, and pass it by position"
+            reason = (
+                f"no call is seen: name {text} in `static_argnums`, and pass it by position; for an"
+                " array use `jax.lax.cond` or `jnp.where`"
+            )
         else:
             try:
                 made = make_static(project, site, names)

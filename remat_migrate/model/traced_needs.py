@@ -41,7 +41,8 @@ class TracedNeed:
         target: the function.
         need: the place that needs it.
         evidence: what is passed for it: "python": a Python value; "array"; "declared": no call is
-            seen, but the parameter is declared to be a Python value, and has no default.
+            seen, but the parameter has no default, and is declared to be a Python value or must be
+            passed by callers elsewhere.
         call: a call that passes it.
         shown: the expression that it passes.
         sure: whether what is passed is a value of Python beyond doubt.
@@ -163,10 +164,16 @@ def _evidence(
         return min(shown, key=lambda f: (f.deliberate, f.evidence, not f.sure))
     declared = annotation_kind(parameter.annotation) == "python"
     required = default_of(target.function.node, parameter) is None
-    if not subject.bound and declared and required:
+    if not subject.bound and required and (declared or _is_never_called(subject)):
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
+
+
+def _is_never_called(subject: Subject) -> bool:
+    """Whether nothing in the project calls the function or hands it on: others must pass it all."""
+    uses = subject.project.uses(subject.site)
+    return not uses.calls and not uses.escapes
 
 
 def _of_an_array(target: Target, need: Need) -> bool:

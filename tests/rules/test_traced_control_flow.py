@@ -89,6 +89,25 @@ def test_no_call_is_seen() -> None:
     assert findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag=True):\n{BODY}", select=CODE) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return x if flag else -x", True),
+        ("return x if (x > 0).all() else -x", True),
+        ("return x if flag['kind'] is None else -x", False),
+        ("return -x if 'kind' in flag else x", False),
+        ("return x if flag is None else -x", False),
+        ("return sum(flag.values()) * x if flag else x", False),
+    ],
+)
+def test_nothing_calls_it(body: str, found: bool) -> None:
+    """What branches on an argument fails whoever calls it; a tree of arguments has a structure."""
+    code = f"{HEAD}@jax.checkpoint\ndef f(x, flag):\n    {body}\n"
+    assert [f.confidence for f in findings(code, select=CODE)] == ["low"] * found
+    handed_on = f"{code}def run(g, *arguments):\n    return g(*arguments)\nrun(f, 1.0, None)\n"
+    assert findings(handed_on, select=CODE) == []
+
+
 def test_an_expected_failure_is_not_mended() -> None:
     code = (
         f"import pytest\n{HEAD}@jax.checkpoint\ndef f(x, flag):\n{BODY}\n"
