@@ -35,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--attempts", type=int, default=ATTEMPTS, help="how often a failure is tried smaller"
     )
+    parser.add_argument(
+        "--needless",
+        action="store_true",
+        help="show what is refused or made static though it runs when `concrete=` is dropped",
+    )
     given = parser.parse_args(arguments)
     sources = [given.only] if given.only else ["python", *PROGRAMS]
     tasks = [(s, n) for s in sources for n in slices(s, given.examples, given.program)]
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs = {source: Counts() for source in sources if source in PROGRAMS}
     began = time.monotonic()
     with TemporaryDirectory() as cache, ProcessPoolExecutor(given.jobs, _SPAWN) as pool:
-        settled = given.attempts, Path(cache)
+        settled = given.attempts, given.needless, Path(cache)
         running = {pool.submit(run_slice, s, given.seed, n, *settled): s for s, n in tasks}
         for number, task in enumerate(as_completed(running), 1):
             source = running[task]

@@ -58,11 +58,13 @@ def try_checkpoints(
     counts: Counts,
     source: str = "checkpoints",
     attempts: int = ATTEMPTS,
+    *,
+    needless: bool = False,
 ) -> Iterator[Failure]:
     """Programs around checkpoints: checked, run before and after, compared."""
     program = PROGRAMS[source]
-    trial = Trial(subject, workers, counts)
-    again = Trial(subject, workers, Counts())
+    trial = Trial(subject, workers, counts, needless=needless)
+    again = Trial(subject, workers, Counts(), needless=needless)
 
     def attempt(draw: Draw, number: int, trial: Trial) -> tuple[Files, str]:
         texts = program(draw)

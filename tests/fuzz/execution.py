@@ -79,12 +79,13 @@ class Worker:
 
 
 class Workers:
-    """Three meanings of a checkpoint.
+    """Meanings of a checkpoint.
 
     Attributes:
         old: each means the function that it wraps, as `concrete=True` did.
         new: today's JAX as it is.
         mixed: those with `concrete=True` as in `old`, others as in `new`: what really was before.
+        dropped: as in `new`, as if there were no `concrete=`.
     """
 
     def __init__(self, cache: Path | None = None) -> None:
@@ -92,6 +93,7 @@ class Workers:
         self.old = Worker("old", old_meaning(), cache=cache)
         self.new = Worker("new", cache=cache)
         self.mixed = Worker("mixed", old_meaning(everywhere=False), cache=cache)
+        self.dropped = Worker("dropped", cache=cache)
 
     def __enter__(self) -> Workers:
         return self
@@ -102,7 +104,7 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for worker in (self.old, self.new, self.mixed):
+        for worker in (self.old, self.new, self.mixed, self.dropped):
             worker.close()
 
 

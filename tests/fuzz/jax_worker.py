@@ -2,8 +2,9 @@
 
     python jax_worker.py MEANING [TABLE]
 
-MEANING is `new`: checkpoints are JAX's own; `old`: each is what it wraps; or `mixed`: those with
-`concrete=True` are, others are JAX's own, so that what failed long ago does so here. TABLE is the
+MEANING is `new`: checkpoints are JAX's own; `old`: each is what it wraps; `mixed`: those with
+`concrete=True` are, others are JAX's own, so that what failed long ago does so here; or `dropped`:
+they are JAX's own, without that option. TABLE is the
 one of `remat_migrate.verify.worker.shim.install`.
 
 Asked by lines of JSON on standard input, `{"files": {path: text}}`: the modules of one program, of
@@ -15,6 +16,7 @@ failed, or for the program how importing it failed, `{"failed": text}`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -133,6 +135,26 @@ def _mix(real: Any) -> None:
             setattr(module, name, mixed(getattr(module, name), real))
 
 
+def _drop(real: Any) -> None:
+    """Have `concrete=` mean nothing, in JAX and in the frameworks that are installed."""
+    import flax.linen
+    import haiku
+    import jax
+    import jax.ad_checkpoint
+
+    def dropped(real: Any) -> Any:
+        def checkpoint(*args: Any, **options: Any) -> Any:
+            options.pop("concrete", None)
+            return real(*args[:1], **options)
+
+        return checkpoint
+
+    for module in (jax, jax.ad_checkpoint):
+        module.checkpoint = module.remat = dropped(real)  # type: ignore[attr-defined]
+    flax.linen.checkpoint = flax.linen.remat = dropped(flax.linen.remat)
+    haiku.remat = dropped(haiku.remat)
+
+
 def _counting(function: Any, numbers: Any) -> Any:
     """`function`, which refuses calls that do not pass its static arguments by position."""
     highest = max([numbers] if isinstance(numbers, int) else [*numbers, -1])
@@ -153,6 +175,7 @@ def main(meaning: str, table: str = "") -> None:
 
     # What is computed takes no time: what is compiled need not be fast.
     jax.config.update("jax_disable_most_optimizations", True)
+    _share_context()
     real = jax.checkpoint
     if table:
         from remat_migrate.verify.worker import shim
@@ -160,9 +183,18 @@ def main(meaning: str, table: str = "") -> None:
         shim.install(table)
     if meaning == "mixed":
         _mix(real)
+    if meaning == "dropped":
+        _drop(real)
     signal.signal(signal.SIGALRM, _too_long)
     for line in sys.stdin:
         print(json.dumps(ran(json.loads(line)["files"])), file=answers, flush=True)
+
+
+def _share_context() -> None:
+    """One MLIR context for all that is compiled: a new one takes as long as a small function."""
+    from jax._src.interpreters import mlir
+
+    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
 def _too_long(number: int, frame: object) -> None:

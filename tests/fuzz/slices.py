@@ -36,7 +36,12 @@ class Slice:
 
 
 def run_slice(
-    source: str, seed: int, numbers: Sequence[int], attempts: int, cache: Path | None
+    source: str,
+    seed: int,
+    numbers: Sequence[int],
+    attempts: int,
+    needless: bool,
+    cache: Path | None,
 ) -> Slice:
     """Try the programs of these numbers."""
     warnings.simplefilter("ignore")
@@ -54,7 +59,14 @@ def run_slice(
         else:
             with Workers(cache) as workers:
                 failures += try_checkpoints(
-                    seed, numbers, subject, workers, done.programs, source, attempts
+                    seed,
+                    numbers,
+                    subject,
+                    workers,
+                    done.programs,
+                    source,
+                    attempts,
+                    needless=needless,
                 )
             files = {
                 f"p{n}/{name}": text.encode()

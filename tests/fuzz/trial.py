@@ -14,6 +14,9 @@ from .subject import Mended, Subject, Wrong, told
 # What these rules find fails under JAX, or means another thing; others are about memory and time.
 BREAKING = ("RMT000", "RMT1", "RMT2", "RMT4", "RMT5")
 
+# What a fix writes where a value is needed.
+STEPS = ("static_argnums", "ensure_compile_time_eval", "def checkpointed")
+
 
 @dataclass
 class Counts:
@@ -61,7 +64,11 @@ class Counts:
 class Trial:
     """The tool and the workers that programs are tried with."""
 
-    def __init__(self, subject: Subject, workers: Workers, counts: Counts) -> None:
+    def __init__(
+        self, subject: Subject, workers: Workers, counts: Counts, *, needless: bool = False
+    ) -> None:
+        """With `needless`, it is wrong to fix more than these runs need."""
+        self.needless = needless
         self.subject = subject
         self.workers = workers
         self.counts = counts
@@ -98,6 +105,8 @@ class Trial:
         counts.uses += len(expected)
         self._compare(texts, safe, expected)
         counts.equal += 1
+        if self.needless:
+            self._check_needed(texts, safe, expected)
         if unsafely is not None and unsafely.files != safe.files:
             counts.unsafe += 1
             self._compare(texts, unsafely, expected)
@@ -126,6 +135,19 @@ class Trial:
             if _problem(before, _result(unmended, name)) is None:
                 raise Wrong(f"{name} {problem}\nleft: {left}\n{shown(after)}")
             self.counts.unseen += not left
+
+    def _check_needed(self, texts: Texts, mended: Mended, expected: dict[str, Any]) -> None:
+        before = "".join(texts.values())
+        after = "".join(data.decode() for data in mended.files.values())
+        more = [word for word in STEPS if after.count(word) > before.count(word)]
+        left = breaking(mended)
+        if not more and not left:
+            return
+        self.workers.dropped.ask(texts)
+        found = self.workers.dropped.answer()
+        if all(_problem(before, _result(found, name)) is None for name, before in expected.items()):
+            after = shown({name: data.decode() for name, data in mended.files.items()})
+            raise Wrong(f"runs without {more or 'a finding'}\nleft: {left}\n{after}")
 
 
 def _result(found: Results, name: str) -> Results:
