@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     sources = [given.only] if given.only else ["python", *PROGRAMS]
-    tasks = [(s, n) for s in sources for n in slices(s, given.examples, given.program)]
+    tasks = [(s, n) for s in sources for n in slices(given.examples, given.program, given.jobs)]
     total = Slice()
     programs = {source: Counts() for source in sources if source in PROGRAMS}
     began = time.monotonic()

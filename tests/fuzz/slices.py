@@ -74,7 +74,7 @@ def run_slice(
                 for name, text in PROGRAMS[source](Draw(f"{seed}/{n}")).items()
             }
         try:
-            if len(numbers) > 1:
+            if len(numbers) > 1 and (numbers[0] == 0 or source != "trainers"):
                 check_batch(files, folder)
                 done.batches += 1
         except Wrong as error:
@@ -84,7 +84,8 @@ def run_slice(
     return done
 
 
-def slices(source: str, examples: int, only: int | None) -> list[Sequence[int]]:
+def slices(examples: int, only: int | None, jobs: int) -> list[Sequence[int]]:
     if only is not None:
         return [[only]]
-    return [range(n, min(n + SLICE, examples)) for n in range(0, examples, SLICE)]
+    size = min(SLICE, -(-examples // jobs))
+    return [range(n, min(n + size, examples)) for n in range(0, examples, size)]

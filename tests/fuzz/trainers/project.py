@@ -26,6 +26,7 @@ _IMPORTS = {
     "jnp": "import jax.numpy as jnp",
     "lax": "from jax import lax",
     "nn": "import flax.linen as nn",
+    "flax": "import flax.linen",
     "nnx": "from flax import nnx",
     "hk": "import haiku as hk",
     "eqx": "import equinox as eqx",
@@ -143,6 +144,7 @@ class Project:
         whole = "\n".join([*values, text])
         libraries = [line for name, line in _IMPORTS.items() if mentions(whole, name)]
         libraries += [line for line in shared if line.startswith("import")]
+        libraries += [f"import {one}" for one in re.findall(r"\bjax\.scipy\.[a-z]+", whole)]
         head = [*dict.fromkeys([*libraries, *imports])]
         parts = ["\n".join(head), "\n\n".join(values), text]
         return "\n\n\n".join(part for part in parts if part) + "\n"
