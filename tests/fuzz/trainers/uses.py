@@ -248,7 +248,9 @@ def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
     """A loop over layers, whose number may be an argument."""
     given = {}
     for one in callee.arguments:
-        if one.kind == "flag" and draw.flip():
+        if one.kind == "index":
+            given[one.name] = "i"
+        elif one.kind == "flag" and draw.flip():
             given[one.name] = "i > 0"
         elif one.kind == "count" or (one.kind == "library" and one.values == ("1", "2")):
             given[one.name] = "i + 1"
@@ -260,6 +262,21 @@ def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
         "",
         "return jax.value_and_grad(loss)(params, X)",
     ]
+
+
+def _counted(draw: Draw, project: Project, callee: Callee) -> Lines | None:
+    """A compiled loop, which traces its counter."""
+    indices = [one.name for one in callee.arguments if one.kind == "index"]
+    if not indices:
+        return _depth(draw, project, callee)
+    call = callee.call(draw, given=dict.fromkeys(indices, "i"))
+    run = draw.pick(
+        (
+            f"lax.scan(lambda x, i: ({call}, None), x, jnp.arange(2))[0]",
+            f"lax.fori_loop(0, 2, lambda i, x: {call}, x)",
+        )
+    )
+    return [f"return jax.value_and_grad(lambda x: total({run}))(X)"]
 
 
 def _config(draw: Draw, project: Project, callee: Callee) -> Lines | None:
@@ -315,6 +332,7 @@ _USES: tuple[_Use, ...] = (
     _bound,
     _each,
     _depth,
+    _counted,
     _config,
     _forwarded,
 )

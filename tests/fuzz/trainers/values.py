@@ -17,13 +17,29 @@ NAMES = {
     "flag": ("train", "is_training", "causal", "deterministic"),
     "count": ("depth", "steps"),
     "mode": ("mode", "kind"),
+    "index": ("layer", "index"),
     "library": ("axis", "option", "setting", "k"),
 }
 VALUES = {
     "flag": ("True", "False", "DEEP"),
     "count": ("1", "2", "3"),
     "mode": ("'sin'", "'cos'"),
+    "index": ("0", "1", "2"),
 }
+# What is done with a counter, which may be traced.
+_INDEX = (
+    "y = y * jax.random.bernoulli(jax.random.fold_in(KEY, {n}), 0.9, (3,))",
+    "y = y + 0.1 * jax.random.normal(jax.random.fold_in(KEY, {n}), (3,))",
+    "y = y * jax.nn.one_hot({n}, 3)",
+    "y = y + W[{n}]",
+    "y = y.at[{n}].add(1.0)",
+    "y = jnp.where({n} > 0, y, jnp.sin(y))",
+    "y = lax.switch({n}, (jnp.sin, jnp.cos, jnp.tanh), y)",
+    "y = y / ({n} + 1)",
+)
+
+
+_KINDS = ("flag", "flag", "flag", "library", "library", "count", "mode", "index")
 
 
 @dataclass(frozen=True)
@@ -53,7 +69,7 @@ def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
     """One or two parameters."""
     made: list[Argument] = []
     for _ in range(draw.pick((1, 1, 2)) if least else draw.pick((0, 1))):
-        kind = draw.pick(("flag", "flag", "flag", "library", "library", "count", "mode"))
+        kind = draw.pick(_KINDS)
         taken = {one.name for one in made}
         name = draw.pick([name for name in NAMES[kind] if name not in taken])
         template, values = "", VALUES.get(kind, ())
@@ -66,6 +82,8 @@ def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
                 template = draw.pick(
                     (f"y = y + 0.1 * jnp.sum({call})", f"y = y * jnp.mean({call})")
                 )
+        elif kind == "index":
+            template = draw.pick(_INDEX)
         default = draw.pick(values) if draw.flip(40) or (made and made[-1].default) else ""
         made.append(Argument(name, kind, values, template, default))
     return made
