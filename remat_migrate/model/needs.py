@@ -276,7 +276,7 @@ class _Analysis(DependenceAnalysis):
                     yield from self._unseen(arg, reason)
                 else:
                     yield from self._need(arg, reason, certain=False)
-        for value in values:
+        for value in sorted(values, key=_place):
             inner = underlying(value)
             if isinstance(inner, Instance | Function):
                 for target in targets_of(self.evaluator, value):
@@ -466,6 +466,17 @@ def _compares(pattern: ast.pattern) -> bool:
         or (isinstance(part, ast.MatchSingleton) and part.value is not None)
         for part in ast.walk(pattern)
     )
+
+
+def _place(value: Value) -> tuple[str, int, int]:
+    """An order of callees that is the same in every run."""
+    inner = underlying(value)
+    if isinstance(inner, Instance):
+        inner = inner.cls
+    if isinstance(inner, Function | Class):
+        node = inner.node
+        return str(inner.module.source.path), node.lineno, node.col_offset
+    return str(getattr(inner, "name", "")), 0, 0
 
 
 def _asks_for_a_number(function: str, node: ast.Call) -> bool:
