@@ -69,6 +69,16 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
             yield from targets_of(evaluator, inner)
 
 
+def applied_module(value: Value) -> Instance | None:
+    """The Flax module whose `__call__` is run by a call of a value: its `apply` or `init`."""
+    match value:
+        case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
+            (".apply", ".init", ".init_with_output")
+        ):
+            return model
+    return None
+
+
 def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
     """Whether instances of a class may be arguments of a JAX function.
 

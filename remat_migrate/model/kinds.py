@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .apis import DIFFERENTIATE, TRACED_BODIES
 from .bind import bind_call, default_of, positional_parameters
-from .callable import targets_of, underlying
+from .callable import applied_module, targets_of, underlying
 from .calling import returned_expressions
 from .classes import class_annotations, class_chain, self_assignments
 from .declared import Kind, annotation_kind, default_kind, gradient_places, join
@@ -282,6 +282,26 @@ class Kinds:
                 kinds.append(self.of(owner, passed, depth - 1))
         return join(kinds)
 
+    def origins(
+        self, module: Module, node: ast.expr, depth: int = _DEPTH
+    ) -> Iterator[tuple[Module, ast.expr]]:
+        """An expression, or where it is a parameter, its default and what callers pass for it."""
+        bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+        if depth <= 0 or not bindings or any(b.kind != "parameter" for b in bindings):
+            yield module, node
+            return
+        for binding in bindings:
+            function, parameter = binding.scope.node, binding.node
+            assert isinstance(function, FunctionNode)
+            assert isinstance(parameter, ast.arg)
+            default = default_of(function, parameter)
+            if default is not None:
+                yield module, default
+            for owner, call, skip in self.callers(module, function):
+                passed = bind_call(function, call.args, call.keywords, skip).by_name
+                if parameter.arg in passed:
+                    yield from self.origins(owner, passed[parameter.arg], depth - 1)
+
     def callers(self, module: Module, function: FunctionNode) -> list[tuple[Module, ast.Call, int]]:
         """The calls of a function that can be seen, with the number of bound parameters."""
         known = self._callers.get(function)
@@ -291,7 +311,10 @@ class Kinds:
         self._callers[function] = found
         name = getattr(function, "name", None)
         modules = {module: None}
-        if isinstance(name, str) and not name.startswith("__"):
+        cls = module.enclosing_class(function)
+        if name == "__call__" and cls is not None:
+            modules.update(dict.fromkeys(self.project.mentioning([cls.name])))
+        elif isinstance(name, str) and not name.startswith("__"):
             modules.update(dict.fromkeys(self.project.mentioning([name])))
         for other in modules:
             for call in other.nodes:
@@ -299,6 +322,12 @@ class Kinds:
                     for value in self.evaluator.values(other, call.func):
                         if isinstance(underlying(value), Class):
                             continue  # makes an instance
+                        if (model := applied_module(value)) is not None:
+                            # The variables, or the random key, stand in the place of `self`.
+                            for target in targets_of(self.evaluator, model):
+                                if target.function.node is function:
+                                    found.append((other, call, target.skip - 1))
+                            continue
                         for target in targets_of(self.evaluator, value):
                             if target.function.node is function:
                                 found.append((other, call, target.skip))

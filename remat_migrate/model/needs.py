@@ -16,6 +16,7 @@ from . import library
 from .bind import positional_parameters
 from .callable import (
     Target,
+    applied_module,
     full_arguments,
     is_pytree,
     partial_calls,
@@ -32,7 +33,6 @@ from .need import Learned, Need, learned_needs, merged_needs
 from .overrides import Overrides
 from .scopes import FunctionNode, parameters
 from .values import (
-    Bound,
     Class,
     Constant,
     Container,
@@ -282,12 +282,9 @@ class _Analysis(DependenceAnalysis):
                 for target in targets_of(self.evaluator, value):
                     known = True
                     yield from self._function_needs(target, value, node)
-            match value:
-                case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
-                    (".apply", ".init", ".init_with_output")
-                ):
-                    known = True
-                    yield from self._module_needs(model, node)
+            if (model := applied_module(value)) is not None:
+                known = True
+                yield from self._module_needs(model, node)
             if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
                 yield from self._nondiff_needs(value, node)
             match inner:

@@ -225,11 +225,15 @@ def flag_like(
 def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
     """Whether some call passes a string, a function or a class: JAX rejects those as arguments.
 
-    What calls pass on from their own callers is told by the default, and by what the function does
-    with it.
+    What calls pass on from their own callers is looked up there, and told by the default, and by
+    what the function does with it.
     """
     default = default_of(target.function.node, parameter)
-    passed = what_is_passed(parameter, None, bound)
+    passed = [
+        origin
+        for module, expr in what_is_passed(parameter, None, bound)
+        for origin in project.kinds.origins(module, expr)
+    ]
     if default is not None:
         passed.append((target.function.module, default))
     if _shows_no_jax_value(project, target, parameter, bound):
