@@ -12,6 +12,7 @@ from .bind import Arguments, bind_call, call_order, default_of, positional_param
 from .callable import Target, is_frozen, is_pytree, layers, targets_of
 from .candidates import candidates
 from .changing import changing_name
+from .changing_objects import changing_self
 from .classes import is_decorated
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
@@ -222,7 +223,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
     indices = static_indices(site.definition, target, required)
-    changing = changing_name(function.module, function.node)
+    changing = changing_name(function.module, function.node) or changing_self(project, target)
     return Statics(target, tuple(required), indices, uses, bound, obstacle, changing)
 
 

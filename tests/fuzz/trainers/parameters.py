@@ -41,7 +41,8 @@ _READS = (
     "params = dict(params)\nbias = params.pop('b', None)\nif bias is not None:\n    y = y + bias",
     "if any(name == 'b' for name in params):\n    y = y + params['b']",
 )
-_KEYS = ("{'w': X, 'b': X - 0.5}", "{'w': X}", "dict(w=X, b=X * 0.5)", "{'w': X, 'c': X}")
+# In the order of their names, which is that of a dictionary that JAX has made anew.
+_KEYS = ("{'b': X - 0.5, 'w': X}", "{'w': X}", "dict(b=X * 0.5, w=X)", "{'c': X, 'w': X}")
 
 
 @dataclass(frozen=True)
