@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -15,13 +14,8 @@ from remat_migrate.model.values import Function
 from remat_migrate.model.work import is_light
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
-from .placement_fixes import differentiated_here, placement_fix
+from .placement_fixes import HEAD_WORDS, differentiated_here, placement_fix
 
-# A head whose logits are larger than all else does need its checkpoint.
-_HEAD = re.compile(
-    r"softmax|logsumexp|cross_?entropy|xent|vocab|logit|one_hot|embed|head|decode|token|unembed",
-    re.IGNORECASE,
-)
 # What can make a large array of small ones.
 _BROADCASTING = frozenset(
     {
@@ -149,7 +143,7 @@ def may_be_head(project: Project, part: DifferentiatedPart) -> bool:
         around = module.enclosing_function(call)
         assert around is not None
         texts.append(module.segment(around))
-    return any(_HEAD.search(text) for text in texts)
+    return any(HEAD_WORDS.search(text) for text in texts)
 
 
 def _broadcasts(project: Project, function: Function, seen: set[Function]) -> bool:

@@ -130,15 +130,21 @@ class WholeFunction(Rule):
             "take it off, and put checkpoints on the stages of the function but the last, or give"
             " it a policy; `remat-migrate measure` tells what each saves",
         )
-        again = "it is computed twice, and" if derivative.gives_value else "at best"
-        whole, saved = "all", "no"
         if part.found.part == "bulk":
-            whole, saved = "the whole stack of layers", "little"
+            found = (
+                "on a whole stack of layers in what `{}` differentiates: all that the layers keep"
+            )
+            found += " is kept together when the stack is computed again"
+        elif derivative.gives_value:
+            found = (
+                "on all of what `{}` differentiates: it is computed twice, and no memory is saved"
+            )
+        else:
+            found = "on all of what `{}` differentiates: at best no memory is saved"
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` on {whole} of what `{derivative.gradient.name}` differentiates:"
-            f" {again} {saved} memory is saved",
+            f"`{site.api}` {found.format(derivative.gradient.name)}",
             confidence=confidence,
             related=(differentiated_here(part),),
             fix=fix,
