@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from .library import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, TRACED_MODULES
 from .library_needs import is_array_method
 from .module import Module
 from .need import Need
+from .scopes import Binding
 from .untraced import is_numpy, is_untraced
 from .uses import Call
 from .values import (
@@ -357,7 +358,14 @@ def by_value(
         )
     if has_attributes(target, parameter):
         return False
-    if not _is_taken_apart(project, target, parameter):
+    function = target.function.node
+    if parameter in (function.args.vararg, function.args.kwarg):
+        return True  # whose items are arguments
+    uses = list(_uses(target, parameter))
+    contents = Contents(project.evaluator, target.function.module, function)
+    if any(contents.shows_container(binding) for _, binding in uses):
+        return False
+    if not any(_is_taken_apart(target.function.module, use) for use, _ in uses):
         return True
     passed = what_is_passed(parameter, index, bound)
     if not passed:
@@ -365,27 +373,29 @@ def by_value(
     return all(is_flag(project, module, expr) for module, expr in passed)
 
 
-def _is_taken_apart(project: Project, target: Target, parameter: ast.arg) -> bool:
-    """Whether a function uses a parameter as a container or an array, which may change."""
-    module, function = target.function.module, target.function.node
-    if parameter in (function.args.vararg, function.args.kwarg):
-        return False  # whose items are arguments
-    for node in ast.walk(function):
+def _uses(target: Target, parameter: ast.arg) -> Iterator[tuple[ast.Name, Binding]]:
+    """The uses of a parameter in a function, with its binding."""
+    for node in ast.walk(target.function.node):
         if isinstance(node, ast.Name) and node.id == parameter.arg:
-            if not any(b.node is parameter for b in module.reaching(node)):
-                continue
-            match module.parent(node):
-                case ast.Subscript(value=base) if base is node:
-                    return True
-                case ast.For(iter=iterable) | ast.comprehension(iter=iterable) if iterable is node:
-                    return True
-                case ast.Attribute(attr=attr) if is_array_method(attr) or attr in ARRAY_ATTRIBUTES:
-                    return True
-                case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]):
-                    if right is node:
-                        return True
-    contents = Contents(project.evaluator, module, function)
-    return contents.shows_container(module.scope_of(function).bindings[parameter.arg][0])
+            for binding in target.function.module.reaching(node):
+                if binding.node is parameter:
+                    yield node, binding
+
+
+def _is_taken_apart(module: Module, use: ast.Name) -> bool:
+    """Whether a use is one of a container or of an array, which may change."""
+    match module.parent(use):
+        case ast.Subscript(value=base):
+            return base is use
+        case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
+            return iterable is use
+        case ast.Attribute(attr=attr):
+            return is_array_method(attr) or attr in ARRAY_ATTRIBUTES
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]):
+            return right is use
+        case ast.Call(func=ast.Name(id="zip" | "enumerate" | "reversed" | "sorted" | "len")):
+            return True
+    return False
 
 
 def _number_types(passed: list[tuple[Module, ast.expr]]) -> set[type]:

@@ -41,6 +41,7 @@ from .unseen import (
     is_held,
     unseen_statics,
 )
+from .untraced import is_untraced
 from .uses import Call, Uses
 from .values import (
     Applied,
@@ -189,7 +190,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 and any(_stands_alone(project, target, need, bound) for need in own)
             ):
                 continue
-            if shown is not None and not _is_data(project, target, parameter, certain):
+            if shown is not None and not _is_data(project, target, parameter):
                 if all_untraced(project, target, parameter, certain, index, parts):
                     kind, shown = "python", None
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
@@ -268,6 +269,15 @@ def _obstacle(
                 node,
                 f"a gradient with respect to `{parameter.arg}` is taken here",
             )
+    if shown is not None and not _is_data(project, target, parameter):
+        if is_untraced(project, *shown):
+            return Obstacle(
+                f"Python needs the value of `{parameter.arg}`, for which an array of JAX is passed,"
+                " and inside a checkpoint operations on one are traced: pass an array of NumPy, or"
+                " compute what is needed before the call",
+                *shown,
+                f"an array is passed for `{parameter.arg}`",
+            )
     if shown is not None:
         return Obstacle(
             f"Python needs the value of `{parameter.arg}`, but an array is passed for it, which"
@@ -288,7 +298,7 @@ def _obstacle(
             parameter,
             "declared to be an array",
         )
-    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter, needs):
+    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter):
         return Obstacle(
             f"Python needs the value of `{parameter.arg}`, which the function also computes with"
             f" and returns, so it may be differentiated: {instead}; if it is a Python value, name"
@@ -300,20 +310,16 @@ def _obstacle(
     return None
 
 
-def _is_data(project: Project, target: Target, parameter: ast.arg, needs: tuple[Need, ...]) -> bool:
-    """Whether a parameter is the function's first and its result is computed from it.
-
-    Of a container, from the item that is needed.
-    """
+def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
+    """Whether a parameter is the function's first and its result is computed from it."""
     positional = positional_parameters(target.function.node)
     if not positional:
         return False
     first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
     if parameter not in first:
         return False
-    items = {n.index for n in needs}
     return any(
-        d.parameter == parameter.arg and (d.index in items or None in (d.index, *items))
+        d.parameter == parameter.arg
         for d in project.needs_with_overrides.result(target.function, target.owner)
     )
 
