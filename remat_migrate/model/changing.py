@@ -8,13 +8,21 @@ each call is traced anew.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from .module import Module
 from .scopes import FunctionNode
+from .values import ModuleValue
+
+if TYPE_CHECKING:
+    from .project import Project
 
 
-def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
-    """A name that a function reads from around it, and that may have changed at the next call."""
+def changing_name(project: Project, module: Module, function: FunctionNode) -> ast.Name | None:
+    """A name that a function reads from around it, and that may have changed at the next call.
+
+    Of `settings.training`, `settings`, where something assigns to that name of the module.
+    """
     inside = {function, *(n for n in ast.walk(function) if isinstance(n, FunctionNode))}
     root = module.scope_of(module.tree)
     for node in ast.walk(function):
@@ -22,6 +30,9 @@ def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
             for name in ast.walk(function):
                 if isinstance(name, ast.Name) and name.id in node.names:
                     return name
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Name) and _is_assigned(project, module, node):
+                return node.value
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         bindings = module.reaching(node)
@@ -39,6 +50,26 @@ def changing_name(module: Module, function: FunctionNode) -> ast.Name | None:
         ):
             return node
     return None
+
+
+def _is_assigned(project: Project, module: Module, node: ast.Attribute) -> bool:
+    """Whether a function or another module assigns to the module-level name that `node` reads."""
+    for value in project.values(module, node.value):
+        if not isinstance(value, ModuleValue):
+            continue
+        owner = value.module
+        if owner.is_written_elsewhere(owner.scope_of(owner.tree), node.attr):
+            return True
+        for other in project.mentioning([node.attr]):
+            for target in other.nodes:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and target.attr == node.attr
+                    and isinstance(target.ctx, ast.Store)
+                    and value in project.values(other, target.value)
+                ):
+                    return True
+    return False
 
 
 def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:

@@ -224,7 +224,9 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
     indices = static_indices(site.definition, target, required)
-    changing = changing_name(function.module, function.node) or changing_self(project, target)
+    changing = changing_name(project, function.module, function.node) or changing_self(
+        project, target
+    )
     return Statics(target, tuple(required), indices, uses, bound, obstacle, changing)
 
 

@@ -67,7 +67,7 @@ def named_statics(project: Project, site: Site) -> Statics:
         uses,
         bound,
         None,
-        changing_name(function.module, function.node),
+        changing_name(project, function.module, function.node),
     )
 
 

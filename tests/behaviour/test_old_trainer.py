@@ -35,8 +35,8 @@ def test_fails_today(run_programs):
 
 def test_nothing_is_left(migrated, remat_migrate):
     folder, fixing = migrated
-    # Two checkpoints are in the wrong place.
-    assert fixing.returncode == 1, fixing.stdout + fixing.stderr
+    # Two checkpoints in the wrong place are advice.
+    assert fixing.returncode == 0, fixing.stdout + fixing.stderr
     assert "Fixed" in fixing.stdout + fixing.stderr
     checking = remat_migrate(folder, "--select", "RMT0,RMT1", "--output-format", "json", ".")
     assert (checking.returncode, json.loads(checking.stdout)["findings"]) == (0, [])
