@@ -14,7 +14,6 @@ RTOL = 2e-5
 FEW = (
     "mode_jit_first_attribute_omitted",
     "mode_jit_name_decorator_omitted",
-    "mode_jit_negative_module_omitted",
     "mode_shared_factory_omitted",
     "flag_jit_both_method_keyword",
     "gap_vmap_arrays_dict_omitted",
