@@ -131,7 +131,8 @@ class _Resolver:
     ) -> Iterator[tuple[Module, ast.expr, int]]:
         """The expressions that evaluate to a function, with how many parameters are bound."""
         evaluator = self.project.evaluator
-        words = [(word, own if local else None) for word, local in _names(own, function)]
+        named = () if isinstance(function, ast.Lambda) else defined(own, function)
+        words = [(word, own if local else None) for word, local in named]
         modules = [own]
         while True:
             reach = WordReach(evaluator, modules, words, [(own, function)])
@@ -221,10 +222,3 @@ class _Resolver:
         chain = [c for c in class_chain(self.project.evaluator, cls) if isinstance(c, Class)]
         names = [n for c in reversed(chain) for n in class_annotations(c.node)]
         return list(dict.fromkeys(names))
-
-
-def _names(module: Module, function: FunctionNode) -> Iterator[tuple[str, bool]]:
-    """The name of a function, and of the class whose constructor it is; whether it is local."""
-    if isinstance(function, ast.Lambda):
-        return
-    yield from defined(module, function)
