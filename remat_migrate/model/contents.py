@@ -7,7 +7,7 @@ and a string is never traced.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from .module import Module
@@ -44,6 +44,8 @@ class Contents:
         self._mappings: set[Binding | str] = set()
         self._containers: set[Binding | str] = set()
         self._texts: set[Binding] = set()
+        # Of the question that is being answered: a name may be bound to something made of itself.
+        self._answers: dict[tuple[Callable[[Binding], bool], Binding], bool] = {}
         # What is put into the objects of a name, with the key or attribute if it is known.
         self.stored: dict[str, list[Stored]] = {}
         for node in ast.walk(function):
@@ -140,6 +142,22 @@ class Contents:
 
     # -- questions
 
+    def _holds_for_all(self, holds: Callable[[Binding], bool], name: ast.Name) -> bool:
+        """Whether it holds for all that a name is bound to.
+
+        In a loop `y` may be bound to `y + [x]`: that holds if it holds for the other bindings.
+        """
+        bindings = self.module.reaching(name)
+        outermost = not self._answers
+        for binding in bindings:
+            if (holds, binding) not in self._answers:
+                self._answers[holds, binding] = True
+                self._answers[holds, binding] = holds(binding)
+        answer = bool(bindings) and all(self._answers[holds, binding] for binding in bindings)
+        if outermost:
+            self._answers.clear()
+        return answer
+
     def is_mapping(self, node: ast.expr) -> bool:
         """Whether an expression is a dictionary: only its values can be traced, not its keys."""
         match node:
@@ -152,8 +170,7 @@ class Contents:
             case ast.IfExp():
                 return self.is_mapping(node.body) or self.is_mapping(node.orelse)
             case ast.Name():
-                bindings = self.module.reaching(node)
-                return bool(bindings) and all(self.is_mapping_binding(b) for b in bindings)
+                return self._holds_for_all(self.is_mapping_binding, node)
             case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[]):
                 return self.is_mapping(base)
             case ast.Call():
@@ -188,8 +205,7 @@ class Contents:
             case ast.IfExp():
                 return self.is_container(node.body) and self.is_container(node.orelse)
             case ast.Name():
-                bindings = self.module.reaching(node)
-                return bool(bindings) and all(self._is_container_binding(b) for b in bindings)
+                return self._holds_for_all(self._is_container_binding, node)
             case ast.Subscript(slice=ast.Slice()):
                 return self.is_container(node.value)
             case ast.Call(func=ast.Attribute(value=base, attr=attr), args=[]) if attr in _VIEWS:
@@ -231,8 +247,7 @@ class Contents:
                 callees = self.evaluator.values(self.module, node.func)
                 return bool(callees & {External("builtins.str"), External("jax.tree_util.keystr")})
             case ast.Name():
-                bindings = self.module.reaching(node)
-                return bool(bindings) and all(self._is_text_binding(b) for b in bindings)
+                return self._holds_for_all(self._is_text_binding, node)
         return False
 
     def _is_text_binding(self, binding: Binding) -> bool:

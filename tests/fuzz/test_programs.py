@@ -40,8 +40,6 @@ def test_arbitrary_python(subject: Subject, texts: tuple[str, ...]) -> None:
     assert counts.fixed > ARBITRARY / 8
 
 
-# Some fixes need a second run, or are followed too deep.
-@pytest.mark.slow
 def test_programs_around_checkpoints(subject: Subject) -> None:
     """Without running them."""
     fixed = 0
