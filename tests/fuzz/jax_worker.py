@@ -16,7 +16,6 @@ failed, or for the program how importing it failed, `{"failed": text}`.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -175,7 +174,6 @@ def main(meaning: str, table: str = "") -> None:
 
     # What is computed takes no time: what is compiled need not be fast.
     jax.config.update("jax_disable_most_optimizations", True)
-    _share_context()
     real = jax.checkpoint
     if table:
         from remat_migrate.verify.worker import shim
@@ -188,13 +186,6 @@ def main(meaning: str, table: str = "") -> None:
     signal.signal(signal.SIGALRM, _too_long)
     for line in sys.stdin:
         print(json.dumps(ran(json.loads(line)["files"])), file=answers, flush=True)
-
-
-def _share_context() -> None:
-    """One MLIR context for all that is compiled: a new one takes as long as a small function."""
-    from jax._src.interpreters import mlir
-
-    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
 def _too_long(number: int, frame: object) -> None:

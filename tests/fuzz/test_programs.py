@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fuzz.arbitrary import arbitrary, pieces
 from fuzz.batch import check_batch
-from fuzz.campaign import PythonCounts, try_checkpoints, try_python
+from fuzz.campaign import PROGRAMS, PythonCounts, try_checkpoints, try_python
 from fuzz.checkpoint_programs import program
 from fuzz.drawing import Draw
 from fuzz.execution import Workers
@@ -49,9 +49,13 @@ def test_programs_around_checkpoints(subject: Subject) -> None:
     assert fixed > CHECKED / 2
 
 
-def test_programs_give_the_same_before_and_after(subject: Subject, workers: Workers) -> None:
+@pytest.mark.parametrize("source", PROGRAMS)
+def test_programs_give_the_same_before_and_after(
+    source: str, subject: Subject, workers: Workers
+) -> None:
     counts = Counts()
-    failures = list(try_checkpoints(SEED, range(EXECUTED), subject, workers, counts))
+    numbers = range(EXECUTED)
+    failures = list(try_checkpoints(SEED, numbers, subject, workers, counts, source))
     assert not failures, "\n\n".join(map(str, failures))
     assert counts.with_site == counts.generated == EXECUTED
     assert counts.equal == counts.executed
