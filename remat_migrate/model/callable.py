@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .bind import with_partials
 from .classes import class_chain
 from .evaluate import Evaluator
+from .haiku_transforms import leading_arguments
 from .values import (
     Applied,
     Bound,
@@ -69,13 +70,16 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
             yield from targets_of(evaluator, inner)
 
 
-def applied_module(value: Value) -> Instance | None:
-    """The Flax module whose `__call__` is run by a call of a value: its `apply` or `init`."""
+def applied_module(value: Value) -> tuple[Instance, int] | None:
+    """What is run by a call of `apply` or `init`, and how many arguments stand before its own.
+
+    That of a Flax module runs `__call__`, that of `haiku.transform(f)` runs `f`.
+    """
     match value:
-        case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
-            (".apply", ".init", ".init_with_output")
-        ):
-            return model
+        case Bound(func=External(name), receiver=Instance() as model):
+            method = name.rpartition(".")[2]
+            if method in ("apply", "init", "init_with_output"):
+                return model, leading_arguments(method, model)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .apis import SAME_CALL, TRANSPARENT
 from .application import api_of, subject_of
 from .bind import bind_call
+from .haiku_transforms import transformed
 from .module import Module
 from .scopes import FunctionNode, parameters
 from .values import (
@@ -65,6 +66,10 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
             return frozenset(
                 Wrapped(name, f, module, node) for f in ev.values(module, node.args[0])
             )
+        case External(name) if node.args and (
+            made := transformed(name, module, node, ev.values(module, node.args[0]))
+        ):
+            return made
         case External(name):
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))
@@ -183,6 +188,8 @@ def apply_decorator(
         case External(name) | Partial(func=External(name)):
             if name in TRANSPARENT:
                 return frozenset((argument,))
+            if made := transformed(name, module, node, frozenset((argument,))):
+                return made
             how = name if name in SAME_CALL else "?"
             return frozenset((Wrapped(how, argument, module, node),))
         case Function(node=function):

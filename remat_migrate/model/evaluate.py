@@ -11,6 +11,7 @@ from .application import api_of
 from .calling import apply_decorator, called
 from .classes import class_attribute
 from .containers import Part, elements, items, keys, literal_index, looked_up
+from .haiku_transforms import unpacked
 from .module import Module
 from .parameter_values import annotated_values, parameter_values
 from .scopes import Binding, FunctionNode
@@ -240,6 +241,7 @@ class Evaluator:
             return NOTHING
         found: set[Value] = set()
         for value in values:
+            found |= unpacked(value, step)
             if isinstance(value, Container):
                 for module, part in items(value, step):
                     found |= self.values(module, part)

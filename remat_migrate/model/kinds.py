@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .apis import DIFFERENTIATE, TRACED_BODIES
-from .bind import bind_call, default_of, positional_parameters
-from .callable import applied_module, targets_of, underlying
+from .bind import default_of, positional_parameters
+from .callable import targets_of
 from .calling import returned_expressions
 from .classes import class_annotations, class_chain, self_assignments
 from .declared import Kind, annotation_kind, default_kind, gradient_places, join
@@ -16,6 +16,7 @@ from .library import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from .library_needs import has_static_result
 from .module import Module
 from .scopes import FunctionNode
+from .uses import Call
 from .values import (
     Bound,
     Class,
@@ -57,7 +58,6 @@ class Kinds:
         self.project = project
         self.evaluator = project.evaluator
         self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
-        self._callers: dict[FunctionNode, list[tuple[Module, ast.Call, int]]] = {}
 
     def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
         """The kind of an expression where it stands."""
@@ -276,10 +276,10 @@ class Kinds:
         if depth <= 0:
             return "unknown"
         kinds: list[Kind] = []
-        for owner, call, skip in self.callers(module, function):
-            passed = bind_call(function, call.args, call.keywords, skip).by_name.get(node.arg)
+        for call in self.callers(module, function):
+            passed = call.bound_to(function).by_name.get(node.arg)
             if passed is not None:
-                kinds.append(self.of(owner, passed, depth - 1))
+                kinds.append(self.of(call.module_of(passed), passed, depth - 1))
         return join(kinds)
 
     def origins(
@@ -297,41 +297,14 @@ class Kinds:
             default = default_of(function, parameter)
             if default is not None:
                 yield module, default
-            for owner, call, skip in self.callers(module, function):
-                passed = bind_call(function, call.args, call.keywords, skip).by_name
-                if parameter.arg in passed:
-                    yield from self.origins(owner, passed[parameter.arg], depth - 1)
+            for call in self.callers(module, function):
+                passed = call.bound_to(function).by_name.get(parameter.arg)
+                if passed is not None:
+                    yield from self.origins(call.module_of(passed), passed, depth - 1)
 
-    def callers(self, module: Module, function: FunctionNode) -> list[tuple[Module, ast.Call, int]]:
-        """The calls of a function that can be seen, with the number of bound parameters."""
-        known = self._callers.get(function)
-        if known is not None:
-            return known
-        found: list[tuple[Module, ast.Call, int]] = []
-        self._callers[function] = found
-        name = getattr(function, "name", None)
-        modules = {module: None}
-        cls = module.enclosing_class(function)
-        if name == "__call__" and cls is not None:
-            modules.update(dict.fromkeys(self.project.mentioning([cls.name])))
-        elif isinstance(name, str) and not name.startswith("__"):
-            modules.update(dict.fromkeys(self.project.mentioning([name])))
-        for other in modules:
-            for call in other.nodes:
-                if isinstance(call, ast.Call):
-                    for value in self.evaluator.values(other, call.func):
-                        if isinstance(underlying(value), Class):
-                            continue  # makes an instance
-                        if (model := applied_module(value)) is not None:
-                            # The variables, or the random key, stand in the place of `self`.
-                            for target in targets_of(self.evaluator, model):
-                                if target.function.node is function:
-                                    found.append((other, call, target.skip - 1))
-                            continue
-                        for target in targets_of(self.evaluator, value):
-                            if target.function.node is function:
-                                found.append((other, call, target.skip))
-        return found
+    def callers(self, module: Module, function: FunctionNode) -> list[Call]:
+        """The calls of a function that can be seen."""
+        return self.project.uses(Function(module, function)).calls
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
         """The functions whose arguments at some positions are traced: gradients, loop bodies."""

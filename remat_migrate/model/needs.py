@@ -266,9 +266,9 @@ class _Analysis(LibraryCalls):
                 for target in targets_of(self.evaluator, value):
                     known = True
                     yield from self._function_needs(target, value, node)
-            if (model := applied_module(value)) is not None:
+            if (applied := applied_module(value)) is not None:
                 known = True
-                yield from self._module_needs(model, node)
+                yield from self._module_needs(*applied, node)
             if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
                 yield from self._nondiff_needs(value, node)
             match inner:
@@ -310,13 +310,13 @@ class _Analysis(LibraryCalls):
         for arg in arguments:
             yield from self._unseen(arg, "a call of code that cannot be seen")
 
-    def _module_needs(self, model: Instance, node: ast.Call) -> Iterator[Need]:
+    def _module_needs(self, model: Instance, first: int, node: ast.Call) -> Iterator[Need]:
         """What `__call__` needs of `model.apply(variables, ...)`."""
         own = {"rngs", "mutable", "method", "variables", "capture_intermediates"}
         keywords = [k for k in node.keywords if k.arg not in own]
-        call = ast.Call(node.func, node.args[1:], keywords)
+        call = ast.Call(node.func, node.args[first:], keywords)
         for target in targets_of(self.evaluator, model):
-            yield from self._function_needs(replace(target, skip=1), model, call)
+            yield from self._function_needs(target, model, call)
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
         """What a function needs that gets some of its arguments now, and is called elsewhere."""

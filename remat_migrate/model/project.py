@@ -83,7 +83,7 @@ class Project:
         self.errors: list[SourceError] = []
         self._parsed: dict[Path, Module | None] = {}
         self._sites: dict[Module, list[Site]] = {}
-        self._uses: dict[Site, Uses] = {}
+        self._uses: dict[Site | Function, Uses] = {}
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
         self.readers: dict[Module, list[Site]] = {}
@@ -210,13 +210,14 @@ class Project:
         """What is differentiated, what runs in loops, and where checkpoints stand in it."""
         return Placement(self)
 
-    def uses(self, site: Site) -> Uses:
-        """The calls of what a site makes, and where it goes out of sight."""
+    def uses(self, made: Site | Function) -> Uses:
+        """The calls of what a site makes, or of a function, and where it goes out of sight."""
         if not self._uses:
             self._find_subclasses()
-        if site not in self._uses:
-            self._uses[site] = find_uses(self, site)
-        return self._uses[site]
+        if made not in self._uses:
+            self._uses[made] = Uses()  # of a recursion
+            self._uses[made] = find_uses(self, made)
+        return self._uses[made]
 
     @cached_property
     def sites(self) -> list[Site]:

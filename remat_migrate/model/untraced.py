@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .bind import bind_call, default_of, positional_parameters
+from .bind import default_of, positional_parameters
 from .callable import underlying
 from .calling import returned_expressions
 from .library import STATIC_ATTRIBUTES, TRACED_MODULES
@@ -118,16 +118,16 @@ class _Untraced:
             return False
         kinds = self.project.kinds
         calls = kinds.callers(module, function)
-        modules = {module, *(owner for owner, _, _ in calls)}
+        modules = {module, *(call.module for call in calls)}
         if any(place in kinds.differentiated(m).get(function, ()) for m in modules):
             return False
-        for owner, call, skip in calls:
-            bound = bind_call(function, call.args, call.keywords, skip)
+        for call in calls:
+            bound = call.bound_to(function)
             passed = bound.by_name.get(parameter.arg)
             if bound.unclear:
                 return False
-            if passed is None:
-                owner, passed = module, default_of(function, parameter)
+            owner = module if passed is None else call.module_of(passed)
+            passed = passed or default_of(function, parameter)
             if passed is None or not self.holds(owner, passed, depth):
                 return False
         return bool(calls)

@@ -1,4 +1,4 @@
-"""Searching the project for the calls of a checkpointed function."""
+"""Searching the project for the calls of a function, or of what a site makes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
-from .bind import call_order, positional_parameters
-from .callable import targets_of, underlying
+from .bind import positional_parameters
+from .callable import underlying
 from .classes import class_chain
-from .containers import elements
 from .declared import gradient_places
+from .haiku_transforms import is_transformed, leading_arguments
 from .module import Module
 from .scopes import FunctionNode, parameters
 from .sites import Site
+from .sought import Sought
 from .uses import Call, Escape, Uses
 from .values import (
     Applied,
     Bound,
     Class,
-    Container,
     External,
     Function,
     Instance,
@@ -31,7 +31,7 @@ from .values import (
     Values,
     Wrapped,
 )
-from .word_reach import Definition, WordReach, defined
+from .word_reach import WordReach
 
 if TYPE_CHECKING:
     from .project import Project
@@ -46,9 +46,9 @@ _HARMLESS_BUILTINS = frozenset(
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
-def find_uses(project: Project, site: Site) -> Uses:
-    """The uses of what `site` makes, in the whole project."""
-    return _Search(project, site).run()
+def find_uses(project: Project, made: Site | Function) -> Uses:
+    """The uses of what a site makes, or of a function, in the whole project."""
+    return _Search(project, Sought(project.evaluator, made)).run()
 
 
 def _is_another_notebook(module: Module, own: Module) -> bool:
@@ -58,45 +58,22 @@ def _is_another_notebook(module: Module, own: Module) -> bool:
 
 
 class _Search:
-    def __init__(self, project: Project, site: Site) -> None:
+    def __init__(self, project: Project, sought: Sought) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self.site = site
+        self.sought = sought
         self.uses = Uses()
-        # Parameters of the project's functions that the checkpointed function is passed for,
-        # with the modules of these functions.
-        self.passed: dict[tuple[FunctionNode, str], Module] = {}
         self.modules: list[Module] = []
-        self.functions = {
-            t.function.node for value in self._applied() for t in targets_of(self.evaluator, value)
-        }
-
-    def _applied(self) -> Iterator[Value]:
-        if self.site.application is None:
-            return
-        if self.site.form.startswith("decorator"):
-            assert self.site.subject is not None
-            node = self.site.subject[1]
-            if isinstance(node, ast.ClassDef):
-                yield Applied(
-                    self.site.module, self.site.application, Class(self.site.module, node)
-                )
-            elif isinstance(node, FunctionNode):
-                yield Applied(
-                    self.site.module, self.site.application, Function(self.site.module, node)
-                )
-            return
-        yield from self.evaluator.values(self.site.module, self.site.application)
 
     def run(self) -> Uses:
         while True:
-            before = len(self.passed)
+            before = len(self.sought.passed)
             self.uses = Uses()
             reach = self._reach()
             for module in self.modules:
                 for node in reach.expressions(module):
                     self._look(module, node)
-            if len(self.passed) == before:
+            if len(self.sought.passed) == before:
                 self._note_unreadable(reach.exported)
                 self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
@@ -112,9 +89,9 @@ class _Search:
             reach = WordReach(
                 self.evaluator,
                 modules,
-                list(self._words()),
-                self._places(),
-                lambda value: self._is_it(value) or self._holds(value),
+                list(self.sought.words()),
+                self.sought.places(),
+                lambda value: self.sought.is_it(value) or self.sought.holds(value),
             )
             more = [m for m in self._seeing(reach.exported) if m not in modules]
             if not more:
@@ -123,11 +100,11 @@ class _Search:
             modules += more
 
     def _nearest(self) -> list[Module]:
-        found = {self.site.module: None, **dict.fromkeys(self.passed.values())}
+        found = {self.sought.module: None, **dict.fromkeys(self.sought.passed.values())}
         # Inherited methods that call what this class assigns.
-        for around in self.site.module.ancestors(self.site.reference):
+        for around in self.sought.module.ancestors(self.sought.place):
             if isinstance(around, ast.ClassDef):
-                for base in class_chain(self.evaluator, Class(self.site.module, around)):
+                for base in class_chain(self.evaluator, Class(self.sought.module, around)):
                     if isinstance(base, Class):
                         found[base.module] = None
         return list(found)
@@ -136,7 +113,7 @@ class _Search:
         """The modules that mention one of some words."""
         wanted = self._searched(words)
         for module in self.project.mentioning(sorted(wanted)) if wanted else ():
-            if not _is_another_notebook(module, self.site.module):
+            if not _is_another_notebook(module, self.sought.module):
                 yield module
 
     def _searched(self, words: set[str]) -> set[str]:
@@ -145,7 +122,7 @@ class _Search:
         if any(len(word) < 3 for word in wanted):
             # Too short to look for: whoever imports it names its module or package.
             wanted = {word for word in wanted if len(word) >= 3}
-            wanted.add(self.site.module.name.rpartition(".")[2])
+            wanted.add(self.sought.module.name.rpartition(".")[2])
         return wanted
 
     def _note_unreadable(self, words: set[str]) -> None:
@@ -153,64 +130,7 @@ class _Search:
         wanted = self._searched(words)
         if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
-            self._escape(self.site.module, self.site.reference, reason)
-
-    def _words(self) -> Iterator[tuple[str, Module | None]]:
-        """The names that are known to be its own: of what is decorated, and of parameters."""
-        subject = self.site.subject
-        if subject is not None and isinstance(subject[1], Definition):
-            for word, is_local in defined(subject[0], subject[1]):
-                yield word, subject[0] if is_local else None
-        for (_, name), module in self.passed.items():
-            yield name, module
-
-    def _places(self) -> Iterator[tuple[Module, ast.AST]]:
-        if self.site.application is not None:
-            yield self.site.module, self.site.application
-        yield self.site.module, self.site.reference
-
-    # -- recognising
-
-    def _is_it(self, value: Value | None) -> bool:
-        """Whether calling a value runs this site's function through its checkpoint."""
-        match value:
-            case Applied(module=module, node=node):
-                if module is self.site.module and node is self.site.application:
-                    return True
-                return self._is_it(value.target)
-            case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
-                return self._is_it(inner)
-            case Instance(cls=Applied() | Wrapped() as inner):
-                return self._is_it(inner)
-            case Instance(cls=Class()):
-                return any(
-                    self._is_it(v)
-                    for v in self.evaluator.attribute(value, "__call__")
-                    if isinstance(v, Bound) and isinstance(v.func, Applied | Wrapped)
-                )
-            case Parameter(function=function, name=name):
-                return (function, name) in self.passed
-        return False
-
-    def _holds(self, value: Value) -> bool:
-        """Whether a container has it as an element."""
-        if not isinstance(value, Container):
-            return False
-        return any(
-            self._is_it(v)
-            for module, part in elements(value)
-            for v in self.evaluator.values(module, part)
-        )
-
-    def _same_function(self, value: Value) -> bool:
-        """Whether a value is called as this site's function is: the same positions."""
-        nodes = {t.function.node for t in targets_of(self.evaluator, value)}
-        if not nodes:
-            return False
-        orders = {call_order(node) for node in self.functions}
-        return nodes <= self.functions or (
-            len(orders) == 1 and all(call_order(node) in orders for node in nodes)
-        )
+            self._escape(self.sought.module, self.sought.place, reason)
 
     # -- looking
 
@@ -220,41 +140,47 @@ class _Search:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
-                if any(self._is_it(v) or self._holds(v) for v in values):
+                if any(self.sought.is_it(v) or self.sought.holds(v) for v in values):
                     self._classify(module, node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             self._unresolved_method(module, node)
 
     def _look_call(self, module: Module, node: ast.Call) -> None:
-        callees = self.evaluator.values(module, node.func)
+        callees = self._callees(module, node.func)
         for callee in callees:
             first = 0
             value = callee
-            if isinstance(callee, Applied | Wrapped) and isinstance(underlying(callee), Class):
-                continue  # calling a wrapped class makes an instance
+            if isinstance(underlying(callee), Class) and self.sought.name != "__init__":
+                continue  # calling a class makes an instance
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 method = callee.func.name.rpartition(".")[2]
-                if method not in _APPLY or not self._is_it(callee.receiver):
+                if method not in _APPLY or not self.sought.is_it(callee.receiver):
                     continue
                 if any(k.arg == "method" for k in node.keywords):
                     continue
-                first, value = 1, callee.receiver
+                first, value = leading_arguments(method, callee.receiver), callee.receiver
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
-                    if self._is_it(inner):
+                    if self.sought.is_it(inner):
                         self._call(module, node, inner, 1, True, callee.name)
                         if callee.name != "jax.eval_shape":
                             for index in range(len(node.args) - 1):
                                 self.uses.differentiated.setdefault(index, (module, node))
                 continue
-            if self._is_it(value):
+            if self.sought.is_it(value):
                 own = self._own(callees, callee)
                 self._call(module, node, value, first, own)
                 return
 
+    def _callees(self, module: Module, node: ast.expr) -> Values:
+        """What a call may run; a method that overrides another is called by the other's name."""
+        if self.sought.is_method:
+            return self.project.overrides.callees(module, node).values
+        return self.evaluator.values(module, node)
+
     def _own(self, callees: Values, callee: Value) -> bool:
         """Whether whatever may be called there takes the same arguments, with the same defaults."""
-        known = all(self._same_function(c) or isinstance(c, Parameter) for c in callees)
+        known = all(self.sought.is_like(c) or isinstance(c, Parameter) for c in callees)
         return known and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
@@ -262,7 +188,7 @@ class _Search:
         if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
             return False
         cls = callee.receiver.cls
-        names = {getattr(node, "name", "") for node in self.functions}
+        names = {getattr(node, "name", "") for node in self.sought.functions}
         return isinstance(cls, Class) and any(
             getattr(statement, "name", None) in names
             for sub in self.evaluator.subclasses.get(cls.node, ())
@@ -284,7 +210,7 @@ class _Search:
         while inner is not None:
             match inner:
                 case Applied(target=deeper, module=owner, node=at):
-                    if owner is self.site.module and at is self.site.application:
+                    if owner is self.sought.module and at is self.sought.application:
                         break
                     inner = deeper
                 case Wrapped(how=how, func=deeper):
@@ -297,7 +223,9 @@ class _Search:
                 case Bound(func=deeper):
                     skip += 1
                     inner = deeper
-                case Instance():
+                case Instance(cls=deeper) if is_transformed(inner):
+                    inner = deeper
+                case Instance() | Class():
                     skip += 1
                     break
                 case _:
@@ -353,7 +281,7 @@ class _Search:
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
     def _is_value(self, module: Module, node: ast.expr) -> bool:
-        return any(self._is_it(v) for v in self.evaluator.values(module, node))
+        return any(self.sought.is_it(v) for v in self.evaluator.values(module, node))
 
     def _on_self(self, module: Module, target: ast.Attribute) -> bool:
         return any(isinstance(v, Instance) for v in self.evaluator.values(module, target.value))
@@ -361,7 +289,7 @@ class _Search:
     def _argument(
         self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
     ) -> None:
-        if node is self.site.application and call is self.site.application:
+        if node is self.sought.application and call is self.sought.application:
             return
         if isinstance(node, ast.Name) and self._is_instance(module, node):
             if all(b.kind == "parameter" for b in module.reaching(node)):
@@ -401,13 +329,13 @@ class _Search:
         if keyword is not None:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
-                self.passed[function.node, keyword] = function.module
+                self.sought.passed[function.node, keyword] = function.module
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
-                self.passed[function.node, positional[index].arg] = function.module
+                self.sought.passed[function.node, positional[index].arg] = function.module
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
 
@@ -430,21 +358,19 @@ class _Search:
         self._escape(module, node, f"`{function.name}` returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
-        """`unknown.step(x)` where the site decorates a method `step`."""
-        if not self.site.form.startswith("decorator") or self.site.subject is None:
+        """`unknown.step(x)` where what is searched for is a method `step`."""
+        definition = self.sought.definition
+        if definition is None or not isinstance(definition[1], FunctionNode):
             return
-        subject = self.site.subject[1]
-        name = getattr(subject, "name", None)
-        if node.attr != name or not isinstance(subject, FunctionNode):
-            return
-        if self.site.module.enclosing_class(subject) is None:
+        name = getattr(definition[1], "name", None)
+        if node.attr != name or definition[0].enclosing_class(definition[1]) is None:
             return
         if not self.evaluator.values(module, node) and isinstance(module.parent(node), ast.Call):
             self._escape(module, node, f"`.{name}` of an object that cannot be seen is called")
 
-    def _escape(self, module: Module, node: ast.expr, reason: str) -> None:
+    def _escape(self, module: Module, node: ast.expr | FunctionNode, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
 
 
-def _order(module: Module, node: ast.expr) -> tuple[str, int, int]:
+def _order(module: Module, node: ast.expr | FunctionNode) -> tuple[str, int, int]:
     return str(module.source.path), node.lineno, node.col_offset

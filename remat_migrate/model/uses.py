@@ -1,18 +1,19 @@
-"""Where a checkpointed function is called, and where it goes out of sight."""
+"""Where a function is called, and where it goes out of sight."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
 
-from .bind import with_partials
+from .bind import Arguments, bind_call, with_partials
 from .module import Module
+from .scopes import FunctionNode
 from .values import Value
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """One call of a checkpointed function.
+    """One call of a function, or of its checkpoint.
 
     Attributes:
         module: where.
@@ -41,13 +42,24 @@ class Call:
         partials = (call for _, call in self.partials)
         return with_partials(self.node.args[self.first :], self.node.keywords, partials)
 
+    def bound_to(self, function: FunctionNode) -> Arguments:
+        """The arguments by the parameters of a function that it calls."""
+        return bind_call(function, *self.arguments, self.skip)
+
+    def module_of(self, argument: ast.expr) -> Module:
+        """The module in which an argument is written: a partial may stand in another."""
+        for module, call in self.partials:
+            if argument in call.args or any(argument is k.value for k in call.keywords):
+                return module
+        return self.module
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Escape:
-    """A place where a checkpointed function goes out of sight, so that calls may be unseen."""
+    """A place where a function goes out of sight, so that calls may be unseen."""
 
     module: Module
-    node: ast.expr
+    node: ast.expr | FunctionNode
     reason: str
 
 

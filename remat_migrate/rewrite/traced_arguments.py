@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from ..model import Module, Project
-from ..model.bind import bind_call, default_of, positional_parameters
+from ..model.bind import default_of, positional_parameters
 from ..model.callable import Target, targets_of, underlying
 from ..model.calling import returned_expressions
 from ..model.declared import Kind, annotation_kind, default_kind
@@ -224,12 +224,12 @@ class Arrays:
             passed: list[Kind] = []
             if not self._is_rare(function):
                 return "unknown"
-            for owner, call, skip in self.project.kinds.callers(module, function):
-                bound = bind_call(function, call.args, call.keywords, skip)
+            for call in self.project.kinds.callers(module, function):
+                bound = call.bound_to(function)
                 expr = bound.by_name.get(node.arg)
                 if bound.unclear or expr is None:
                     return "unknown"
-                passed.append(self.kind(owner, expr, depth - 2))
+                passed.append(self.kind(call.module_of(expr), expr, depth - 2))
             return _all(passed) if passed else "unknown"
         finally:
             self._running.discard(node)
