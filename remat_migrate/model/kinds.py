@@ -303,8 +303,9 @@ class Kinds:
                     yield from self.origins(call.module_of(passed), passed, depth - 1)
 
     def callers(self, module: Module, function: FunctionNode) -> list[Call]:
-        """The calls of a function that can be seen."""
-        return self.project.uses(Function(module, function)).calls
+        """The calls of a function that can be seen, and what partials give to others."""
+        uses = self.project.uses(Function(module, function))
+        return [*uses.calls, *uses.given]
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
         """The functions whose arguments at some positions are traced: gradients, loop bodies."""

@@ -72,13 +72,14 @@ def what_is_passed(
     """The expressions that the calls pass for a parameter, or for one place of `*args`."""
     found: list[tuple[Module, ast.expr]] = []
     for call, arguments in bound:
+        passed: list[ast.expr] = []
         if isinstance(index, int):
-            if 0 <= index < len(arguments.star):
-                found.append((call.module, arguments.star[index]))
+            passed += arguments.star[index : index + 1] if index >= 0 else ()
         elif isinstance(index, str):
-            found += [(call.module, k.value) for k in arguments.double_star if k.arg == index]
+            passed += (k.value for k in arguments.double_star if k.arg == index)
         elif parameter.arg in arguments.by_name:
-            found.append((call.module, arguments.by_name[parameter.arg]))
+            passed.append(arguments.by_name[parameter.arg])
+        found += ((call.module_of(expr), expr) for expr in passed)
     return found
 
 

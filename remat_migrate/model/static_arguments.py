@@ -159,7 +159,9 @@ def place_of(target: Target) -> tuple[str, int, int, str]:
 def _for_target(project: Project, site: Site, target: Target, uses: Uses, others: bool) -> Statics:
     """The decision for one function; `others`: it is a method that others may override."""
     function = target.function
-    bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
+    calls = tuple((call, bind_use(site, target, call)) for call in uses.calls)
+    # What is known to be passed; the calls that take what partials give are not seen.
+    bound = (*calls, *((call, bind_use(site, target, call)) for call in uses.given))
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
     for need in project.needs_with_overrides.of(function, target.owner):
         needs.setdefault((need.parameter, need.argument(function.node)), []).append(need)
@@ -227,7 +229,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     changing = changing_name(project, function.module, function.node) or changing_self(
         project, target
     )
-    return Statics(target, tuple(required), indices, uses, bound, obstacle, changing)
+    return Statics(target, tuple(required), indices, uses, calls, obstacle, changing)
 
 
 def bind_use(site: Site, target: Target, call: Call) -> Arguments:

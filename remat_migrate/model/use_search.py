@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from .application import api_of
 from .bind import positional_parameters
-from .callable import underlying
+from .callable import partial_calls, underlying
 from .classes import class_chain
 from .declared import gradient_places
 from .haiku_transforms import is_transformed, leading_arguments
@@ -162,14 +162,16 @@ class _Search:
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
                     if self.sought.is_it(inner):
-                        self._call(module, node, inner, 1, True, callee.name)
+                        self.uses.calls.append(
+                            self._call(module, node, inner, 1, True, callee.name)
+                        )
                         if callee.name != "jax.eval_shape":
                             for index in range(len(node.args) - 1):
                                 self.uses.differentiated.setdefault(index, (module, node))
                 continue
             if self.sought.is_it(value):
                 own = self._own(callees, callee)
-                self._call(module, node, value, first, own)
+                self.uses.calls.append(self._call(module, node, value, first, own))
                 return
 
     def _callees(self, module: Module, node: ast.expr) -> Values:
@@ -203,7 +205,7 @@ class _Search:
         first: int,
         own: bool,
         through: str = "",
-    ) -> None:
+    ) -> Call:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
         inner: Value | None = callee
@@ -230,9 +232,7 @@ class _Search:
                     break
                 case _:
                     break
-        self.uses.calls.append(
-            Call(module, node, callee, first, skip, tuple(partials), own, through)
-        )
+        return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
         """Which arguments a gradient is taken of: `argnums`, by default the first."""
@@ -274,7 +274,7 @@ class _Search:
             case ast.Return():
                 self._returned(module, node)
             case ast.Lambda() if not isinstance(node, ast.Call) or self._is_value(module, node):
-                self._escape(module, node, "a lambda returns it")
+                self._returned_by_lambda(module, node, parent)
 
     def _is_instance(self, module: Module, node: ast.expr) -> bool:
         values = self.evaluator.values(module, node)
@@ -299,6 +299,7 @@ class _Search:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
                 return
             self._escape(module, node, "it is passed to code that cannot be seen")
+            self._given(module, node)
             return
         for callee in callees:
             match callee:
@@ -318,8 +319,17 @@ class _Search:
                     self._passed_to(callee, call, node, keyword, module)
                 case External(name):
                     self._escape(module, node, f"`{name}` calls it")
+                    self._given(module, node)
                 case _:
                     self._escape(module, node, "it is passed to code that cannot be seen")
+                    self._given(module, node)
+
+    def _given(self, module: Module, node: ast.expr) -> None:
+        """What partials give to it that goes out of sight."""
+        call = ast.copy_location(ast.Call(node, [], []), node)
+        for value in self.evaluator.values(module, node):
+            if self.sought.is_it(value) and any(partial_calls(value)):
+                self.uses.given.append(self._call(module, call, value, 0, own=False))
 
     def _passed_to(
         self, callee: Value, call: ast.Call, node: ast.expr, keyword: str | None, module: Module
@@ -356,6 +366,11 @@ class _Search:
                         if isinstance(inner, Function) and inner.node is function:
                             return
         self._escape(module, node, f"`{function.name}` returns it")
+
+    def _returned_by_lambda(self, module: Module, node: ast.expr, function: ast.Lambda) -> None:
+        uses = self.project.uses(Function(module, function))
+        if not uses.calls or uses.escapes:
+            self._escape(module, node, "a lambda returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
         """`unknown.step(x)` where what is searched for is a method `step`."""

@@ -65,8 +65,16 @@ class Escape:
 
 @dataclass(slots=True)
 class Uses:
-    """The calls of one site's function, and what is not known of them."""
+    """The calls of a function, and what is not known of them.
+
+    Attributes:
+        calls: the calls.
+        given: of partials that go out of sight, what they give.
+        escapes: where it goes out of sight.
+        differentiated: the positions that a gradient is taken of, each with a place that says so.
+    """
 
     calls: list[Call] = field(default_factory=list)
+    given: list[Call] = field(default_factory=list)
     escapes: list[Escape] = field(default_factory=list)
     differentiated: dict[int, tuple[Module, ast.expr]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from .calling import returned
 from .evaluate import Evaluator
 from .mentions import find_mentions
 from .module import Module
@@ -122,6 +123,8 @@ class WordReach:
     def _leads_on(self, value: Value) -> bool:
         """Whether a value is the one that is looked for, holds it, or makes it when called."""
         match value:
+            case Function(node=ast.Lambda()):
+                return any(map(self._is_it, (value, *returned(self._evaluator, value))))
             case Function(node=node) | Class(node=node) | Bound(func=Function(node=node)):
                 return getattr(node, "name", None) in self.words or self._is_it(value)
             case Container():
