@@ -205,10 +205,11 @@ def known_target(project: Project, site: Site) -> Target | None:
     values = applied_values(project, site)
     if not values or changed_below(values) is not None or is_field(project, site):
         return None
-    found = {t.function.node: t for v in values for t in targets_of(project.evaluator, v)}
-    if len(found) != 1 or not all(list(targets_of(project.evaluator, v)) for v in values):
+    # One function, perhaps of several classes that inherit it.
+    found = [list(targets_of(project.evaluator, v)) for v in values]
+    if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
         return None
-    target = min(found.values(), key=place_of)
+    target = min((t for targets in found for t in targets), key=place_of)
     return None if target.given or site.spread or "methods" in site.arguments else target
 
 
