@@ -11,6 +11,7 @@ from .dependence import DependenceAnalysis, Dependences
 from .item_dependence import element
 from .library_needs import LibraryFunction, always_concrete, needs_of
 from .need import Need
+from .object_uses import is_part
 
 # Builtins that compare the elements of what they are given.
 _OF_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
@@ -35,6 +36,11 @@ class LibraryCalls(DependenceAnalysis):
     def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
         for need in self._need(node, reason, certain=False):
             yield replace(need, unseen=True)
+
+    def _called(self, node: ast.expr) -> Iterator[Need]:
+        """The need of a function, or of an object a method of which is called."""
+        for need in self._need(node, "a call of it", certain=False):
+            yield replace(need, called=True)
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
@@ -88,6 +94,8 @@ class LibraryCalls(DependenceAnalysis):
                     pass
                 case "concrete":
                     yield from self._need(argument, f"`{parameter.name}` of `{name}`")
+                case "function" if is_part(self, argument):
+                    yield from self._called(argument)
                 case _:
                     yield from self._need(argument, f"an argument of `{name}`", certain=False)
         if name == "fori_loop":

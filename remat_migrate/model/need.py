@@ -23,6 +23,7 @@ class Need:
         reason: what for.
         certain: False when the value only goes somewhere that may need it.
         unseen: whether that is code that cannot be seen.
+        called: whether the value is called, or a method of it that no array has.
         identity: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
         beside: further parameters without whose being Python values there is no need.
         traced: see Dependence.
@@ -35,6 +36,7 @@ class Need:
     reason: str
     certain: bool = True
     unseen: bool = False
+    called: bool = False
     identity: bool = False
     beside: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()

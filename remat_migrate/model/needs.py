@@ -9,11 +9,11 @@ modules.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from . import library
-from .bind import positional_parameters
+from .bind import bind_call, positional_parameters
 from .callable import (
     Target,
     applied_module,
@@ -31,6 +31,7 @@ from .item_dependence import Key, item, supplied
 from .library_calls import LibraryCalls
 from .library_needs import array_method
 from .need import Learned, Need, learned_needs, merged_needs
+from .object_uses import called_object, is_part
 from .overrides import Overrides
 from .scopes import FunctionNode, parameters
 from .values import (
@@ -40,7 +41,6 @@ from .values import (
     External,
     Function,
     Instance,
-    Parameter,
     Partial,
     Value,
     Wrapped,
@@ -252,6 +252,9 @@ class _Analysis(LibraryCalls):
         callees = self.callees(node.func)
         values = callees.values
         known = False
+        held = called_object(self, node.func)
+        if held is not None:
+            yield from self._called(held)
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
@@ -274,6 +277,8 @@ class _Analysis(LibraryCalls):
             match inner:
                 case External("functools.partial"):
                     known = True
+                    if node.args and is_part(self, node.args[0]):
+                        yield from self._called(node.args[0])
                     yield from self._partial_needs(node)
                 case External(name):
                     known = True
@@ -297,7 +302,7 @@ class _Analysis(LibraryCalls):
             if self.contents.is_container(node.func.value):
                 return  # what is put into it is followed
             method = array_method(node.func)
-            if method is None and not values:
+            if method is None and not values and held is None:
                 reason = f"`.{attr}()` of it"
                 yield from self._need(node.func.value, reason, certain=False)
             if attr in library.CONCRETE_METHODS:
@@ -305,8 +310,6 @@ class _Analysis(LibraryCalls):
             if method is not None and not values:
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
-        if any(isinstance(v, Parameter) for v in values) or isinstance(node.func, ast.Name):
-            yield from self._unseen(node.func, "a call of it")
         for arg in arguments:
             yield from self._unseen(arg, "a call of code that cannot be seen")
 
@@ -341,14 +344,29 @@ class _Analysis(LibraryCalls):
                 found = self._of_receiver(function, node, index)
             else:
                 found = supplied(self, function.node, call, skip, name, index)
+            called = need.called and self._is_handed_on(function, call, skip, name)
             for d in found:
                 yield replace(
                     need,
+                    called=called,
                     parameter=d.parameter,
                     index=d.index,
                     traced=d.traced | need.traced,
                     beside=frozenset(),
                 )
+
+    def _is_handed_on(
+        self,
+        function: Function,
+        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
+        skip: int,
+        name: str,
+    ) -> bool:
+        """Whether an argument of a call is one of this function's, and is not computed from one."""
+        passed = bind_call(function.node, *call, skip).by_name.get(name)
+        if passed is None or isinstance(passed, ast.Dict | ast.Tuple | ast.List):
+            return True
+        return is_part(self, passed)
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
         """What a method's object depends on: `Options(train).apply(x)` branches on a field."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .bind import Arguments, default_of
-from .callable import Target, is_frozen, is_pytree
+from .callable import Target, is_frozen
 from .containers import items
 from .contents import Contents
 from .declared import Kind, annotation_kind, default_kind, join
@@ -20,17 +20,12 @@ from .scopes import Binding
 from .untraced import is_numpy, is_untraced
 from .uses import Call
 from .values import (
-    Bound,
     Class,
     Constant,
     Container,
     External,
-    Function,
     Instance,
-    Partial,
     Result,
-    Value,
-    Wrapped,
 )
 
 if TYPE_CHECKING:
@@ -224,98 +219,6 @@ def flag_like(
     return bool(passed) and all(is_flag(project, module, expr) for module, expr in passed)
 
 
-def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
-    """Whether some call passes a string, a function or a class: JAX rejects those as arguments.
-
-    What calls pass on from their own callers is looked up there, and told by the default, and by
-    what the function does with it.
-    """
-    default = default_of(target.function.node, parameter)
-    passed = [
-        origin
-        for module, expr in what_is_passed(parameter, None, bound)
-        for origin in project.kinds.origins(module, expr)
-    ]
-    if default is not None:
-        passed.append((target.function.module, default))
-    if _shows_no_jax_value(project, target, parameter, bound):
-        return True
-    for module, expr in passed:
-        if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
-            return True
-        if isinstance(expr, ast.Lambda | ast.Set | ast.SetComp):
-            return True
-        if isinstance(expr, ast.List | ast.Tuple) and any(
-            isinstance(part, ast.Constant) and isinstance(part.value, str) for part in expr.elts
-        ):
-            return True
-        values = project.values(module, expr)
-        if values and all(not_an_array(project, v) for v in values):
-            return True
-    return False
-
-
-def _shows_no_jax_value(
-    project: Project, target: Target, parameter: ast.arg, bound: BoundCalls
-) -> bool:
-    """Whether a parameter is a function or a string by what the function says and does.
-
-    It is compared with one; or it is called, or has attributes that no array has, and all calls
-    pass values of Python: an object may also be a module with parameters, a value of JAX.
-    """
-    module = target.function.module
-    called = False
-    match parameter.annotation:
-        case ast.Name(id="str" | "bytes" | "Callable"):
-            return True
-    for node in ast.walk(target.function.node):
-        if not isinstance(node, ast.Name) or node.id != parameter.arg:
-            continue
-        above = module.parent(node)
-        if isinstance(above, ast.Call) and above.func is node:
-            called = called or any(b.node is parameter for b in module.reaching(node))
-        elif isinstance(above, ast.Compare) and _is_beside_no_array(project, module, above, node):
-            if any(b.node is parameter for b in module.reaching(node)):
-                return True
-    is_object = called or has_attributes(target, parameter)
-    return is_object and passed_kind(project, target, parameter, None, bound)[0] == "python"
-
-
-def _is_beside_no_array(
-    project: Project, module: Module, comparison: ast.Compare, node: ast.expr
-) -> bool:
-    """Whether an operand is compared with a string, or is asked whether it is some function."""
-    others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
-    if isinstance(comparison.ops[0], ast.In | ast.NotIn):
-        return False  # a key of a dictionary
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str | bytes) for n in others):
-        return True
-    if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
-        return False
-    values = {v for other in others for v in project.values(module, other)}
-    return any(isinstance(v, Function | External) and not_an_array(project, v) for v in values)
-
-
-def not_an_array(project: Project, value: Value) -> bool:
-    """Whether JAX rejects a value as an argument: a function, a string, an object."""
-    match value:
-        case Function() | Class() | Bound() | Partial() | Wrapped():
-            return True
-        case External(name):
-            # A function or dtype of a library, named but not called.
-            return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
-        case Constant(value=str() | bytes()):
-            return True
-        case Result(name):
-            return name in ("builtins.range", "builtins.slice", "builtins.set")
-        case Instance(cls=External(name)):
-            # `types.SimpleNamespace(...)`; what array libraries make may be arrays.
-            return name.partition(".")[0] in ("types", "pathlib", "argparse", "collections", "enum")
-        case Instance(cls=Class() as cls):
-            return not is_pytree(project.evaluator, cls)
-    return False
-
-
 def by_value(
     project: Project,
     target: Target,
@@ -362,7 +265,7 @@ def by_value(
     function = target.function.node
     if parameter in (function.args.vararg, function.args.kwarg):
         return True  # whose items are arguments
-    uses = list(_uses(target, parameter))
+    uses = list(uses_of(target, parameter))
     contents = Contents(project.evaluator, target.function.module, function)
     if any(contents.shows_container(binding) for _, binding in uses):
         return False
@@ -374,7 +277,7 @@ def by_value(
     return all(is_flag(project, module, expr) for module, expr in passed)
 
 
-def _uses(target: Target, parameter: ast.arg) -> Iterator[tuple[ast.Name, Binding]]:
+def uses_of(target: Target, parameter: ast.arg) -> Iterator[tuple[ast.Name, Binding]]:
     """The uses of a parameter in a function, with its binding."""
     for node in ast.walk(target.function.node):
         if isinstance(node, ast.Name) and node.id == parameter.arg:
@@ -422,20 +325,21 @@ def has_attributes(target: Target, parameter: ast.arg) -> bool:
 def used_as_array(project: Project, target: Target, parameter: ast.arg) -> bool:
     """Whether the function computes with a parameter as with an array."""
     module = target.function.module
-    for node in ast.walk(target.function.node):
-        if not isinstance(node, ast.Name) or node.id != parameter.arg:
-            continue
-        if not any(b.node is parameter for b in module.reaching(node)):
-            continue
-        match module.parent(node):
-            case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
-                return True
-            case ast.Attribute(attr=attr) if attr in ("T", "at"):
-                return True
-            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or is_array_method(attr):
-                return True
-            case ast.Call(func=func) if func is not node:
-                for value in project.values(module, func):
-                    if isinstance(value, External) and value.name.startswith(TRACED_MODULES):
-                        return True
+    return any(is_array_use(project, module, use) for use, _ in uses_of(target, parameter))
+
+
+def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
+    """Whether an expression stands where arrays do."""
+    match module.parent(node):
+        case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
+            return True
+        case ast.Attribute(attr=attr) if attr in ("T", "at"):
+            return True
+        case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or is_array_method(attr):
+            return True
+        case ast.Call(func=func) if func is not node:
+            return any(
+                isinstance(value, External) and value.name.startswith(TRACED_MODULES)
+                for value in project.values(module, func)
+            )
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from .callable import Target, is_frozen, is_pytree, layers, targets_of
 from .candidates import candidates
 from .changing import changing_name
 from .changing_objects import changing_self
-from .classes import is_decorated
+from .data_arguments import is_data, is_first, is_self
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .need import Need
@@ -25,9 +24,7 @@ from .passing import (
     flag_like,
     is_mixed,
     narrowed,
-    no_jax_value,
     passed_kind,
-    used_as_array,
 )
 from .scopes import FunctionNode, parameters
 from .sites import Site
@@ -39,8 +36,11 @@ from .unseen import (
     decorator_obstacle,
     held_obstacle,
     is_held,
+    out_of_sight,
+    unseen_obstacle,
     unseen_statics,
 )
+from .untraceable import is_called_object, is_known_object, no_jax_value
 from .untraced import is_untraced
 from .uses import Call, Uses
 from .values import (
@@ -163,9 +163,11 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     # What is known to be passed; the calls that take what partials give are not seen.
     bound = (*calls, *((call, bind_use(site, target, call)) for call in uses.given))
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
-    for need in project.needs_with_overrides.of(function, target.owner):
+    all_needs = project.needs_with_overrides.of(function, target.owner)
+    for need in all_needs:
         needs.setdefault((need.parameter, need.argument(function.node)), []).append(need)
     required: list[Required] = []
+    differentiated = {argument + target.skip for argument in uses.differentiated}
     positional = positional_parameters(function.node)
     closed = {p.arg for p in positional[: target.skip]} | target.given
     obstacle: Obstacle | None = None
@@ -192,7 +194,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 and any(_stands_alone(project, target, need, bound) for need in own)
             ):
                 continue
-            if shown is not None and not _is_data(project, target, parameter):
+            if shown is not None and not is_first(project, target, parameter):
                 if all_untraced(project, target, parameter, certain, index, parts):
                     kind, shown = "python", None
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
@@ -206,11 +208,20 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
             reason = ""
+            fixed = by_value(project, target, parameter, None, bound)
             if no_jax_value(project, target, parameter, bound):
                 reason = "what is passed for it is not a value of JAX"
+            elif is_self(target, positional, parameter):
+                reason = ""
+            elif (
+                position_of(target, parameter.arg, None) not in differentiated
+                and site.definition.modules != "nnx"  # whose modules need be no pytrees
+                and is_called_object(project, target, parameter, all_needs, bound, uses)
+            ):
+                reason = "it is called, or a method of it, so it may be no value of JAX"
+                fixed &= is_known_object(project, target, parameter, bound)
             elif (
                 others
-                and not is_self(target, positional, parameter)
                 and parameter not in (function.node.args.vararg, function.node.args.kwarg)
                 and flag_like(project, target, parameter, None, bound)
                 and passed_kind(project, target, parameter, None, bound)[0] != "array"
@@ -218,10 +229,21 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 reason = "a subclass that overrides the method may need it"
             if reason:
                 position = position_of(target, parameter.arg, None)
-                fixed = by_value(project, target, parameter, None, bound)
                 required.append(Required(parameter.arg, None, position, (), reason, fixed))
-    if not required and obstacle is None:
-        obstacle = _out_of_sight(project, target, needs, closed, bound)
+    if obstacle is None:
+        known = closed | {r.name for r in required}
+        hidden = list(out_of_sight(project, target, needs, known, bound))
+        by_name = {p.arg: p for p in parameters(function.node)}
+        options = [
+            need for need in hidden if not is_data(project, target, by_name[need.parameter], bound)
+        ]
+        if options and site.definition.counting == "function":
+            for need in options:
+                position = position_of(target, need.parameter, None)
+                reason = "it goes into code that cannot be seen, which may need its value"
+                required.append(Required(need.parameter, None, position, (), reason, False))
+        elif hidden and not required:
+            obstacle = unseen_obstacle(hidden[0])
     own_self = _static_self(project, site, target)
     if own_self is not None and obstacle is None:
         required.insert(0, own_self)
@@ -237,13 +259,6 @@ def bind_use(site: Site, target: Target, call: Call) -> Arguments:
     args, keywords = call.arguments
     skip = max(target.skip, call.skip if target.owner is not None else 0)
     return bind_call(target.function.node, args, keywords, skip)
-
-
-def is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> bool:
-    """`self` of a method, and the module that a lifted function takes first."""
-    if target.owner is None or not positional or positional[0] is not parameter:
-        return False
-    return not is_decorated(target.function.node, "staticmethod")
 
 
 def _obstacle(
@@ -273,7 +288,7 @@ def _obstacle(
                 node,
                 f"a gradient with respect to `{parameter.arg}` is taken here",
             )
-    if shown is not None and not _is_data(project, target, parameter):
+    if shown is not None and not is_first(project, target, parameter):
         if is_untraced(project, *shown):
             return Obstacle(
                 f"Python needs the value of `{parameter.arg}`, for which an array of JAX is passed,"
@@ -302,7 +317,7 @@ def _obstacle(
             parameter,
             "declared to be an array",
         )
-    if declared == "unknown" and kind == "unknown" and _is_data(project, target, parameter):
+    if declared == "unknown" and kind == "unknown" and is_first(project, target, parameter):
         return Obstacle(
             f"Python needs the value of `{parameter.arg}`, which the function also computes with"
             f" and returns, so it may be differentiated: {instead}; if it is a Python value, name"
@@ -311,50 +326,6 @@ def _obstacle(
             parameter,
             "may be an array that is differentiated",
         )
-    return None
-
-
-def _is_data(project: Project, target: Target, parameter: ast.arg) -> bool:
-    """Whether a parameter is the function's first and its result is computed from it."""
-    positional = positional_parameters(target.function.node)
-    if not positional:
-        return False
-    first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
-    if parameter not in first:
-        return False
-    return any(
-        d.parameter == parameter.arg
-        for d in project.needs_with_overrides.result(target.function, target.owner)
-    )
-
-
-def _out_of_sight(
-    project: Project,
-    target: Target,
-    needs: Mapping[tuple[str, int | str | None], list[Need]],
-    closed: Collection[str],
-    bound: BoundCalls,
-) -> Obstacle | None:
-    """An argument that may be a value of Python and goes into code that cannot be seen.
-
-    Somebody asked for concrete values: where no need of them is found, it may be there.
-    """
-    for parameter in parameters(target.function.node):
-        for (name, index), own in needs.items():
-            if name != parameter.arg or name in closed:
-                continue
-            unseen = [n for n in own if n.unseen]
-            if not unseen or used_as_array(project, target, parameter):
-                continue
-            kind, _ = passed_kind(project, target, parameter, index, bound)
-            if kind != "array" and annotation_kind(parameter.annotation) != "array":
-                return Obstacle(
-                    f"`{name}` goes into code that cannot be seen, which may need its value: if it"
-                    " does, name it in `static_argnums`; then take the option out",
-                    unseen[0].module,
-                    unseen[0].node,
-                    "this cannot be seen",
-                )
     return None
 
 

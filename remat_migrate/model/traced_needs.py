@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .bind import Arguments, default_of, positional_parameters
 from .callable import Target
+from .data_arguments import is_self
 from .declared import annotation_kind, default_kind
 from .expected_failures import expects_failure
 from .module import Module
@@ -22,7 +23,7 @@ from .need import Need
 from .passing import has_attributes
 from .scopes import parameters
 from .sites import Site
-from .static_arguments import bind_use, is_self, position_of
+from .static_arguments import bind_use, position_of
 from .static_options import counted_position, known_target, lost_indices, read_indices
 from .uses import Call
 from .values import Constant, Container, External

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from .callable import layers
+from .callable import Target, layers
 from .classes import class_annotations, class_chain
+from .declared import annotation_kind
 from .library import INSTANCES
 from .library_needs import needs_of
 from .module import Module
-from .passing import is_flag
+from .need import Need
+from .passing import BoundCalls, is_flag, passed_kind, used_as_array
+from .scopes import parameters
 from .sites import Site
 from .statics import Obstacle, Required, Statics
 from .uses import Uses
@@ -146,6 +150,41 @@ def _library_function(value: Value, uses: Uses) -> bool:
             calls = [ast.Call(call.node, *call.arguments) for call in uses.calls]
             return all(p.takes == "traced" for call in calls for _, p in function.passed(call))
     return False
+
+
+def out_of_sight(
+    project: Project,
+    target: Target,
+    needs: Mapping[tuple[str, int | str | None], list[Need]],
+    known: Collection[str],
+    bound: BoundCalls,
+) -> Iterator[Need]:
+    """The needs, one for each parameter, of code that cannot be seen: it may need the value.
+
+    Somebody asked for concrete values: where no need of them is found, it may be there. Left out
+    are the parameters in `known`, and arrays.
+    """
+    for parameter in parameters(target.function.node):
+        if parameter.arg in known or annotation_kind(parameter.annotation) == "array":
+            continue
+        for (name, index), own in needs.items():
+            unseen = [n for n in own if n.unseen]
+            if name != parameter.arg or not unseen or used_as_array(project, target, parameter):
+                continue
+            if passed_kind(project, target, parameter, index, bound)[0] != "array":
+                yield unseen[0]
+                break
+
+
+def unseen_obstacle(need: Need) -> Obstacle:
+    """Why nothing is made static where a value goes into code that cannot be seen."""
+    return Obstacle(
+        f"`{need.parameter}` goes into code that cannot be seen, which may need its value: if it"
+        " does, name it in `static_argnums`; then take the option out",
+        need.module,
+        need.node,
+        "this cannot be seen",
+    )
 
 
 def changed_below(values: list[Value]) -> Wrapped | None:

@@ -1,0 +1,115 @@
+"""Arguments that are arrays, or trees of them, as far as the code shows.
+
+Where nobody can see what becomes of an argument, this tells the data of a computation from its
+options.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .bind import bind_call, positional_parameters
+from .callable import Target, full_arguments, receiver_of, skipped, underlying
+from .classes import is_decorated
+from .module import Module
+from .passing import BoundCalls, is_array_use, uses_of, what_is_passed
+from .scopes import parameters
+from .values import External, Function, Instance, Value
+
+if TYPE_CHECKING:
+    from .project import Project
+
+_DEPTH = 3
+_LAYERS = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
+
+
+def is_self(target: Target, positional: list[ast.arg], parameter: ast.arg) -> bool:
+    """`self` of a method, and the module that a lifted function takes first."""
+    if target.owner is None or not positional or positional[0] is not parameter:
+        return False
+    return not is_decorated(target.function.node, "staticmethod")
+
+
+def is_first(project: Project, target: Target, parameter: ast.arg) -> bool:
+    """Whether a parameter is the function's first and its result is computed from it."""
+    positional = positional_parameters(target.function.node)
+    if not positional:
+        return False
+    first = positional[1:2] if is_self(target, positional, positional[0]) else positional[:1]
+    if parameter not in first:
+        return False
+    return any(
+        d.parameter == parameter.arg
+        for d in project.needs_with_overrides.result(target.function, target.owner)
+    )
+
+
+def is_data(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
+    """Whether a parameter takes data: it is computed with, or is what the result is made of."""
+    if is_first(project, target, parameter) or _is_computed_with(project, target, parameter):
+        return True
+    return any(
+        _is_item(expr)
+        or project.kinds.of(module, expr) == "array"
+        or (isinstance(expr, ast.Name) and _is_data_name(project, module, expr))
+        for passed in what_is_passed(parameter, None, bound)
+        for module, expr in project.kinds.origins(*passed)
+    )
+
+
+def _is_data_name(project: Project, module: Module, name: ast.Name) -> bool:
+    """Whether a function uses a name as an array elsewhere."""
+    function = module.enclosing_function(name)
+    bindings = module.reaching(name)
+    return function is not None and any(
+        _is_data_use(project, module, use, _DEPTH)
+        for use in ast.walk(function)
+        if isinstance(use, ast.Name) and use.id == name.id and module.reaching(use) & bindings
+    )
+
+
+def _is_item(expr: ast.expr) -> bool:
+    """`batch["x"]` and `batch[0]`: options come from attributes and from names."""
+    return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant)
+
+
+def _is_computed_with(
+    project: Project, target: Target, parameter: ast.arg, depth: int = _DEPTH
+) -> bool:
+    """Whether it, or an item of it, is used as an array, here or where it is passed on."""
+    module = target.function.module
+    return any(_is_data_use(project, module, use, depth) for use, _ in uses_of(target, parameter))
+
+
+def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) -> bool:
+    while isinstance(above := module.parent(use), ast.Subscript) and above.value is use:
+        use = above
+    if is_array_use(project, module, use):
+        return True
+    call = module.parent(use)
+    if depth <= 0 or not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return any(
+        _takes_data(project, value, call, use, depth - 1)
+        for value in project.values(module, call.func)
+    )
+
+
+def _takes_data(
+    project: Project, value: Value, call: ast.Call, argument: ast.expr, depth: int
+) -> bool:
+    """Whether what is called takes one of its arguments as data."""
+    match underlying(value):
+        case Instance(cls=External(name)) if name.startswith(_LAYERS):
+            return argument in call.args[:1]
+        case Function() as function:
+            args, keywords = full_arguments(value, call)
+            passed = bind_call(function.node, args, keywords, skipped(value)).by_name
+            inner = Target(function, receiver_of(value))
+            return any(
+                passed.get(parameter.arg) is argument
+                and _is_computed_with(project, inner, parameter, depth)
+                for parameter in parameters(function.node)
+            )
+    return False
