@@ -88,6 +88,8 @@ def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) ->
     if is_array_use(project, module, use):
         return True
     call = module.parent(use)
+    if isinstance(call, ast.keyword):
+        call = module.parent(call)
     if depth <= 0 or not isinstance(call, ast.Call) or call.func is use:
         return False
     return any(

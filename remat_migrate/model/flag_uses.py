@@ -261,7 +261,7 @@ class Forms:
                 return FlagUse(node, form, asked, change)
             return FlagUse(node, form, asked, Change(replace=((node, "None"),)))
         if len(effects) == 1 and isinstance(self.module.parent(node), ast.Expr):
-            text = self.module.segment(effects[0])
+            text = self.module.segment(_effect(effects[0]))
             return FlagUse(node, form, asked, Change(replace=((node, text),)))
         return FlagUse(
             node, form, asked, reason="evaluating the arguments may do more: keep that by hand"
@@ -299,6 +299,18 @@ def truth(node: ast.expr) -> bool | None:
     if isinstance(node.value, str):
         return SETTING.truth(node.value)
     return bool(node.value)
+
+
+def _effect(node: ast.expr) -> ast.expr:
+    """The part of an expression that does something: `load()` of `not load().flag`."""
+    match node:
+        case ast.Attribute(value=inner) | ast.UnaryOp(operand=inner):
+            return _effect(inner)
+        case ast.Subscript(value=inner, slice=key) if is_pure(key):
+            return _effect(inner)
+        case ast.Call(func=ast.Name(id="bool" | "int" | "str"), args=[inner], keywords=[]):
+            return _effect(inner)
+    return node
 
 
 def _argument(node: ast.Call, position: int, name: str) -> ast.expr | None:

@@ -286,11 +286,11 @@ class Kinds:
         self, module: Module, node: ast.expr, depth: int = _DEPTH
     ) -> Iterator[tuple[Module, ast.expr]]:
         """An expression, or where it is a parameter, its default and what callers pass for it."""
-        bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
-        if depth <= 0 or not bindings or any(b.kind != "parameter" for b in bindings):
+        bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+        own = [b for b in bindings if b.kind == "parameter"] if depth > 0 else []
+        if not own or len(own) < len(bindings):
             yield module, node
-            return
-        for binding in bindings:
+        for binding in own:
             function, parameter = binding.scope.node, binding.node
             assert isinstance(function, FunctionNode)
             assert isinstance(parameter, ast.arg)

@@ -174,6 +174,13 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     if site.definition.counting != "function" and target.skip == 0 and positional:
         closed.add(positional[0].arg)  # the module or scope of a lifted function
     for parameter in parameters(function.node):
+        is_object = (
+            not is_self(target, positional, parameter)
+            and position_of(target, parameter.arg, None) not in differentiated
+            and site.definition.modules != "nnx"  # whose modules need be no pytrees
+            and is_called_object(project, target, parameter, all_needs, bound, uses)
+        )
+        is_known = not is_object or is_known_object(project, target, parameter, bound)
         for (name, index), own in sorted(needs.items(), key=lambda item: str(item[0][1])):
             if name != parameter.arg:
                 continue
@@ -197,6 +204,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             if shown is not None and not is_first(project, target, parameter):
                 if all_untraced(project, target, parameter, certain, index, parts):
                     kind, shown = "python", None
+            if is_object and kind == "unknown":
+                kind = "python"
             problem = _obstacle(project, target, parameter, index, kind, shown, certain, uses)
             if problem is not None:
                 if certain and obstacle is None:
@@ -204,24 +213,18 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 continue
             reason = (certain or tuple(own))[0].reason
             position = position_of(target, name, index)
-            fixed = by_value(project, target, parameter, index, bound)
+            fixed = is_known and by_value(project, target, parameter, index, bound)
             required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
             reason = ""
-            fixed = by_value(project, target, parameter, None, bound)
+            fixed = is_known and by_value(project, target, parameter, None, bound)
             if no_jax_value(project, target, parameter, bound):
                 reason = "what is passed for it is not a value of JAX"
-            elif is_self(target, positional, parameter):
-                reason = ""
-            elif (
-                position_of(target, parameter.arg, None) not in differentiated
-                and site.definition.modules != "nnx"  # whose modules need be no pytrees
-                and is_called_object(project, target, parameter, all_needs, bound, uses)
-            ):
+            elif is_object:
                 reason = "it is called, or a method of it, so it may be no value of JAX"
-                fixed &= is_known_object(project, target, parameter, bound)
             elif (
                 others
+                and not is_self(target, positional, parameter)
                 and parameter not in (function.node.args.vararg, function.node.args.kwarg)
                 and flag_like(project, target, parameter, None, bound)
                 and passed_kind(project, target, parameter, None, bound)[0] != "array"

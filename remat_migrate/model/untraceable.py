@@ -151,9 +151,9 @@ def is_called_object(
     if passed_kind(project, target, parameter, None, bound)[0] == "array":
         return False
     return not all(
-        are_trees(evaluator, project.values(*origin))
-        for module, expr in passed
-        for origin in project.kinds.origins(module, expr)
+        (origins := list(project.kinds.origins(*place)))
+        and all(are_trees(evaluator, project.values(*origin)) for origin in origins)
+        for place in passed
     )
 
 

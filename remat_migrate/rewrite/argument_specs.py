@@ -215,7 +215,8 @@ class _Transformation:
     # -- writing
 
     def _static(self, specs: _Specs, options: Mapping[str, tuple[Module, ast.expr]]) -> list[Edit]:
-        needed = sorted((a for a in self.added if a.needed), key=lambda a: a.position)
+        by_position = {a.position: a for a in self.added if a.needed}
+        needed = [by_position[position] for position in sorted(by_position)]
         if specs.static in options:
             option = options[specs.static]
             indices = self._indices(specs.static, option)
@@ -241,8 +242,10 @@ class _Transformation:
             case (_, ast.Tuple(elts=parts) | ast.List(elts=parts)):
                 if self.passed != {len(parts)}:
                     raise self._refused(f"`{name}` has another number of entries", option)
-                entries = ["None" if a.from_default or a.needed else "0" for a in added]
-                return self._extended(name, option, entries)
+                entries = {(a.position, _axis(a)) for a in added}
+                if len(entries) > len({a.position for a in added}):
+                    raise self._refused(f"calls need different entries in `{name}`", option)
+                return self._extended(name, option, [axis for _, axis in sorted(entries)])
             case None | (_, ast.Constant(value=0)):
                 if all(a.position in static or not (a.from_default or a.needed) for a in added):
                     return []
@@ -286,6 +289,10 @@ class _Transformation:
         if subject != frozenset((self.wrapped.func,)):
             raise self._refused(f"{why}, and is applied to several functions")
         return node
+
+
+def _axis(added: Added) -> str:
+    return "None" if added.from_default or added.needed else "0"
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:

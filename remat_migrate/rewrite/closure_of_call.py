@@ -16,10 +16,11 @@ from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit
+from .closure_at_once import close_over_at_once
 from .indent import indent_unit, indentation
 from .literals import is_literal, literal_text
 from .refusal import Refused
-from .signature import Signature, signature
+from .signature import Signature, lambda_text, signature
 
 
 def close_over_call(
@@ -40,6 +41,9 @@ def close_over_call(
     owner, subject = site.subject
     if owner is not module or not isinstance(subject, ast.expr):
         raise Refused("what is wrapped is named in another file", owner, site.reference)
+    at_once = close_over_at_once(site, statics, checkpoint, options)
+    if at_once is not None:
+        return at_once
     node = target.function.node
     for parameter in parameters(node):
         default = default_of(node, parameter)
@@ -64,28 +68,21 @@ def close_over_call(
     name = module.segment(subject)
     if isinstance(subject, ast.Lambda):
         body = module.segment(subject.body)
-        text = (
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}: {body}{given})"
-            f"({array.arguments})"
-        )
+        inner = lambda_text(array.written, body)
+        text = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
         return [Edit(source.path, *source.span(call), _grouped(module, call, text))]
     assigned = _assigned_name(module, call)
     if assigned is not None:
         statement, variable = assigned
         return _as_definition(module, statement, variable, subject, whole, array, checkpoint, given)
     if _may_change(module, subject):
-        inner = (
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
-            f" plain({whole.arguments}){given})({array.arguments})"
-        )
-        text = f"(lambda plain: {inner})({name})"
+        inner = lambda_text(array.written, f"plain({whole.arguments})")
+        made = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
+        text = f"(lambda plain: {made})({name})"
     else:
-        text = _grouped(
-            module,
-            call,
-            f"lambda {whole.parameters}: {checkpoint}(lambda {array.parameters}:"
-            f" {name}({whole.arguments}){given})({array.arguments})",
-        )
+        inner = lambda_text(array.written, f"{name}({whole.arguments})")
+        made = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
+        text = _grouped(module, call, made)
     return [Edit(source.path, *source.span(call), text)]
 
 
@@ -162,10 +159,10 @@ def _as_definition(
         kept = f"plain_{variable}"
         lines += [f"{kept} = {plain}", *gap]
         plain = kept
+    inner = lambda_text(array.written, f"{plain}({whole.arguments})")
     lines += [
         f"def {variable}({whole.parameters}):",
-        f"{unit}return {checkpoint}(lambda {array.parameters}: {plain}({whole.arguments}){given})"
-        f"({array.arguments})",
+        f"{unit}return {checkpoint}({inner}{given})({array.arguments})",
     ]
     start, end = source.span(statement)
     rest = source.text[end:].partition("\n")[2]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..model.bind import default_of, positional_parameters
 from ..model.scopes import FunctionNode
 
-_WIDTH = 88
+WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,21 @@ class Signature:
 def bracketed(head: str, items: Sequence[str], tail: str, indent: str, unit: str) -> list[str]:
     """`head(items)tail` as lines: on one where it fits, else one item a line, as black does."""
     line = f"{indent}{head}({', '.join(items)}){tail}"
-    if len(line) <= _WIDTH:
+    if len(line) <= WIDTH:
         return [line]
     short = f"{indent}{unit}{', '.join(items)}"
-    if len(short) <= _WIDTH and not any(i.startswith("*") and i != "*" for i in items):
+    if len(short) <= WIDTH and not any(i.startswith("*") and i != "*" for i in items):
         return [f"{indent}{head}(", short, f"{indent}){tail}"]
     return [
         f"{indent}{head}(",
         *(f"{indent}{unit}{item}," for item in items),
         f"{indent}){tail}",
     ]
+
+
+def lambda_text(parameters: Sequence[str], body: str) -> str:
+    """`lambda parameters: body`."""
+    return f"lambda {', '.join(parameters)}: {body}" if parameters else f"lambda: {body}"
 
 
 def signature(

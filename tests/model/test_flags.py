@@ -439,3 +439,11 @@ def test_a_suppressed_use_stays_with_what_it_needs():
         code.splitlines(keepends=True)[1:3]
     )
     assert len(findings(code, select="RMT102")) == 2
+
+
+@pytest.mark.parametrize("value", ["load().old", "not load().old", 'load()["old"]', "load()"])
+def test_what_a_value_does_stays(value):
+    check(
+        f'import jax\nfrom a import load\n\njax.config.update("jax_new_checkpoint", {value})\n',
+        "from a import load\n\nload()\n",
+    )

@@ -77,6 +77,15 @@ def test_the_options_are_updated(form: str) -> None:
     assert after.endswith('    return fast(w, x, True, "relu")\n')
 
 
+def test_an_argument_that_calls_pass_in_different_ways_is_added_once() -> None:
+    alias = "fast = jax.jit(cell, static_argnums=(2,))"
+    calls = '    return fast(w, x, True) + fast(w, x, True, act="tanh")\n'
+    code = f"{HEAD}{alias}\n\n\ndef run(w, x):\n{calls}"
+    after = fixed(code, select=CODE)["example.py"]
+    assert "fast = jax.jit(cell, static_argnums=(2, 3))" in after
+    assert 'fast(w, x, True, "relu") + fast(w, x, True, "tanh")' in after
+
+
 CLOSED = [
     "fast = fast_jit(cell)",
     "fast = jax.jit(cell, static_argnums=STATIC)",
