@@ -15,7 +15,7 @@ from .classes import is_decorated
 from .module import Module
 from .passing import BoundCalls, is_array_use, uses_of, what_is_passed
 from .scopes import parameters
-from .values import External, Function, Instance, Value
+from .values import External, Function, Instance, Value, Wrapped
 
 if TYPE_CHECKING:
     from .project import Project
@@ -102,6 +102,9 @@ def _takes_data(
     project: Project, value: Value, call: ast.Call, argument: ast.expr, depth: int
 ) -> bool:
     """Whether what is called takes one of its arguments as data."""
+    match value:
+        case Wrapped(how="jax.vmap", node=ast.Call(args=[_], keywords=[])):
+            return True
     match underlying(value):
         case Instance(cls=External(name)) if name.startswith(_LAYERS):
             return argument in call.args[:1]

@@ -83,8 +83,8 @@ class LibraryFunction:
             starred = starred or isinstance(argument, ast.Starred)
             if starred:
                 later = {*self.positional[position:], *([self.variadic] if self.variadic else [])}
-                traced = all(p.takes == "traced" for p in later) and later
-                parameter = next(iter(later)) if traced else UNKNOWN
+                alike = len({(p.takes, p.unless) for p in later}) == 1
+                parameter = next(iter(later)) if alike else UNKNOWN
             else:
                 own = self.positional[position : position + 1]
                 parameter = own[0] if own else rest

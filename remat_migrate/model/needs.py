@@ -252,7 +252,7 @@ class _Analysis(LibraryCalls):
         callees = self.callees(node.func)
         values = callees.values
         known = False
-        held = called_object(self, node.func)
+        held = called_object(self, node)
         if held is not None:
             yield from self._called(held)
         arguments = [*node.args, *(k.value for k in node.keywords)]

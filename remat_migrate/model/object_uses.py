@@ -28,18 +28,24 @@ _CONTAINER_METHODS = frozenset(
 )
 # `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`.
 _STATIC = frozenset({("static", True), ("pytree_node", False)})
+# Those that return nothing.
+_CHANGING_METHODS = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
+)
 # Modules that hold functions besides arrays.
 _WITH_FUNCTIONS = frozenset(
     f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
 )
 
 
-def called_object(analysis: DependenceAnalysis, func: ast.expr) -> ast.expr | None:
-    """The argument, or the part of one, that a call of `func` uses as an object."""
-    held = func
+def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
+    """The argument, or the part of one, that a call uses as an object."""
+    func = held = call.func
     if isinstance(func, ast.Attribute):
-        known = array_method(func) is not None or func.attr in CONCRETE_METHODS
-        if known or func.attr in _CONTAINER_METHODS:
+        if array_method(func) is not None or func.attr in CONCRETE_METHODS:
+            return None
+        is_used = not isinstance(analysis.module.parent(call), ast.Expr)
+        if func.attr in _CONTAINER_METHODS and not (is_used and func.attr in _CHANGING_METHODS):
             return None
         held = func.value
     if not is_part(analysis, held):

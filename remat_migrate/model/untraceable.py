@@ -160,9 +160,15 @@ def is_called_object(
 def is_known_object(
     project: Project, target: Target, parameter: ast.arg, bound: BoundCalls
 ) -> bool:
-    """Whether it is known what is passed for such a parameter."""
+    """Whether calls, the annotation or the default tell what is passed for such a parameter."""
     kind, _ = passed_kind(project, target, parameter, None, bound)
-    return kind == "python" or bool(_declared(project, target, parameter))
+    if kind == "python" or _declared(project, target, parameter):
+        return True
+    default, module = default_of(target.function.node, parameter), target.function.module
+    if default is None or (isinstance(default, ast.Constant) and default.value is None):
+        return False
+    values = project.values(module, default)
+    return bool(values) and all(not_an_array(project, value) for value in values)
 
 
 def _declared(project: Project, target: Target, parameter: ast.arg) -> Values:

@@ -18,7 +18,7 @@ from ..model.statics import Statics
 from ..source import Edit
 from ..source.layout import layout_of
 from .indent import indent_unit, indentation
-from .signature import WIDTH, lambda_text
+from .signature import laid_out, lambda_text
 
 _EFFECTS = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
@@ -62,7 +62,7 @@ def close_over_at_once(
     if function is None:
         return None
     passed = ", ".join(module.segment(a.node) for a in traced)
-    text = _laid_out(module, outer, checkpoint, [function, *options], passed)
+    text = _written(module, outer, checkpoint, [function, *options], passed)
     return [Edit(module.source.path, *module.span(outer), text)]
 
 
@@ -151,18 +151,13 @@ def _is_plain(node: ast.expr) -> bool:
     return False
 
 
-def _laid_out(
+def _written(
     module: Module, outer: ast.Call, checkpoint: str, arguments: Sequence[str], passed: str
 ) -> str:
-    """The call on one line, or with the arguments of the checkpoint on one of their own."""
-    given = ", ".join(arguments)
-    text = f"{checkpoint}({given})({passed})"
     start, end = module.span(outer)
     source = module.source
     before = source.text[source.line_starts[outer.lineno - 1] : start]
-    after = source.text[end:].partition("\n")[0]
-    if len(before + text + after) <= WIDTH or "\n" in text:
-        return text
+    around = before, source.text[end:].partition("\n")[0]
     indent = indentation(module, outer.lineno)
-    inner = f"{indent}{indent_unit(module)}{given}"
-    return source.newline.join([f"{checkpoint}(", inner, f"{indent})({passed})"])
+    unit = indent_unit(module)
+    return source.newline.join(laid_out(checkpoint, arguments, f"({passed})", around, indent, unit))

@@ -20,7 +20,7 @@ from .closure_at_once import close_over_at_once
 from .indent import indent_unit, indentation
 from .literals import is_literal, literal_text
 from .refusal import Refused
-from .signature import Signature, lambda_text, signature
+from .signature import Signature, laid_out, lambda_text, signature
 
 
 def close_over_call(
@@ -74,7 +74,9 @@ def close_over_call(
     assigned = _assigned_name(module, call)
     if assigned is not None:
         statement, variable = assigned
-        return _as_definition(module, statement, variable, subject, whole, array, checkpoint, given)
+        return _as_definition(
+            module, statement, variable, subject, whole, array, checkpoint, options
+        )
     if _may_change(module, subject):
         inner = lambda_text(array.written, f"plain({whole.arguments})")
         made = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
@@ -143,7 +145,7 @@ def _as_definition(
     whole: Signature,
     array: Signature,
     checkpoint: str,
-    given: str,
+    options: Sequence[str],
 ) -> list[Edit]:
     source = module.source
     outer, unit, newline = (
@@ -160,9 +162,20 @@ def _as_definition(
         lines += [f"{kept} = {plain}", *gap]
         plain = kept
     inner = lambda_text(array.written, f"{plain}({whole.arguments})")
+    inner_indent = outer + unit
     lines += [
         f"def {variable}({whole.parameters}):",
-        f"{unit}return {checkpoint}({inner}{given})({array.arguments})",
+        f"{unit}return "
+        + newline.join(
+            laid_out(
+                checkpoint,
+                [inner, *options],
+                f"({array.arguments})",
+                (inner_indent, "return "),
+                inner_indent,
+                unit,
+            )
+        ),
     ]
     start, end = source.span(statement)
     rest = source.text[end:].partition("\n")[2]

@@ -55,6 +55,20 @@ def lambda_text(parameters: Sequence[str], body: str) -> str:
     return f"lambda {', '.join(parameters)}: {body}" if parameters else f"lambda: {body}"
 
 
+def laid_out(
+    head: str, arguments: Sequence[str], tail: str, around: tuple[str, str], indent: str, unit: str
+) -> list[str]:
+    """`head(arguments)tail` as lines, the first without indentation, on one where it fits.
+
+    `around` is what else stands on the line, `indent` the white space that the line starts with.
+    """
+    given = ", ".join(arguments)
+    line = f"{head}({given}){tail}"
+    if len(line) + sum(map(len, around)) <= WIDTH or "\n" in line:
+        return [line]
+    return [f"{head}(", f"{indent}{unit}{given}", f"{indent}){tail}"]
+
+
 def signature(
     function: FunctionNode,
     *,

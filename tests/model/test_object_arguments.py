@@ -73,6 +73,7 @@ USED_AS_OBJECTS = [
     "h(p @ x)",
     "h.cast(p @ x)",
     "h.policy.cast(p @ x)",
+    "h.update(p, x)[0] + p @ x",
     'h["act"](p @ x)',
     "h[0](p @ x)",
     'h.get("act")(p @ x)',
@@ -95,6 +96,7 @@ USED_AS_DATA = [
     "sum(v for k, v in h.items()) + p @ x",
     "jax.vjp(jnp.sin, h)[1](p @ x)",
     "h._replace(x=1) + p @ x",
+    "sum(jax.vmap(lambda q: k(q))(p @ x) for k in (jnp.sin, jnp.cos)) + h",
 ]
 
 
