@@ -26,7 +26,7 @@ from .sites import Site
 from .static_arguments import bind_use, position_of
 from .static_options import counted_position, known_target, lost_indices, read_indices
 from .uses import Call
-from .values import Constant, Container, External
+from .values import Constant, Container, External, Parameter
 
 if TYPE_CHECKING:
     from .project import Project
@@ -149,6 +149,7 @@ def _evidence(
     """What the calls say of a parameter that Python needs."""
     target = subject.target
     of_arrays = next((n for n in needs if _of_an_array(target, n)), None)
+    of_parts = next((n for n in needs if not n.reason.startswith(_TRUTH)), None)
     shown: list[TracedNeed] = []
     for call, arguments in subject.bound:
         expr = arguments.by_name.get(parameter.arg)
@@ -156,6 +157,8 @@ def _evidence(
             continue
         evidence, sure = _passed(project, target, parameter, call.module, expr)
         need = of_arrays if evidence == "array" else needs[0]
+        if evidence is None and _is_written_out(project, call.module, expr):
+            evidence, sure, need = "python", True, of_parts
         if evidence is not None and need is not None:
             deliberate = expects_failure(call.module, call.node)
             sure = sure and call.own
@@ -169,6 +172,18 @@ def _evidence(
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
+
+
+# The truth of a tuple is known whatever its parts are.
+_TRUTH = ("a branch", "a loop that", "an assertion", "`and`", "`not`")
+
+
+def _is_written_out(project: Project, module: Module, expr: ast.expr) -> bool:
+    """Whether an argument is a tuple of numbers and strings: an axis, a shape."""
+    values = project.values(module, expr)
+    tuples = [v.node for v in values if isinstance(v, Container)]
+    others = [v for v in values if not isinstance(v, Container | Parameter)]
+    return bool(tuples) and not others and all(default_kind(n) == "python" for n in tuples)
 
 
 def _is_never_called(subject: Subject) -> bool:
