@@ -202,15 +202,19 @@ def lost_indices(api: Api, values: Iterable[int]) -> list[int]:
 
 def known_target(project: Project, site: Site) -> Target | None:
     """The one function that a site wraps, if its own parameters are those of the calls."""
+    return next(iter(known_targets(project, site)), None)
+
+
+def known_targets(project: Project, site: Site) -> list[Target]:
+    """The same, once for each class that may have inherited the function, in order of place."""
     values = applied_values(project, site)
     if not values or changed_below(values) is not None or is_field(project, site):
-        return None
-    # One function, perhaps of several classes that inherit it.
+        return []
     found = [list(targets_of(project.evaluator, v)) for v in values]
     if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
-        return None
-    target = min((t for targets in found for t in targets), key=place_of)
-    return None if target.given or site.spread or "methods" in site.arguments else target
+        return []
+    targets = sorted((t for targets in found for t in targets), key=place_of)
+    return [] if targets[0].given or site.spread or "methods" in site.arguments else targets
 
 
 def static_site(project: Project, site: Site) -> StaticSite | None:

@@ -24,7 +24,7 @@ from .passing import has_attributes
 from .scopes import parameters
 from .sites import Site
 from .static_arguments import bind_use, position_of
-from .static_options import counted_position, known_target, lost_indices, read_indices
+from .static_options import counted_position, known_targets, lost_indices, read_indices
 from .uses import Call
 from .values import Constant, Container, External, Parameter
 
@@ -69,14 +69,25 @@ class Subject:
     Attributes:
         project: the project.
         site: the site.
-        target: the function.
+        targets: the function, once for each class that may have inherited it.
         static: the positions of its static parameters.
     """
 
     project: Project
     site: Site
-    target: Target
+    targets: tuple[Target, ...]
     static: frozenset[int]
+
+    @property
+    def target(self) -> Target:
+        """The function."""
+        return self.targets[0]
+
+    @property
+    def needs(self) -> Iterator[Need]:
+        """Where Python needs a value, whatever class the function is called on."""
+        for target in self.targets:
+            yield from self.project.needs.of(target.function, target.owner)
 
     @cached_property
     def bound(self) -> tuple[tuple[Call, Arguments], ...]:
@@ -99,8 +110,8 @@ def subject_of_site(project: Project, site: Site) -> Subject | None:
         return None
     if api.static_calls == "unknown" or {"concrete", "static_argnames"} & set(site.arguments):
         return None
-    target = known_target(project, site)
-    if target is None:
+    targets = known_targets(project, site)
+    if not targets:
         return None
     static: set[int] = set()
     option = site.arguments.get("static_argnums")
@@ -109,10 +120,10 @@ def subject_of_site(project: Project, site: Site) -> Subject | None:
         if indices is None or lost_indices(api, indices):
             return None  # a wrong index is mended first
         for index in indices:
-            position = counted_position(api, target, index)
+            position = counted_position(api, targets[0], index)
             if position is not None:
                 static.add(position)
-    return Subject(project, site, target, frozenset(static))
+    return Subject(project, site, tuple(targets), frozenset(static))
 
 
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
@@ -127,7 +138,7 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     if site.definition.counting != "function" and target.skip == 0 and positional:
         closed.add(positional[0].arg)
     by_parameter: dict[str, list[Need]] = {}
-    for need in project.needs.of(target.function, target.owner):
+    for need in subject.needs:
         if need.certain and need.argument(node) is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
@@ -244,7 +255,7 @@ def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Nee
         return
     node = subject.target.function.node
     names = {p.arg: p for p in parameters(node)}
-    for need in project.needs.of(subject.target.function, subject.target.owner):
+    for need in subject.needs:
         parameter = names.get(need.parameter)
         if (
             not need.certain
