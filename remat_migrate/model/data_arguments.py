@@ -13,8 +13,16 @@ from .bind import bind_call, positional_parameters
 from .callable import Target, full_arguments, receiver_of, skipped, underlying
 from .classes import is_decorated
 from .module import Module
-from .passing import BoundCalls, is_array_use, uses_of, what_is_passed
+from .passing import (
+    BoundCalls,
+    flag_like,
+    is_array_use,
+    passed_kind,
+    uses_of,
+    what_is_passed,
+)
 from .scopes import parameters
+from .uses import Uses
 from .values import External, Function, Instance, Value, Wrapped
 
 if TYPE_CHECKING:
@@ -118,3 +126,54 @@ def _takes_data(
                 for parameter in parameters(function.node)
             )
     return False
+
+
+def may_be_flag(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    index: int | str | None,
+    bound: BoundCalls,
+    uses: Uses,
+) -> bool:
+    """Whether a parameter that only *may* be needed may be a Python value, as well as an array.
+
+    Nothing is known of what is passed, and the function does not compute with it.
+    """
+    function = target.function
+    passed = what_is_passed(parameter, index, bound)
+    if uses.calls and not uses.escapes and not passed:
+        return False  # every call leaves it to its default
+    kinds = {project.kinds.of(module, expr) for module, expr in passed}
+    kinds.add(project.kinds.parameter(function.module, function.node, parameter))
+    return "array" not in kinds and not is_data(project, target, parameter, bound)
+
+
+def unread_reason(
+    project: Project,
+    target: Target,
+    parameter: ast.arg,
+    bound: BoundCalls,
+    uses: Uses,
+    others: bool,
+) -> tuple[str, bool]:
+    """Why a parameter must not be traced of which no need is seen, and whether that is sure.
+
+    `others`: the function is a method that others may override.
+    """
+    a = target.function.node.args
+    if parameter in (a.vararg, a.kwarg):
+        return "", True
+    if is_self(target, positional_parameters(target.function.node), parameter):
+        return "", True
+    may_be = may_be_flag(project, target, parameter, None, bound, uses)
+    kind, _ = passed_kind(project, target, parameter, None, bound)
+    if others:
+        known = kind != "array" and flag_like(project, target, parameter, None, bound)
+        if known or may_be:
+            return "a subclass that overrides the method may need it", known
+    results = project.needs_with_overrides.result(target.function, target.owner)
+    is_read = any(d.parameter == parameter.arg for d in results)
+    if may_be and not is_read and kind == "unknown":
+        return "nothing is computed from it, so it may be a string", False
+    return "", True

@@ -60,6 +60,10 @@ STATIC_RESULTS = frozenset(
 TRACED_MODULES = (
     "jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.ops.",
 )  # fmt: skip
+# Functions in them that take trees and Python values just as well.
+OF_ANYTHING = frozenset(
+    {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "stop_gradient"}
+)
 CONCRETE_MODULES = ("numpy.", "math.", "operator.", "statistics.", "random.")
 
 # Functions that leave a value what it is, as far as Python is concerned.

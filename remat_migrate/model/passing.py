@@ -12,7 +12,7 @@ from .callable import Target, is_frozen
 from .containers import items
 from .contents import Contents
 from .declared import Kind, annotation_kind, default_kind, join
-from .library import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, TRACED_MODULES
+from .library import ARRAY_ATTRIBUTES, OF_ANYTHING, STATIC_ATTRIBUTES, TRACED_MODULES
 from .library_needs import is_array_method
 from .module import Module
 from .need import Need
@@ -331,7 +331,11 @@ def used_as_array(project: Project, target: Target, parameter: ast.arg) -> bool:
 def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
     """Whether an expression stands where arrays do."""
     match module.parent(node):
-        case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
+        case ast.BinOp(left=left, right=right):
+            # `n - 1` may be any number.
+            other = right if left is node else left
+            return not (isinstance(other, ast.Constant) and isinstance(other.value, int | str))
+        case ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
             return True
         case ast.Attribute(attr=attr) if attr in ("T", "at"):
             return True
@@ -339,7 +343,9 @@ def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
             return True
         case ast.Call(func=func) if func is not node:
             return any(
-                isinstance(value, External) and value.name.startswith(TRACED_MODULES)
+                isinstance(value, External)
+                and value.name.startswith(TRACED_MODULES)
+                and value.name.rpartition(".")[2] not in OF_ANYTHING
                 for value in project.values(module, func)
             )
     return False

@@ -12,7 +12,7 @@ from .callable import Target, is_frozen, is_pytree, layers, targets_of
 from .candidates import candidates
 from .changing import changing_name
 from .changing_objects import changing_self
-from .data_arguments import is_data, is_first, is_self
+from .data_arguments import is_data, is_first, is_self, may_be_flag, unread_reason
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .need import Need
@@ -196,9 +196,13 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             ):
                 obstacle = obstacle or _mixed_obstacle(parameter, own)
                 continue
-            if not certain and not (
+            sure = bool(certain) or (
                 flag_like(project, target, parameter, index, parts)
                 and any(_stands_alone(project, target, need, bound) for need in own)
+            )
+            if not sure and (
+                all(need.beside or need.unseen or need.called for need in own)
+                or not may_be_flag(project, target, parameter, index, parts, uses)
             ):
                 continue
             if shown is not None and not is_first(project, target, parameter):
@@ -214,25 +218,20 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             reason = (certain or tuple(own))[0].reason
             position = position_of(target, name, index)
             fixed = is_known and by_value(project, target, parameter, index, bound)
-            required.append(Required(name, index, position, certain or tuple(own), reason, fixed))
+            needed = certain or tuple(own)
+            required.append(Required(name, index, position, needed, reason, fixed, sure))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
-            reason = ""
+            sure = True
             fixed = is_known and by_value(project, target, parameter, None, bound)
             if no_jax_value(project, target, parameter, bound):
                 reason = "what is passed for it is not a value of JAX"
             elif is_object:
                 reason = "it is called, or a method of it, so it may be no value of JAX"
-            elif (
-                others
-                and not is_self(target, positional, parameter)
-                and parameter not in (function.node.args.vararg, function.node.args.kwarg)
-                and flag_like(project, target, parameter, None, bound)
-                and passed_kind(project, target, parameter, None, bound)[0] != "array"
-            ):
-                reason = "a subclass that overrides the method may need it"
+            else:
+                reason, sure = unread_reason(project, target, parameter, bound, uses, others)
             if reason:
                 position = position_of(target, parameter.arg, None)
-                required.append(Required(parameter.arg, None, position, (), reason, fixed))
+                required.append(Required(parameter.arg, None, position, (), reason, fixed, sure))
     if obstacle is None:
         known = closed | {r.name for r in required}
         hidden = list(out_of_sight(project, target, needs, known, bound))

@@ -26,6 +26,8 @@ class Required:
         by_value: whether it may be a static argument. JAX traces a checkpointed function once for
             equal static arguments; an object that can change is equal to itself, so a change of it
             would not be seen.
+        certain: whether it is known to be one. What may be an array as well as a flag must not be
+            static: it is closed over, which is right for both.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Required:
     needs: tuple[Need, ...]
     reason: str
     by_value: bool = True
+    certain: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -228,6 +228,11 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
             statics.changing,
         )
     for item in (r for one in statics.each for r in one.required):
+        if not item.certain:
+            raise Refused(
+                f"`{item.name}` may be a Python value that is needed, or an array: not all of its"
+                " callers can be seen"
+            )
         if not item.by_value:
             raise Refused(
                 f"what is passed for `{item.name}` can change, and JAX would not see the change"

@@ -14,7 +14,7 @@ from ..model.bind import default_of, positional_parameters
 from ..model.callable import Target, targets_of, underlying
 from ..model.calling import returned_expressions
 from ..model.declared import Kind, annotation_kind, default_kind
-from ..model.library import STATIC_ATTRIBUTES, STATIC_RESULTS, TRACED_MODULES
+from ..model.library import OF_ANYTHING, STATIC_ATTRIBUTES, STATIC_RESULTS, TRACED_MODULES
 from ..model.library_needs import has_static_result, is_array_method
 from ..model.scopes import Binding, FunctionNode
 from ..model.values import External, Function, Instance, Value, Wrapped
@@ -286,7 +286,7 @@ class Arrays:
                     match underlying(value):
                         case External(name) if name.startswith(TRACED_MODULES):
                             # Python does not need it, so it is an operand.
-                            if name.rpartition(".")[2] not in _OF_ANYTHING:
+                            if name.rpartition(".")[2] not in OF_ANYTHING:
                                 return True
                         case Instance(cls=External(name)) if name.startswith(LAYERS):
                             return place == 0
@@ -315,12 +315,6 @@ class Arrays:
             n.certain and n.parameter == node.arg
             for n in self.project.needs.of(target.function, target.owner)
         )
-
-
-# Functions of arrays that take trees and Python values just as well.
-_OF_ANYTHING = frozenset(
-    {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "stop_gradient"}
-)
 
 
 def declared_kind(node: ast.arg, default: ast.expr | None) -> Kind:

@@ -57,7 +57,7 @@ AGREEING = {
     "decorated": (FACTORY + BLOCK, "static_argnums=(1,)"),
     "called": (FACTORY + BLOCK + "def g(x, on):\n    return x if on else -x\n\n"
                "h = maybe_remat()(g)\n", "static_argnums=(1,)"),
-    "no need": (FACTORY + "@maybe_remat()\ndef block(x, train):\n    return x\n", "fn)"),
+    "no need": (FACTORY + "@maybe_remat()\ndef block(x, w):\n    return x * w\n", "fn)"),
     "aliased": (FACTORY + "save = maybe_remat()\n\n@save\ndef g(x, on):\n"
                 "    return x if on else -x\n", "static_argnums=(1,)"),
     "default of a field": (FIELD, "static_argnums=(2,)"),
