@@ -140,7 +140,9 @@ def may_be_flag(
 
     Nothing is known of what is passed, and the function does not compute with it.
     """
-    function = target.function
+    function, annotation = target.function, parameter.annotation
+    if annotation is not None and project.evaluator.annotated(function.module, annotation):
+        return False  # an object
     passed = what_is_passed(parameter, index, bound)
     if uses.calls and not uses.escapes and not passed:
         return False  # every call leaves it to its default

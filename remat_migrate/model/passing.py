@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .apis import CALL_WITH
 from .bind import Arguments, default_of
 from .callable import Target, is_frozen
 from .containers import items
@@ -341,11 +342,10 @@ def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
             return True
         case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES or is_array_method(attr):
             return True
-        case ast.Call(func=func) if func is not node:
-            return any(
-                isinstance(value, External)
-                and value.name.startswith(TRACED_MODULES)
-                and value.name.rpartition(".")[2] not in OF_ANYTHING
-                for value in project.values(module, func)
+        case ast.Call(func=func, args=args) if func is not node:
+            names = {v.name for v in project.values(module, func) if isinstance(v, External)}
+            return (node in args[1:] and bool(names & CALL_WITH.keys())) or any(
+                name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in OF_ANYTHING
+                for name in names
             )
     return False

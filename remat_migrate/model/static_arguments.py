@@ -221,13 +221,13 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             needed = certain or tuple(own)
             required.append(Required(name, index, position, needed, reason, fixed, sure))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
-            sure = True
+            reason, sure = "", True
             fixed = is_known and by_value(project, target, parameter, None, bound)
             if no_jax_value(project, target, parameter, bound):
                 reason = "what is passed for it is not a value of JAX"
             elif is_object:
                 reason = "it is called, or a method of it, so it may be no value of JAX"
-            else:
+            elif others or all(need.parameter != parameter.arg for need in all_needs):
                 reason, sure = unread_reason(project, target, parameter, bound, uses, others)
             if reason:
                 position = position_of(target, parameter.arg, None)
