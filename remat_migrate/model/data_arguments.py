@@ -13,6 +13,7 @@ from .bind import bind_call, positional_parameters
 from .callable import Target, full_arguments, receiver_of, skipped, underlying
 from .classes import is_decorated
 from .module import Module
+from .need import Need
 from .passing import (
     BoundCalls,
     flag_like,
@@ -128,6 +129,15 @@ def _takes_data(
     return False
 
 
+def is_strange_to_arrays(need: Need) -> bool:
+    """Whether what may need a value is not a place that takes arrays and flags alike.
+
+    What is called or goes into code that cannot be seen is another question.
+    """
+    elsewhere = need.beside or need.unseen or need.called
+    return not elsewhere and not need.reason.startswith("an argument of")
+
+
 def may_be_flag(
     project: Project,
     target: Target,
@@ -168,14 +178,12 @@ def unread_reason(
         return "", True
     if is_self(target, positional_parameters(target.function.node), parameter):
         return "", True
-    may_be = may_be_flag(project, target, parameter, None, bound, uses)
     kind, _ = passed_kind(project, target, parameter, None, bound)
-    if others:
-        known = kind != "array" and flag_like(project, target, parameter, None, bound)
-        if known or may_be:
-            return "a subclass that overrides the method may need it", known
+    if others and kind != "array" and flag_like(project, target, parameter, None, bound):
+        return "a subclass that overrides the method may need it", True
     results = project.needs_with_overrides.result(target.function, target.owner)
-    is_read = any(d.parameter == parameter.arg for d in results)
-    if may_be and not is_read and kind == "unknown":
+    if kind != "unknown" or any(d.parameter == parameter.arg for d in results):
+        return "", True
+    if may_be_flag(project, target, parameter, None, bound, uses):
         return "nothing is computed from it, so it may be a string", False
     return "", True

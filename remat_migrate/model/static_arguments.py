@@ -12,7 +12,14 @@ from .callable import Target, is_frozen, is_pytree, layers, targets_of
 from .candidates import candidates
 from .changing import changing_name
 from .changing_objects import changing_self
-from .data_arguments import is_data, is_first, is_self, may_be_flag, unread_reason
+from .data_arguments import (
+    is_data,
+    is_first,
+    is_self,
+    is_strange_to_arrays,
+    may_be_flag,
+    unread_reason,
+)
 from .declared import Kind, annotation_kind, default_kind
 from .module import Module
 from .need import Need
@@ -201,7 +208,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
                 and any(_stands_alone(project, target, need, bound) for need in own)
             )
             if not sure and (
-                all(need.beside or need.unseen or need.called for need in own)
+                not any(is_strange_to_arrays(need) for need in own)
                 or not may_be_flag(project, target, parameter, index, parts, uses)
             ):
                 continue
@@ -218,7 +225,8 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
             reason = (certain or tuple(own))[0].reason
             position = position_of(target, name, index)
             fixed = is_known and by_value(project, target, parameter, index, bound)
-            needed = certain or tuple(own)
+            # Nothing is computed at compile time for the sake of what may be traced.
+            needed = certain or (tuple(own) if sure else ())
             required.append(Required(name, index, position, needed, reason, fixed, sure))
         if parameter.arg not in closed and all(r.name != parameter.arg for r in required):
             reason, sure = "", True
