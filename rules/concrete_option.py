@@ -40,7 +40,9 @@ class ConcreteOption(Rule):
        `jax.numpy` operation on them, that is computed under `jax.ensure_compile_time_eval`.
     3. Otherwise the function keeps its signature and closes over what must be concrete: an inner
        checkpointed function takes the other arguments.
-    4. A needed value is an array, or a gradient is taken of it: nothing is changed, and the finding
+    4. Where it cannot be told what Python needs, because the function cannot be seen or is one of
+       several, it closes over all arguments: a checkpoint differentiates what it closes over.
+    5. A needed value is an array, or a gradient is taken of it: nothing is changed, and the finding
        says what to write instead (`jax.lax.cond`, `jnp.where`).
     """
 

@@ -16,6 +16,7 @@ from remat_migrate.model.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit
+from remat_migrate.source.changes import Change
 
 _FLAX = """\
 import flax.linen as nn
@@ -248,14 +249,21 @@ def _edits(project: Project, found: Wrong) -> list[Edit]:
     """
     from remat_migrate.rewrite.imports import written
     from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
+    from remat_migrate.rewrite.options import removal_edits
 
     site, api = found.site, _APIS.get(found.fault)
     module, application = site.module, site.application
     if application is None or site.reference not in ast.walk(application):
         raise Refused("")
-    if found.fault == "haiku-outside" or (site.arguments.keys() - {"prevent_cse", "policy"}):
+    if found.fault == "haiku-outside":
         raise Refused("")
     edits: list[Edit] = []
+    for given in sorted(site.arguments.keys() - {"prevent_cse", "policy"}):
+        option = site.arguments[given]
+        # What is no array is static in any case.
+        if found.fault != "equinox" or option.keyword is None or option.call is not application:
+            raise Refused("")
+        edits += removal_edits(project, module, Change(remove=(option.keyword,)))
     if found.fault == "linen-method":
         _check_above(site.module, application)
     elif found.fault in ("linen-instance", "linen-mixed", "nnx-bound"):

@@ -80,6 +80,11 @@ class Api:
         """The positional parameters of any release, old ones included."""
         return self.old_positional or self.positional
 
+    @property
+    def subject_index(self) -> int:
+        """Where the subject stands by position: not first in some wrappers of a project."""
+        return self.positional.index(self.subject) if self.subject in self.positional else 0
+
 
 _JAX = Api(
     "jax.checkpoint",

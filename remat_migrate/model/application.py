@@ -40,9 +40,13 @@ def subject_of(
     api = api_of(apis, callee)
     if api is None:
         return None
+    index = api.subject_index
     for owner, call, args in given(callee, module, node):
-        if args:
-            return (owner, args[0]) if not isinstance(args[0], ast.Starred) else None
+        if any(isinstance(arg, ast.Starred) for arg in args[: index + 1]):
+            return None
+        if index < len(args):
+            return owner, args[index]
+        index -= len(args)
         for keyword in call.keywords:
             if keyword.arg == api.subject:
                 return owner, keyword.value

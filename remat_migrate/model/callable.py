@@ -92,9 +92,8 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
         if isinstance(owner, External):
             if owner.name in _PYTREE_BASES or owner.name.rpartition(".")[2] == "Pytree":
                 return True
-            if owner.name not in ("builtins.object", "abc.ABC", "typing.Protocol"):
-                if owner.name.partition(".")[0] not in ("flax", "haiku", "typing", "abc"):
-                    return True  # unknown base: leave it as it is
+            if owner.name.partition(".")[0] not in _NO_PYTREE_BASES:
+                return True  # unknown base: leave it as it is
             continue
         if not isinstance(owner, Class):
             continue
@@ -167,11 +166,10 @@ _PYTREE_BASES = frozenset(
         "flax.nnx.Module",
         "flax.nnx.Object",
         "flax.nnx.Pytree",
-        "builtins.dict",
-        "builtins.list",
-        "builtins.tuple",
     }
 )
+# Packages of bases that make no pytree: a subclass of `dict` is as opaque to JAX as an object.
+_NO_PYTREE_BASES = frozenset({"builtins", "flax", "haiku", "typing", "abc"})
 _PYTREE_DECORATORS = frozenset(
     {
         "flax.struct.dataclass",

@@ -253,7 +253,7 @@ def _options(
             if isinstance(arg, ast.Starred):
                 break
             order = api.jax_order
-            if 0 < position < len(order):
+            if position < len(order) and position != api.subject_index:
                 name = order[position]
                 rest = order[position + 1 :]
                 found[name] = Option(name, arg, owner, made, None, offset + index, rest)

@@ -111,23 +111,33 @@ def find_statics(project: Project, site: Site) -> Statics:
         return united(
             project, site, [_for_target(project, site, t, uses, seen.others) for t in ordered]
         )
-    first, *others = (
-        _for_target(project, site, t, _uses_of(project, site, t, nodes, uses), seen.others)
-        for t in ordered
-    )
-    for other in (first, *others):
-        if other.obstacle is not None:
-            return other
-        if other.indices != first.indices:
-            return _several(
-                site,
-                first,
-                "it wraps different functions whose static arguments stand at different places:"
-                " give each its own checkpoint with its own `static_argnums`",
-            )
     alike = len({call_order(node) for node in nodes}) == 1
-    changing = next((s.changing for s in (first, *others) if s.changing is not None), None)
-    return replace(first, others=tuple(others), changing=changing, open_ended=held or not alike)
+    if held:
+        # Callers choose what is held: any call may run any of the functions.
+        calls = [replace(call, own=call.own and alike) for call in uses.calls]
+        per_target = [replace(uses, calls=calls)] * len(ordered)
+    else:
+        per_target = [_uses_of(project, site, t, nodes, uses) for t in ordered]
+    found = [
+        _for_target(project, site, t, own, seen.others)
+        for t, own in zip(ordered, per_target, strict=True)
+    ]
+    first = next((s for s in found if s.obstacle is not None), found[0])
+    if first.obstacle is not None:
+        return first
+    if any(other.indices != first.indices for other in found):
+        called = {frozenset(call.node for call in own.calls) for own in per_target}
+        if alike and len(called) == 1 and all(called):
+            statics = united(project, site, found)
+            return replace(statics, open_ended=held or statics.open_ended)
+        return _several(
+            site,
+            first,
+            "it wraps different functions whose static arguments stand at different places: give"
+            " each its own checkpoint with its own `static_argnums`",
+        )
+    changing = next((s.changing for s in found if s.changing is not None), None)
+    return replace(first, others=tuple(found[1:]), changing=changing, open_ended=held or not alike)
 
 
 def _uses_of(
@@ -152,7 +162,9 @@ def _uses_of(
 def _several(site: Site, statics: Statics, reason: str) -> Statics:
     """The decision where one application wraps several functions that do not agree."""
     assert site.application is not None
-    obstacle = Obstacle(reason, site.module, site.application, "wraps one of several functions")
+    obstacle = Obstacle(
+        reason, site.module, site.application, "wraps one of several functions", unseen=True
+    )
     return replace(statics, obstacle=obstacle)
 
 
@@ -349,6 +361,7 @@ def _mixed_obstacle(parameter: ast.arg, needs: list[Need]) -> Obstacle:
         need.node,
         "asks what kind of value it is",
         parameter.arg,
+        unseen=True,
     )
 
 

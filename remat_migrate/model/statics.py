@@ -43,7 +43,8 @@ class Required:
 class Obstacle:
     """Why the arguments cannot be made static: a reason and the place that shows it.
 
-    `parameter` is the argument that it is about; "": all of them.
+    `parameter` is the argument that it is about; "": all of them. `unseen`: it is not known which
+    arguments Python needs, so closing over all of them is right.
     """
 
     reason: str
@@ -51,6 +52,7 @@ class Obstacle:
     node: ast.expr | ast.stmt | ast.arg
     label: str
     parameter: str = ""
+    unseen: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

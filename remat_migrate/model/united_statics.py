@@ -46,8 +46,9 @@ def _by_position(project: Project, site: Site, found: list[Statics]) -> Statics:
         site.module,
         site.application or site.reference,
         "wraps one of several functions",
+        unseen=True,
     )
-    if indices is None or first.target is None:
+    if indices is None or first.target is None or not first.bound:
         return replace(first, obstacle=obstacle)
     counted = 1 if site.definition.counting == "method" else 0
     skip = first.target.skip or int(site.definition.counting != "function")

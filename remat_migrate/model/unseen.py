@@ -32,6 +32,7 @@ def decorator_obstacle(site: Site, wrapped: Wrapped) -> Obstacle:
         wrapped.module,
         wrapped.node,
         "this may change the arguments",
+        unseen=True,
     )
 
 
@@ -61,6 +62,7 @@ def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
         " is not known which arguments Python needs: name them in `static_argnums`",
         *unseen,
         "this cannot be seen",
+        unseen=True,
     )
 
 
@@ -73,6 +75,7 @@ def _unseen_obstacle(site: Site) -> Obstacle:
         site.module,
         site.application or site.reference,
         "wraps code that cannot be seen",
+        unseen=True,
     )
 
 
@@ -85,6 +88,7 @@ def abstract_obstacle(site: Site) -> Obstacle:
         site.module,
         site.application or site.reference,
         "wraps an abstract method",
+        unseen=True,
     )
 
 
@@ -184,6 +188,7 @@ def unseen_obstacle(need: Need) -> Obstacle:
         need.module,
         need.node,
         "this cannot be seen",
+        unseen=True,
     )
 
 

@@ -92,6 +92,8 @@ class _Search:
                 list(self.sought.words()),
                 self.sought.places(),
                 lambda value: self.sought.is_it(value) or self.sought.holds(value),
+                definition=self.sought.definition,
+                by_name=self.sought.is_method,
             )
             more = [m for m in self._seeing(reach.exported) if m not in modules]
             if not more:
@@ -146,12 +148,13 @@ class _Search:
             self._unresolved_method(module, node)
 
     def _look_call(self, module: Module, node: ast.Call) -> None:
-        callees = self._callees(module, node.func)
+        callees, made = self._callees(module, node.func), self.evaluator.values(module, node)
         for callee in callees:
-            first = 0
-            value = callee
+            first, value = 0, callee
             if isinstance(underlying(callee), Class) and self.sought.name != "__init__":
                 continue  # calling a class makes an instance
+            if isinstance(callee, Applied | Wrapped) and Instance(callee) in made:
+                continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 method = callee.func.name.rpartition(".")[2]
                 if method not in _APPLY or not self.sought.is_it(callee.receiver):

@@ -40,13 +40,20 @@ class WordReach:
         words: Iterable[tuple[str, Module | None]],
         places: Iterable[tuple[Module, ast.AST]] = (),
         is_it: Callable[[Value], bool] = lambda value: False,
+        *,
+        definition: tuple[Module, ast.AST] | None = None,
+        by_name: bool = True,
     ) -> None:
         """`words` and `places` are those under which, and where, the value is made.
 
         A word comes with the module in which it is a local name, or None.
 
-        `is_it` tells what is the value, or holds it, from what is not.
+        `is_it` tells what is the value, or holds it, from what is not; `definition` is what defines
+        it. `by_name`: a function may be
+        the value, or make it, if it only has one of the words for a name: a method that overrides.
         """
+        self._by_name = by_name
+        self._makers: set[ast.AST] = set(_defining(*definition)) if definition else set()
         self._evaluator = evaluator
         self._is_it = is_it
         self._modules = modules
@@ -114,6 +121,7 @@ class WordReach:
             parent = module.parent(child)
             if parent is None:
                 return
+            self._makers |= _makers(module, parent)
             for word, is_local in _put(module, parent, child):
                 self._reach(word, module if is_local else None)
             if isinstance(parent, ast.stmt):
@@ -126,7 +134,8 @@ class WordReach:
             case Function(node=ast.Lambda()):
                 return any(map(self._is_it, (value, *returned(self._evaluator, value))))
             case Function(node=node) | Class(node=node) | Bound(func=Function(node=node)):
-                return getattr(node, "name", None) in self.words or self._is_it(value)
+                named = self._by_name and getattr(node, "name", None) in self.words
+                return named or node in self._makers or self._is_it(value)
             case Container():
                 return True
             case Partial(func=inner) | Wrapped(func=inner):
@@ -140,6 +149,9 @@ class WordReach:
 
 def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
     """The words under which a part of `parent` can be reached, because it stands there."""
+    for maker in _makers(module, parent):
+        if isinstance(maker, Definition):
+            yield from defined(module, maker)
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
@@ -152,10 +164,6 @@ def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
             yield from _targets(module, target)
         case ast.withitem(optional_vars=ast.expr() as target):
             yield from _targets(module, target)
-        case ast.Return() | ast.Yield() | ast.YieldFrom():
-            yield from _makers(module, parent)
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield from defined(module, parent)
         case ast.arg(arg=name):
             yield name, True
         case ast.arguments():
@@ -173,13 +181,27 @@ def defined(module: Module, node: Definition) -> Iterator[_Put]:
         yield from defined(module, scope.node)
 
 
-def _makers(module: Module, node: ast.AST) -> Iterator[_Put]:
-    """What gives what a function returns: its name; its class for `__call__` and the like."""
-    for around in module.ancestors(node):
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from defined(module, around)
-        if isinstance(around, FunctionNode):
-            return
+def _makers(module: Module, node: ast.AST) -> set[ast.AST]:
+    """The definitions whose name denotes, or gives when called, a part of `node`.
+
+    Of what a function returns it is the function, and for `__call__` and the like its class.
+    """
+    if isinstance(node, Definition):
+        return {node}
+    if not isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+        return set()
+    function = module.enclosing_function(node)
+    return set() if function is None else set(_defining(module, function))
+
+
+def _defining(module: Module, node: ast.AST) -> Iterator[ast.AST]:
+    """A definition; of `__call__` and the like its class, too."""
+    if isinstance(node, Definition):
+        yield node
+    if isinstance(node, FunctionNode):
+        cls = module.enclosing_class(node)
+        if cls is not None and getattr(node, "name", "").startswith("__"):
+            yield cls
 
 
 def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:

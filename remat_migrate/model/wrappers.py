@@ -135,12 +135,11 @@ def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call:
         for k in call.keywords
     )
     takes = "static_argnums" in names or open_ended
-    order = (subject, *(p for p in positional if p != subject))
     return replace(
         api,
         name=name,
         subject=subject,
-        positional=order if positional[:1] == (subject,) else (subject,),
+        positional=positional if subject in positional else (subject,),
         old_positional=(),
         static_option="static_argnums" if takes else None,
         factory=False,

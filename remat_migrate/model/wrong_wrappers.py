@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from .bind import positional_parameters
+from .callable import underlying
 from .module import Module, once
 from .module_kinds import framework_of, holds_arrays, kind_of, module_kind
 from .scopes import FunctionNode
@@ -51,6 +53,10 @@ _LOOKED_AT = frozenset(
 _STACKLESS = (0, 4, 36)
 _TRANSFORMS = ("transform", "transform_with_state", "multi_transform", "without_apply_rng")
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
+
+
+# Packages whose functions make no parameters.
+_PLAIN = ("jax.", "numpy.", "builtins.", "math.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,6 +140,8 @@ def _applied(
             if target < _STACKLESS:
                 return WrongWrapper(site, "linen-mixed", subject, bound)
         case "haiku" if _in_haiku(project, module, site.reference):
+            if bound and _only_computes(project, module, subject):
+                return None
             if not _made_before(project, module, site, subject):
                 return WrongWrapper(site, "haiku", subject, bound)
         case "equinox" if target >= _STACKLESS and holds_arrays(project, kind.cls):
@@ -224,6 +232,33 @@ def _body_makes(project: Project, function: Function) -> bool:
                 return True
         stack.extend(ast.iter_child_nodes(inner))
     return False
+
+
+def _only_computes(project: Project, module: Module, subject: ast.expr) -> bool:
+    """Whether a bound method calls nothing but functions of JAX, Python and arrays."""
+    values = project.values(module, subject)
+    functions = [underlying(value) for value in values]
+    return bool(functions) and all(
+        isinstance(function, Function) and _calls_no_module(project, function)
+        for function in functions
+    )
+
+
+def _calls_no_module(project: Project, function: Function) -> bool:
+    parameters = positional_parameters(function.node)
+    own = parameters[0].arg if parameters else ""
+    for call in ast.walk(function.node):
+        if not isinstance(call, ast.Call):
+            continue
+        values = project.values(function.module, call.func)
+        if values:
+            if not all(isinstance(v, External) and v.name.startswith(_PLAIN) for v in values):
+                return False
+        elif not isinstance(call.func, ast.Attribute) or any(
+            isinstance(n, ast.Name) and n.id == own for n in ast.walk(call.func)
+        ):
+            return False
+    return True
 
 
 def _makes_haiku(project: Project, module: Module, call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ..model import Module, Project
+from ..model import Project
 from ..model.bind import positional_parameters
 from ..model.changing import changes_later
 from ..model.sites import Option, Site
@@ -13,6 +13,7 @@ from ..model.statics import Required, Statics
 from ..source import Edit
 from ..source.layout import layout_of
 from .closure import close_over
+from .closure_of_call import close_over_all
 from .compile_time import hoist
 from .options import given_behind, literal_indices
 from .refusal import Refused, check_editable
@@ -26,25 +27,48 @@ def closing_edits(
     Raises:
         Refused: it would not keep the meaning.
     """
+    _check(site)
+    statics = _with_named(site, statics)
+    checkpoint, options = _rest(site, option)
+    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
+    edits = close_over(project, site, statics, checkpoint, options, hoisted)
+    return [*_comments_above(site), *edits], statics
+
+
+def closing_all_edits(
+    project: Project, site: Site, statics: Statics, option: Option | None
+) -> list[Edit]:
+    """The edits that close over all arguments at an application.
+
+    Raises:
+        Refused: it is of a form that does not allow it.
+    """
+    _check(site)
+    checkpoint, options = _rest(site, option)
+    edits = close_over_all(project, site, checkpoint, options)
+    needs = [n for one in statics.each for r in one.required for n in r.needs]
+    return [*_comments_above(site), *edits, *hoist(project, needs)]
+
+
+def _check(site: Site) -> None:
+    if not site.module.editable:
+        raise Refused("it stands in a file that is not to be changed")
     if not site.certain:
         raise Refused(
             "what is applied there is not always a checkpoint", site.module, site.reference
         )
     assert site.application is not None
     check_editable(site.module, [site.application])
-    statics = _with_named(site, statics)
-    checkpoint, options = _rest(site, option)
-    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
-    edits = close_over(project, site, statics, checkpoint, options, hoisted)
-    return [*_comments_above(site.module, site.application), *edits], statics
 
 
-def _comments_above(module: Module, application: ast.expr) -> list[Edit]:
+def _comments_above(site: Site) -> list[Edit]:
     """Move the comments inside an application, which is written anew, above its statement.
 
     Raises:
         Refused: they stand inside an argument, or the statement does not start its line.
     """
+    module, application = site.module, site.application
+    assert application is not None
     layout = layout_of(module.source)
     comments = layout.comments_in(*module.span(application))
     if not isinstance(application, ast.Call) or not comments:
@@ -96,7 +120,12 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
     if not isinstance(call, ast.Call):
         assert call is not None
         return module.segment(call), ["static_argnums=()"] if elsewhere else []
-    if option is not None and option.call is not call and option.module is module:
+    # The call that gives the options: the application, or a partial that is called at once.
+    holder = call
+    if isinstance(call.func, ast.Call) and call.func.args == [site.reference]:
+        if not call.keywords and len(call.args) == 1:
+            holder = call.func
+    if option is not None and option.call is not holder and option.module is module:
         if any(inner is option.call for inner in ast.walk(call)):
             raise Refused(
                 "its options are spread from a dictionary in the same place: write them as"
@@ -104,10 +133,10 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
                 module,
                 option.call,
             )
-    through_partial = call.args and call.args[0] is site.reference
-    head = call.args[0] if through_partial else call.func
+    through_partial = holder.args and holder.args[0] is site.reference
+    head = holder.args[0] if through_partial else holder.func
     options = []
-    for keyword in call.keywords:
+    for keyword in holder.keywords:
         if option is not None and keyword is option.keyword:
             continue
         if keyword.arg in (site.definition.subject, "static_argnums"):
@@ -126,8 +155,8 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
         if spread is not None:
             raise Refused("`static_argnums` is among the options that are spread", module, spread)
         options.append("static_argnums=()")
-    behind = given_behind(option) if option is not None and option.call is call else []
-    by_position = option is not None and option.position is not None and option.call is call
+    behind = given_behind(option) if option is not None and option.call is holder else []
+    by_position = option is not None and option.position is not None and option.call is holder
     if len(call.args) > (2 + len(behind) if by_position else 1):
         raise Refused("options are given by position", module, call)
     for option_name, value in behind:

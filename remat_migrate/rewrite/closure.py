@@ -22,12 +22,13 @@ from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
+from .closure_at_once import free_name
 from .closure_of_call import close_over_call
 from .imports import written
 from .indent import indent_unit, indentation, indented
 from .options import removal_edits
 from .refusal import Refused
-from .signature import bracketed, signature
+from .signature import bracketed, names_in, signature
 from .subclass import checkpointed_subclass
 
 
@@ -89,7 +90,7 @@ def _nested_body(
     _check_body(module, node)
     names = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in names]
-    name = _free_name(module, node, f"checkpointed_{node.name.strip('_')}")
+    name = free_name(f"checkpointed_{node.name.strip('_')}", names_in(node))
     rebound = [n for n in closed if _is_rebound(module, node, n)]
     inner = signature(
         node,
@@ -220,15 +221,6 @@ def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
     scope = module.scope_of(node)
     module.flow(scope)
     return len(scope.bindings.get(name, [])) > 1
-
-
-def _free_name(module: Module, node: ast.AST, wanted: str) -> str:
-    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    taken |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
 
 
 def _first_statement(node: ast.FunctionDef) -> ast.stmt:

@@ -6,10 +6,11 @@ jax.checkpoint(f, concrete=True)(x, train)   ->   jax.checkpoint(lambda x: f(x, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..model import Module
+from ..model import Module, Project
 from ..model.bind import Arguments, default_of, positional_parameters
 from ..model.library import ARRAY_ATTRIBUTES
 from ..model.scopes import parameters
@@ -36,15 +37,14 @@ def close_over_at_once(
     site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
 ) -> list[Edit] | None:
     """The edits of a checkpoint that is called where it is applied; None for other forms."""
-    module, application = site.module, site.application
-    outer = module.parent(application) if application is not None else None
-    if not isinstance(outer, ast.Call) or outer.func is not application or site.subject is None:
+    module, outer = site.module, _call_at_once(site)
+    if outer is None or site.subject is None:
         return None
     subject = site.subject[1]
     bound = next((b for call, b in statics.bound if call.node is outer), None)
     if bound is None or bound.wrong or bound.star or not isinstance(subject, ast.expr):
         return None
-    if layout_of(module.source).comments_in(*module.span(outer)) or statics.target is None:
+    if statics.target is None:
         return None
     closed = {r.name for r in statics.required}
     kwarg = statics.target.function.node.args.kwarg
@@ -61,9 +61,49 @@ def close_over_at_once(
         function = _of_call(module, subject, arguments, traced)
     if function is None:
         return None
-    passed = ", ".join(module.segment(a.node) for a in traced)
-    text = _written(module, outer, checkpoint, [function, *options], passed)
-    return [Edit(module.source.path, *module.span(outer), text)]
+    return _written(module, outer, checkpoint, [function, *options], traced)
+
+
+def close_over_all_at_once(
+    project: Project, site: Site, checkpoint: str, options: Sequence[str]
+) -> list[Edit] | None:
+    """The same where the wrapped function cannot be seen: only arrays stay arguments."""
+    module, outer = site.module, _call_at_once(site)
+    if outer is None or site.subject is None or not isinstance(site.subject[1], ast.expr):
+        return None
+    given = [("", arg) for arg in outer.args]
+    given += [(f"{k.arg}=" if k.arg else "**", k.value) for k in outer.keywords]
+    taken = set().union(*(_names(node) for _, node in given), _names(site.subject[1]))
+    arguments: list[_Argument] = []
+    for prefix, node in given:
+        if isinstance(node, ast.Name) and all(a.parameter != node.id for a in arguments):
+            parameter = node.id
+        else:
+            parameter = free_name(prefix.strip("*=") or "x", taken)
+            taken.add(parameter)
+        arguments.append(_Argument(node, prefix, parameter))
+    traced = [a for a in arguments if project.kinds.of(module, a.node) == "array"]
+    if _order_matters([a for a in arguments if a not in traced], traced):
+        return None
+    function = _of_call(module, site.subject[1], arguments, traced)
+    if function is None:
+        return None
+    return _written(module, outer, checkpoint, [function, *options], traced)
+
+
+def _call_at_once(site: Site) -> ast.Call | None:
+    """The call of what an application makes, where it stands around it and has no comment."""
+    module, application = site.module, site.application
+    outer = module.parent(application) if application is not None else None
+    if not isinstance(outer, ast.Call) or outer.func is not application:
+        return None
+    return None if layout_of(module.source).comments_in(*module.span(outer)) else outer
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """`wanted`, with a number if it is taken."""
+    names = (wanted if i == 1 else f"{wanted}_{i}" for i in itertools.count(1))
+    return next(name for name in names if name not in taken)
 
 
 def _arguments(call: ast.Call, bound: Arguments) -> Iterator[_Argument]:
@@ -152,12 +192,16 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _written(
-    module: Module, outer: ast.Call, checkpoint: str, arguments: Sequence[str], passed: str
-) -> str:
-    start, end = module.span(outer)
-    source = module.source
-    before = source.text[source.line_starts[outer.lineno - 1] : start]
-    around = before, source.text[end:].partition("\n")[0]
-    indent = indentation(module, outer.lineno)
-    unit = indent_unit(module)
-    return source.newline.join(laid_out(checkpoint, arguments, f"({passed})", around, indent, unit))
+    module: Module,
+    outer: ast.Call,
+    checkpoint: str,
+    arguments: Sequence[str],
+    traced: Sequence[_Argument],
+) -> list[Edit]:
+    passed = ", ".join(module.segment(a.node) for a in traced)
+    source, span = module.source, module.span(outer)
+    before = source.text[source.line_starts[outer.lineno - 1] : span.start]
+    around = before, source.text[span.end :].partition("\n")[0]
+    indent, unit = indentation(module, outer.lineno), indent_unit(module)
+    lines = laid_out(checkpoint, arguments, f"({passed})", around, indent, unit)
+    return [Edit(source.path, *span, source.newline.join(lines))]

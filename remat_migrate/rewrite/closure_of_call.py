@@ -2,25 +2,35 @@
 
 f = jax.checkpoint(g, concrete=True)   ->   def f(x, train):
                                                 return jax.checkpoint(lambda x: g(x, train))(x)
+
+A checkpoint differentiates what its function closes over like an argument, and leaves alone what is
+not traced. So where it cannot be told which arguments Python needs, all of them are closed over:
+
+f = jax.checkpoint(g, concrete=True)   ->   def f(*args, **kwargs):
+                                                return jax.checkpoint(lambda: g(*args, **kwargs))()
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..model import Module
+from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.callable import Target
+from ..model.changing import changes_later
 from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit
-from .closure_at_once import close_over_at_once
+from .closure_at_once import close_over_all_at_once, close_over_at_once, free_name
+from .imports import written
 from .indent import indent_unit, indentation
 from .literals import is_literal, literal_text
 from .refusal import Refused
-from .signature import Signature, laid_out, lambda_text, signature
+from .signature import Signature, bracketed, laid_out, lambda_text, names_in, signature
 
 
 def close_over_call(
@@ -63,29 +73,76 @@ def close_over_call(
     )
     without = {*closed, *target.given}
     array = signature(node, skip=target.skip, without=without, defaults=None)
-    given = "".join(f", {o}" for o in options)
-    source = module.source
-    name = module.segment(subject)
+    form = _Form(checkpoint, options, whole, array)
     if isinstance(subject, ast.Lambda):
-        body = module.segment(subject.body)
-        inner = lambda_text(array.written, body)
-        text = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
-        return [Edit(source.path, *source.span(call), _grouped(module, call, text))]
+        text = _grouped(module, call, form.as_lambda(module.segment(subject.body)))
+        return [Edit(module.source.path, *module.span(call), text)]
+    return _write(module, call, subject, form)
+
+
+def close_over_all(
+    project: Project, site: Site, checkpoint: str, options: Sequence[str]
+) -> list[Edit]:
+    """The edits of a call that applies a checkpoint: it closes over all arguments.
+
+    Raises:
+        Refused: it wraps a class or a lambda, or what it wraps is named in another file.
+    """
+    module, call = site.module, site.application
+    if site.definition.counting != "function" or not isinstance(call, ast.Call):
+        raise Refused("it wraps no function by a call", module, site.reference)
+    if site.subject is None or site.subject[0] is not module:
+        raise Refused("what is wrapped is named in another file", module, site.reference)
+    subject = site.subject[1]
+    if not isinstance(subject, ast.expr) or isinstance(subject, ast.Lambda):
+        raise Refused("what it wraps has no name", module, site.reference)
+    at_once = close_over_all_at_once(project, site, checkpoint, options)
+    if at_once is not None:
+        return at_once
+    everything = ("*args", "**kwargs")
+    form = _Form(checkpoint, options, Signature(everything, everything), Signature((), ()))
+    statement = module.parent(call)
+    if not isinstance(statement, ast.Return) or not _starts_line(module, statement):
+        return _write(module, call, subject, form)
+    wraps = written(project, module, "functools.wraps", call)
+    name = free_name("checkpointed", names_in(module.enclosing_function(call) or module.tree))
+    return [*_as_definition(module, statement, name, subject, form, wraps.text), *wraps.edits]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A function of the parameters `whole` that passes `array` to what it checkpoints."""
+
+    checkpoint: str
+    options: Sequence[str]
+    whole: Signature
+    array: Signature
+
+    def as_lambda(self, body: str) -> str:
+        inner = ", ".join([lambda_text(self.array.written, body), *self.options])
+        return lambda_text(
+            self.whole.written, f"{self.checkpoint}({inner})({self.array.arguments})"
+        )
+
+    def as_definition(self, name: str, plain: str, indent: str, unit: str) -> list[str]:
+        head = bracketed(f"def {name}", self.whole.written, ":", indent, unit)
+        inner = lambda_text(self.array.written, f"{plain}({self.whole.arguments})")
+        inside = indent + unit
+        tail, around = f"({self.array.arguments})", (inside, "return ")
+        first, *rest = laid_out(self.checkpoint, [inner, *self.options], tail, around, inside, unit)
+        return [*head, f"{inside}return {first}", *rest]
+
+
+def _write(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> list[Edit]:
+    """The edits that write a form in place of an application."""
+    name = module.segment(subject)
     assigned = _assigned_name(module, call)
     if assigned is not None:
-        statement, variable = assigned
-        return _as_definition(
-            module, statement, variable, subject, whole, array, checkpoint, options
-        )
-    if _may_change(module, subject):
-        inner = lambda_text(array.written, f"plain({whole.arguments})")
-        made = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
-        text = f"(lambda plain: {made})({name})"
-    else:
-        inner = lambda_text(array.written, f"{name}({whole.arguments})")
-        made = lambda_text(whole.written, f"{checkpoint}({inner}{given})({array.arguments})")
-        text = _grouped(module, call, made)
-    return [Edit(source.path, *source.span(call), text)]
+        return _as_definition(module, *assigned, subject, form)
+    plain = "plain" if _may_change(module, subject) else name
+    text = form.as_lambda(f"{plain}({form.whole.arguments})")
+    text = _grouped(module, call, text) if plain == name else f"(lambda plain: {text})({name})"
+    return [Edit(module.source.path, *module.span(call), text)]
 
 
 def _grouped(module: Module, call: ast.expr, text: str) -> str:
@@ -102,28 +159,54 @@ def _grouped(module: Module, call: ast.expr, text: str) -> str:
 
 def _assigned_name(module: Module, call: ast.expr) -> tuple[ast.Assign, str] | None:
     statement = module.parent(call)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        if isinstance(target, ast.Name):
-            return statement, target.id
-    return None
+    if not isinstance(statement, ast.Assign) or not _starts_line(module, statement):
+        return None
+    target = statement.targets[0]
+    if len(statement.targets) > 1 or not isinstance(target, ast.Name):
+        return None
+    return None if _outlives_loop(module, statement, target.id) else (statement, target.id)
 
 
-def _may_change(module: Module, subject: ast.expr) -> bool:
-    """Whether the wrapped expression may mean another function by the time of the call."""
+def _outlives_loop(module: Module, statement: ast.Assign, name: str) -> bool:
+    """Whether a function made in a loop is used but for being called there.
+
+    It would read the names of the last round.
+    """
+    function = module.enclosing_function(statement)
+    around = itertools.takewhile(lambda n: n is not function, module.ancestors(statement))
+    loop = next((n for n in around if isinstance(n, ast.For | ast.While | ast.AsyncFor)), None)
+    if loop is None:
+        return False
+    for node in ast.walk(function or module.tree):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            parent = module.parent(node)
+            if not isinstance(parent, ast.Call) or parent.func is not node:
+                return True
+            if module.enclosing_function(node) is not function or loop not in module.ancestors(
+                node
+            ):
+                return True
+    return False
+
+
+def _starts_line(module: Module, statement: ast.stmt) -> bool:
+    return not module.source.line_text(statement.lineno)[: statement.col_offset].strip()
+
+
+def _may_change(module: Module, subject: ast.expr, *, here: bool = False) -> bool:
+    """Whether the wrapped expression may mean another function by the time of the call.
+
+    `here`: all calls follow in the same round of the loop that it stands in, if any.
+    """
     for node in ast.walk(subject):
         if isinstance(node, ast.Call | ast.Subscript):
             return True
         # `self.block = jax.checkpoint(self.block, concrete=True)`
         if isinstance(node, ast.Attribute) and _is_assigned(module, subject, node.attr):
             return True
-        if isinstance(node, ast.Name):
-            bindings = module.reaching(node)
-            if any(b.kind in ("element", "with", "opaque", "augment") for b in bindings):
-                return True
-            if len(module.visible(node.id, module.scope_at(node))) > 1:
-                return True
-    return False
+        if isinstance(node, ast.Name) and len(module.visible(node.id, module.scope_at(node))) > 1:
+            return True
+    return not here and changes_later(module, subject) is not None
 
 
 def _is_assigned(module: Module, subject: ast.expr, attribute: str) -> bool:
@@ -139,49 +222,36 @@ def _is_assigned(module: Module, subject: ast.expr, attribute: str) -> bool:
 
 def _as_definition(
     module: Module,
-    statement: ast.Assign,
+    statement: ast.Assign | ast.Return,
     variable: str,
     subject: ast.expr,
-    whole: Signature,
-    array: Signature,
-    checkpoint: str,
-    options: Sequence[str],
+    form: _Form,
+    wraps: str = "",
 ) -> list[Edit]:
     source = module.source
-    outer, unit, newline = (
-        indentation(module, statement.lineno),
-        indent_unit(module),
-        source.newline,
-    )
+    outer, unit = indentation(module, statement.lineno), indent_unit(module)
     plain = module.segment(subject)
     lines: list[str] = []
     gap = [""] * (1 if outer else 2)
-    names = {n.id for n in ast.walk(subject) if isinstance(n, ast.Name)}
-    if variable in names or _may_change(module, subject):
+    if variable in names_in(subject) or _may_change(module, subject, here=True):
         kept = f"plain_{variable}"
-        lines += [f"{kept} = {plain}", *gap]
+        lines += [f"{outer}{kept} = {plain}", *gap]
         plain = kept
-    inner = lambda_text(array.written, f"{plain}({whole.arguments})")
-    inner_indent = outer + unit
-    lines += [
-        f"def {variable}({whole.parameters}):",
-        f"{unit}return "
-        + newline.join(
-            laid_out(
-                checkpoint,
-                [inner, *options],
-                f"({array.arguments})",
-                (inner_indent, "return "),
-                inner_indent,
-                unit,
-            )
-        ),
-    ]
-    start, end = source.span(statement)
+    if wraps:
+        lines.append(f"{outer}@{wraps}({plain})")
+    lines += form.as_definition(variable, plain, outer, unit)
+    if isinstance(statement, ast.Return):
+        lines += ["", f"{outer}return {variable}"]
+    start, end = source.line_starts[statement.lineno - 1], source.span(statement).end
+    if lines[0].lstrip().startswith(("def", "@")) and not _opens_block(module, statement):
+        lines = [*gap, *lines]
     rest = source.text[end:].partition("\n")[2]
     if rest.strip() and rest.partition("\n")[0].strip():
         lines += gap
-    text = newline.join(
-        line if not line or i == 0 else outer + line for i, line in enumerate(lines)
-    )
-    return [Edit(source.path, start, end, text)]
+    return [Edit(source.path, start, end, source.newline.join(lines))]
+
+
+def _opens_block(module: Module, statement: ast.stmt) -> bool:
+    """Whether nothing stands above a statement in its block, or a blank line or comment does."""
+    above = module.source.line_text(statement.lineno - 1).strip() if statement.lineno > 1 else ""
+    return not above or above.startswith("#") or above.endswith(":")

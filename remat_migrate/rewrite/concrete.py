@@ -20,7 +20,7 @@ from ..model.values import Function
 from ..source import Edit
 from .argument_specs import Added, spec_edits
 from .calls import pass_by_position
-from .closing import closing_edits
+from .closing import closing_all_edits, closing_edits
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .imports import written
@@ -158,7 +158,10 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     """
     if statics.obstacle is not None:
         obstacle = statics.obstacle
-        raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
+        why = Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
+        if not obstacle.unseen:
+            raise why
+        return _closure_of_all(project, site, statics, option, (), why)
     if not statics.required and statics.changing is None:
         return Plan(site, "drop `concrete`: Python needs the value of no argument")
     needs = [n for one in statics.each for r in one.required for n in r.needs]
@@ -297,8 +300,8 @@ def _closure(
     notes: tuple[Note, ...],
     why: Refused,
 ) -> Plan:
-    if not site.module.editable or statics.open_ended:
-        raise why
+    if statics.open_ended:
+        return _closure_of_all(project, site, statics, option, notes, why)
     try:
         edits, closed = closing_edits(project, site, statics, option)
     except Refused as refused:
@@ -313,8 +316,33 @@ def _closure(
     if why.module is not None and isinstance(why.node, ast.expr):
         notes = (*notes, Note(why.module, why.node, why.reason))
     title = f"close over {names}" if names else "a new checkpointed function for each call"
-    own = option is None or option.call is site.application
+    own = _holds(site, option)
     return Plan(site, title, (), tuple(edits), notes, own)
+
+
+def _closure_of_all(
+    project: Project,
+    site: Site,
+    statics: Statics,
+    option: Option | None,
+    notes: tuple[Note, ...],
+    why: Refused,
+) -> Plan:
+    try:
+        edits = closing_all_edits(project, site, statics, option)
+    except Refused as refused:
+        raise why from refused
+    if why.module is not None and isinstance(why.node, ast.expr | ast.stmt | ast.arg):
+        notes = (*notes, Note(why.module, why.node, why.label))
+    own = _holds(site, option)
+    return Plan(site, "close over all arguments", (), tuple(edits), notes, own)
+
+
+def _holds(site: Site, option: Option | None) -> bool:
+    """Whether an application that is written anew holds the option that goes."""
+    if option is None or site.application is None:
+        return True
+    return any(node is option.call for node in ast.walk(site.application))
 
 
 def _shared_indices(plans: list[Plan], option: Option) -> bool:

@@ -69,6 +69,13 @@ def laid_out(
     return [f"{head}(", f"{indent}{unit}{given}", f"{indent}){tail}"]
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The names that a node reads, writes or takes as parameters."""
+    walked = list(ast.walk(node))
+    names = {n.id for n in walked if isinstance(n, ast.Name)}
+    return names | {n.arg for n in walked if isinstance(n, ast.arg)}
+
+
 def signature(
     function: FunctionNode,
     *,

@@ -67,12 +67,16 @@ AGREEING = {
     ),
 }  # fmt: skip
 
-DISAGREEING = {
+# Whatever is passed: all arguments are closed over.
+CLOSED_OVER = {
     "other place": FACTORY + BLOCK + "@maybe_remat()\ndef g(on, x):\n    return x if on else -x\n",
     "unseen": FACTORY + BLOCK + "import other\n\ng = maybe_remat()(other.block)\n",
     "handed on": FACTORY + BLOCK + "blocks = list(map(maybe_remat(), [abs]))\n",
     "aliased": FACTORY + BLOCK + "save = maybe_remat()\n\n"
     "@save\ndef g(on, x):\n    return x if on else -x\n",
+}
+
+DISAGREEING = {
     "constructor": FIELD + "net = Net(Second)\n",
     "keyword": FIELD + "net = Net(cls=Second)\n",
     "partial": FIELD + "import functools\n\nnet = functools.partial(Net, cls=Second)\n",
@@ -91,6 +95,14 @@ def test_fixed_where_all_agree(name: str) -> None:
     assert expected in after
 
 
+@pytest.mark.parametrize("name", CLOSED_OVER)
+def test_closed_over_where_they_do_not_or_cannot_be_seen(name: str) -> None:
+    text = CLOSED_OVER[name]
+    after = fixed(text)["example.py"]
+    assert "(lambda *args, **kwargs: jax.checkpoint(lambda: fn(*args, **kwargs))()) if" in after
+    assert after.count("concrete") == 0
+
+
 @pytest.mark.parametrize("name", DISAGREEING)
 def test_left_where_they_do_not_or_cannot_be_seen(name: str) -> None:
     text = DISAGREEING[name]
@@ -106,6 +118,6 @@ def test_an_alias_in_another_file_counts() -> None:
         "first.py": use.format("x, on"),
         "second.py": use.format("on, x"),
     }
-    assert fixed(files) == files
+    assert "lambda: fn(*args, **kwargs)" in fixed(files)["memory.py"]
     del files["second.py"]
     assert "static_argnums=(1,)" in fixed(files)["memory.py"]

@@ -180,7 +180,6 @@ def test_left_alone(code: str) -> None:
 
 BY_HAND = [
     ("f = jax.remat(g, flag, not scan)\n", 1, "whether `flag` is true", "high"),
-    ("def f(g):\n    return jax.remat(g, True)\n", 2, "can be seen", "high"),
     ("f = jax.checkpoint(g, *options)\n", 1, "`*options`", "medium"),
     ("f = jax.checkpoint(g, False, *options)\n", 1, "`*options`", "high"),
     ("f = jax.checkpoint(g, False, True, p, ())\n", 1, "no release", "high"),
