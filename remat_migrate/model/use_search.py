@@ -93,7 +93,7 @@ class _Search:
                 self.sought.places(),
                 lambda value: self.sought.is_it(value) or self.sought.holds(value),
                 definition=self.sought.definition,
-                by_name=self.sought.is_method,
+                by_name=False,
             )
             more = [m for m in self._seeing(reach.exported) if m not in modules]
             if not more:
