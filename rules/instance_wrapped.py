@@ -251,7 +251,7 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, st
     if not site.definition.same_function:
         return Fix(reason, Safety.MANUAL), reason
     try:
-        edits = pass_module(site, bound=kind.form == "method")
+        edits = pass_module(project, site, bound=kind.form == "method")
     except Refused as refused:
         return Fix(refused.reason, Safety.MANUAL), refused.reason
     return Fix("wrap a function of the module", Safety.SAFE, tuple(edits)), ""

@@ -271,7 +271,7 @@ def _edits(project: Project, found: Wrong) -> list[Edit]:
             name = kept_name(project, module, found.subject, (found.subject,))
             edits += wrap_class(site, found.subject, name)
         else:
-            edits += pass_module(site, bound=found.bound)
+            edits += pass_module(project, site, bound=found.bound)
     if api is not None:
         reference = written(project, module, api, site.reference)
         edits += [

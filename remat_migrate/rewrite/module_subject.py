@@ -14,9 +14,11 @@ from collections.abc import Collection
 from ..model import Module, Project
 from ..model.sites import Site
 from ..source import Edit
+from ..source.changes import Change
 from ..source.layout import layout_of
 from .flax_names import flax_name, unnamed
 from .leading_argument import leading_argument
+from .options import removal_edits
 from .refusal import Refused, check_editable
 
 
@@ -43,15 +45,18 @@ def wrap_class(site: Site, maker: ast.Call, name: str | None) -> list[Edit]:
     return [Edit(path, behind, end, ""), Edit(path, at, at, f"({given})")]
 
 
-def pass_module(site: Site, *, bound: bool) -> list[Edit]:
+def pass_module(project: Project, site: Site, *, bound: bool) -> list[Edit]:
     """The edits that wrap a function of the module, which the call then passes first.
 
+    What is passed by keyword, and no array, is closed over: it may be a flag.
+
     Args:
+        project: the project.
         site: the site.
         bound: whether the subject is a method of an instance.
 
     Raises:
-        Refused: what is made is not called at once.
+        Refused: what is made is not called at once, or with a Python value by position.
     """
     module, application = site.module, site.application
     outer = module.parent(application) if application is not None else None
@@ -65,11 +70,19 @@ def pass_module(site: Site, *, bound: bool) -> list[Edit]:
     receiver, method = subject, ""
     if bound and isinstance(subject, ast.Attribute):
         receiver, method = subject.value, f".{subject.attr}"
-    names = "*args, **kwargs" if outer.keywords else "*args"
-    written = f"lambda module, {names}: module{method}({names})"
+    for arg in outer.args:
+        if project.kinds.of(module, arg) == "python":
+            raise Refused(f"name `{module.segment(arg)}` in `static_argnums`", module, arg)
+    closed = tuple(k for k in outer.keywords if project.kinds.of(module, k.value) != "array")
+    if not all(isinstance(k.value, ast.Name | ast.Constant | ast.Attribute) for k in closed):
+        raise Refused("an option is computed in the call", module, outer)
+    names = "*args, **kwargs" if len(closed) < len(outer.keywords) else "*args"
+    passed = ", ".join([names, *(module.segment(keyword) for keyword in closed)])
+    written = f"lambda module, {names}: module{method}({passed})"
     return [
         Edit(module.source.path, *module.span(subject), written),
         leading_argument(module, outer, module.segment(receiver)),
+        *(removal_edits(project, module, Change(remove=closed)) if closed else ()),
     ]
 
 

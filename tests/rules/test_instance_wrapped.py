@@ -82,11 +82,11 @@ def test_an_instance_of_a_list() -> None:
     )
 
 
-def test_keywords_are_passed_on() -> None:
+def test_keywords_that_are_no_arrays_are_closed_over() -> None:
     transformed(
         CALL + "        return nn.remat(self.block)(x, train=True)\n",
-        CALL + "        return nn.remat(lambda module, *args, **kwargs: module(*args, **kwargs))"
-        "(self.block, x, train=True)\n",
+        CALL + "        return nn.remat(lambda module, *args: module(*args, train=True))"
+        "(self.block, x)\n",
     )
 
 
