@@ -23,7 +23,7 @@ from ..model.statics import Statics
 from ..source import Edit, SourceFile, apply_edits
 from ..source.changes import Change
 from .closure_at_once import free_name
-from .closure_of_call import close_over_call
+from .closure_of_call import check_not_hidden, close_over_call
 from .imports import written
 from .indent import indent_unit, indentation, indented
 from .options import removal_edits
@@ -88,6 +88,8 @@ def _nested_body(
     if not isinstance(node, ast.FunctionDef):
         raise Refused("an asynchronous function", module, site.reference)
     _check_body(module, node)
+    assert site.application is not None
+    check_not_hidden(module, site.application, node, checkpoint, options)
     names = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in names]
     name = free_name(f"checkpointed_{node.name.strip('_')}", names_in(node))

@@ -21,7 +21,7 @@ from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.callable import Target
 from ..model.changing import changes_later
-from ..model.scopes import parameters
+from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..source import Edit
@@ -73,6 +73,7 @@ def close_over_call(
     )
     without = {*closed, *target.given}
     array = signature(node, skip=target.skip, without=without, defaults=None)
+    check_not_hidden(module, call, node, checkpoint, options)
     form = _Form(checkpoint, options, whole, array)
     if isinstance(subject, ast.Lambda):
         text = _grouped(module, call, form.as_lambda(module.segment(subject.body)))
@@ -93,13 +94,16 @@ def close_over_all(
         raise Refused("it wraps no function by a call", module, site.reference)
     if site.subject is None or site.subject[0] is not module:
         raise Refused("what is wrapped is named in another file", module, site.reference)
+    if site.spread:
+        raise Refused("`static_argnums` may be among the options that are spread", module, call)
     subject = site.subject[1]
     if not isinstance(subject, ast.expr) or isinstance(subject, ast.Lambda):
         raise Refused("what it wraps has no name", module, site.reference)
     at_once = close_over_all_at_once(project, site, checkpoint, options)
     if at_once is not None:
         return at_once
-    everything = ("*args", "**kwargs")
+    taken = names_in(call)
+    everything = (f"*{free_name('args', taken)}", f"**{free_name('kwargs', taken)}")
     form = _Form(checkpoint, options, Signature(everything, everything), Signature((), ()))
     statement = module.parent(call)
     if not isinstance(statement, ast.Return) or not _starts_line(module, statement):
@@ -107,6 +111,24 @@ def close_over_all(
     wraps = written(project, module, "functools.wraps", call)
     name = free_name("checkpointed", names_in(module.enclosing_function(call) or module.tree))
     return [*_as_definition(module, statement, name, subject, form, wraps.text), *wraps.edits]
+
+
+def check_not_hidden(
+    module: Module,
+    application: ast.expr,
+    function: FunctionNode,
+    checkpoint: str,
+    options: Sequence[str],
+) -> None:
+    """Insist that a checkpoint reads the same names inside of a function.
+
+    Raises:
+        Refused: a parameter of the function hides one of them.
+    """
+    read = names_in(ast.parse(f"{checkpoint}({', '.join(options)})"))
+    hidden = sorted(read & {p.arg for p in parameters(function)})
+    if hidden:
+        raise Refused(f"a parameter hides `{hidden[0]}`", module, application)
 
 
 @dataclass(frozen=True, slots=True)
