@@ -125,11 +125,13 @@ def find_statics(project: Project, site: Site) -> Statics:
     first = next((s for s in found if s.obstacle is not None), found[0])
     if first.obstacle is not None:
         return first
-    if any(other.indices != first.indices for other in found):
+    disagree = any(other.indices != first.indices for other in found)
+    if disagree or not all(r.certain for statics in found for r in statics.required):
         called = {frozenset(call.node for call in own.calls) for own in per_target}
         if alike and len(called) == 1 and all(called):
             statics = united(project, site, found)
             return replace(statics, open_ended=held or statics.open_ended)
+    if disagree:
         return _several(
             site,
             first,

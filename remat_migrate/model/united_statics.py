@@ -32,7 +32,10 @@ def united(project: Project, site: Site, found: list[Statics]) -> Statics:
         known = required.get((item.name, item.index), item)
         by_value = item.by_value and known.by_value
         needs = tuple(dict.fromkeys((*known.needs, *item.needs)))
-        required[item.name, item.index] = replace(known, needs=needs, by_value=by_value)
+        certain = item.certain or known.certain
+        required[item.name, item.index] = replace(
+            known, needs=needs, by_value=by_value, certain=certain
+        )
     everything, indices = tuple(required.values()), _all_indices(found)
     return replace(first, required=everything, indices=indices, changing=changing)
 
