@@ -114,7 +114,10 @@ def find_statics(project: Project, site: Site) -> Statics:
     alike = len({call_order(node) for node in nodes}) == 1
     if held:
         # Callers choose what is held: any call may run any of the functions.
-        calls = [replace(call, own=call.own and alike) for call in uses.calls]
+        calls = [
+            replace(call, own=alike and (call.own or _calls_only(project, call, nodes)))
+            for call in uses.calls
+        ]
         per_target = [replace(uses, calls=calls)] * len(ordered)
     else:
         per_target = [_uses_of(project, site, t, nodes, uses) for t in ordered]
@@ -140,6 +143,15 @@ def find_statics(project: Project, site: Site) -> Statics:
         )
     changing = next((s.changing for s in found if s.changing is not None), None)
     return replace(first, others=tuple(found[1:]), changing=changing, open_ended=held or not alike)
+
+
+def _calls_only(project: Project, call: Call, functions: frozenset[FunctionNode]) -> bool:
+    """Whether a call certainly runs one of some functions, checkpointed or not."""
+    called = [
+        {t.function.node for t in targets_of(project.evaluator, value)}
+        for value in project.values(call.module, call.node.func)
+    ]
+    return bool(called) and all(nodes and nodes <= functions for nodes in called)
 
 
 def _uses_of(
