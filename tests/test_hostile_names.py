@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support import cli
 
-CODE = "import jax  # noqa: RMT999\n\nf = jax.checkpoint({}, concrete=True)\n"
+CODE = "import jax  # noqa: RMT999\n\nf = jax.checkpoint({}, concrete=h)\n"
 MENDED = "import jax\n"
 EVIL = "\x1b[31m</script><script>alert(1)</script>\u202e`|@me ::error::%0A![x](y)<img src=x>"
 NAMES = (

@@ -91,7 +91,9 @@ def _untouched(
             start = source.span(decorators[0]).start
         first = bisect.bisect_left(starts, start)
         around = edits[max(0, first - 1) : bisect.bisect_right(starts, end)]
-        if any(edit.start < end and edit.end > start for edit in around):
+        # A name may be put behind those that are imported.
+        last = end + isinstance(node, ast.ImportFrom)
+        if any(edit.start < last and edit.end > start for edit in around):
             # An edit that holds all of it, or that takes a part: its other parts may be left.
             stack += inner
         else:
