@@ -153,7 +153,7 @@ class JupyterNotebook:
         return ["".join(chunk) for chunk in chunks]
 
     def _cell_text(self, chunk: str) -> str:
-        if chunk and not chunk.endswith("\n"):
+        if chunk and not chunk.endswith(("\n", "\r")):
             raise BrokenEscape("a cell would run into the next one")
         lines = lines_of(chunk[:-1])
         return "".join(original(self.mark, line) for line in lines)
