@@ -207,9 +207,10 @@ def flag_like(
     """Whether a parameter that only *may* be needed is a bool, a string, an integer, a function."""
     if annotation_kind(parameter.annotation) == "array":
         return False
-    if default_kind(default_of(target.function.node, parameter)) == "python":
+    default = default_of(target.function.node, parameter)
+    if default_kind(default) == "python" or annotation_kind(parameter.annotation) == "python":
         return True
-    if annotation_kind(parameter.annotation) == "python":
+    if isinstance(default, ast.Name) and is_flag(project, target.function.module, default):
         return True
     # `None` goes with anything.
     passed = [
