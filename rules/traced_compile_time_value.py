@@ -130,9 +130,11 @@ def _by_owner(project: Project) -> _Owned:
     owned: _Owned = {}
     looked_at = set(project.modules.values())
     for site in project.sites:
-        for _, need in needs_of_static(project, site):
-            if not need.module.editable or _is_deliberate(project, site):
-                continue
+        needs = [need for _, need in needs_of_static(project, site) if need.module.editable]
+        # Calls are searched for only where there is a need.
+        if not needs or _is_deliberate(project, site):
+            continue
+        for need in needs:
             # Files that only hold functions for others belong to the checkpoint's.
             owner = need.module if need.module in looked_at else site.module
             found = owned.setdefault(owner, {})

@@ -145,12 +145,17 @@ def find_statics(project: Project, site: Site) -> Statics:
     return replace(first, others=tuple(found[1:]), changing=changing, open_ended=held or not alike)
 
 
-def _calls_only(project: Project, call: Call, functions: frozenset[FunctionNode]) -> bool:
-    """Whether a call certainly runs one of some functions, checkpointed or not."""
-    called = [
-        {t.function.node for t in targets_of(project.evaluator, value)}
+def _called(project: Project, call: Call) -> list[frozenset[FunctionNode]]:
+    """The functions that each value runs which a call may call; none where it cannot be told."""
+    return [
+        frozenset(t.function.node for t in targets_of(project.evaluator, value))
         for value in project.values(call.module, call.node.func)
     ]
+
+
+def _calls_only(project: Project, call: Call, functions: frozenset[FunctionNode]) -> bool:
+    """Whether a call certainly runs one of some functions, checkpointed or not."""
+    called = _called(project, call)
     return bool(called) and all(nodes and nodes <= functions for nodes in called)
 
 
@@ -161,15 +166,10 @@ def _uses_of(
     alike = {node for node in wrapped if call_order(node) == call_order(target.function.node)}
     calls = []
     for call in uses.calls:
-        called: frozenset[FunctionNode] = frozenset()
-        own = True
-        for value in project.values(call.module, call.node.func):
-            nodes = frozenset(t.function.node for t in targets_of(project.evaluator, value))
-            # What cannot be told apart may be any of them.
-            called |= nodes or wrapped
-            own &= (nodes or wrapped) <= alike
-        if target.function.node in called:
-            calls.append(replace(call, own=own))
+        # What cannot be told apart may be any of them.
+        called = [nodes or wrapped for nodes in _called(project, call)]
+        if any(target.function.node in nodes for nodes in called):
+            calls.append(replace(call, own=all(nodes <= alike for nodes in called)))
     return replace(uses, calls=calls)
 
 

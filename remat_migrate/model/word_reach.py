@@ -49,8 +49,8 @@ class WordReach:
         A word comes with the module in which it is a local name, or None.
 
         `is_it` tells what is the value, or holds it, from what is not; `definition` is what defines
-        it. `by_name`: a function may be
-        the value, or make it, if it only has one of the words for a name: a method that overrides.
+        it. `by_name`: a function that only has one of the words for a name may be the value, or
+        make it.
         """
         self._by_name = by_name
         self._makers: set[ast.AST] = set(_defining(*definition)) if definition else set()
@@ -121,8 +121,9 @@ class WordReach:
             parent = module.parent(child)
             if parent is None:
                 return
-            self._makers |= _makers(module, parent)
-            for word, is_local in _put(module, parent, child):
+            makers = _makers(module, parent)
+            self._makers |= makers
+            for word, is_local in (*_named(module, makers), *_put(module, parent, child)):
                 self._reach(word, module if is_local else None)
             if isinstance(parent, ast.stmt):
                 return
@@ -148,10 +149,7 @@ class WordReach:
 
 
 def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
-    """The words under which a part of `parent` can be reached, because it stands there."""
-    for maker in _makers(module, parent):
-        if isinstance(maker, Definition):
-            yield from defined(module, maker)
+    """The words that a part of `parent` gets by standing there, but for names of definitions."""
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
@@ -171,6 +169,12 @@ def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
                 yield parameter.arg, True
         case ast.Call(func=ast.Attribute(value=owner, attr=("append" | "insert" | "extend"))):
             yield from _targets(module, owner)
+
+
+def _named(module: Module, makers: Iterable[ast.AST]) -> Iterator[_Put]:
+    for maker in makers:
+        if isinstance(maker, Definition):
+            yield from defined(module, maker)
 
 
 def defined(module: Module, node: Definition) -> Iterator[_Put]:
