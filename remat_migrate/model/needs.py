@@ -46,6 +46,13 @@ from .values import (
     Wrapped,
 )
 
+# Methods of lists, sets and dictionaries that hash their first argument, or count by it.
+_OF_KEY = frozenset(
+    {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
+)
+# Those that look for something equal; what is the same object is equal without a comparison.
+_OF_EQUAL = frozenset({"index", "count", "remove"})
+
 # A function and, if it is a method, the class of the object that it is called on.
 _Method = tuple[FunctionNode, Class | None]
 
@@ -300,7 +307,9 @@ class _Analysis(LibraryCalls):
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
             if self.contents.is_container(node.func.value):
-                return  # what is put into it is followed
+                # What is put into it is followed.
+                yield from self._container_needs(node.func.attr, node)
+                return
             method = array_method(node.func)
             if method is None and not values and held is None:
                 reason = f"`.{attr}()` of it"
@@ -312,6 +321,16 @@ class _Analysis(LibraryCalls):
                 return
         for arg in arguments:
             yield from self._unseen(arg, "a call of code that cannot be seen")
+
+    def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
+        """What a method of a list, tuple, set or dictionary needs of its first argument."""
+        if not node.args or isinstance(node.args[0], ast.Starred):
+            return
+        if method in _OF_KEY:
+            yield from self._need(node.args[0], f"an index or key of `.{method}()`")
+        elif method in _OF_EQUAL:
+            reason = f"`.{method}()` compares it"
+            yield from self._need(node.args[0], reason, certain=False)
 
     def _module_needs(self, model: Instance, first: int, node: ast.Call) -> Iterator[Need]:
         """What `__call__` needs of `model.apply(variables, ...)`."""

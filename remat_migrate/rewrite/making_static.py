@@ -52,7 +52,7 @@ def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
     obstacle = statics.obstacle
     if obstacle is not None and obstacle.parameter in {"", *names}:
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
-    kept = [r for r in statics.required if r.name in names or (r.certain and not r.needs)]
+    kept = [r for r in statics.required if r.name in names or r.certain]
     if statics.target is None or not set(names) <= {r.name for r in kept}:
         raise Refused("name the argument in `static_argnums`, and pass it by position")
     indices = static_indices(site.definition, statics.target, kept)
