@@ -347,8 +347,14 @@ class Kinds:
     ) -> None:
         for value in values:
             for target in targets_of(self.evaluator, value):
+                positional = positional_parameters(target.function.node)
+                # What a partial gives by keyword is not traced, nor can what follows be passed.
+                given = next(
+                    (i for i, p in enumerate(positional) if p.arg in target.given),
+                    len(positional),
+                )
                 found.setdefault(target.function.node, set()).update(
-                    p + target.skip for p in places
+                    p + target.skip for p in places if p + target.skip < given
                 )
 
     def _decorated(
