@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .apis import DIFFERENTIATE, Api
 from .bind import Arguments, positional_parameters
 from .callable import Target, layers, targets_of
+from .candidates import candidates
 from .expected_failures import expects_failure
 from .module import Module
 from .scopes import FunctionNode
@@ -208,7 +209,14 @@ def known_target(project: Project, site: Site) -> Target | None:
 def known_targets(project: Project, site: Site) -> list[Target]:
     """The same, once for each class that may have inherited the function, in order of place."""
     values = applied_values(project, site)
-    if not values or changed_below(values) is not None or is_field(project, site):
+    if is_field(project, site):
+        assert site.subject is not None
+        module, node = site.subject
+        assert isinstance(node, ast.expr)
+        values, unseen = candidates(project, module, node)
+        if unseen is not None:
+            return []
+    if not values or changed_below(values) is not None:
         return []
     found = [list(targets_of(project.evaluator, v)) for v in values]
     if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
