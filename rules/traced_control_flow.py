@@ -180,7 +180,7 @@ def _related(found: TracedNeed) -> Iterator[Related]:
     need, call = found.need, found.call
     message = f"Python needs `{need.parameter}`: {need.reason}"
     yield Related(need.module.source, need.module.span(need.node), message)
-    if call is not None and found.shown is not None:
+    if call is not None and found.shown not in (None, need.node):
         source = call.module.source
         if any(node is found.shown for node in ast.walk(call.node)):
             yield Related(source, call.module.span(found.shown), "passed here")

@@ -143,13 +143,16 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
         needed = by_parameter.get(parameter.arg)
-        if needed is None or parameter.arg in closed or is_self(target, positional, parameter):
+        if parameter.arg in closed or is_self(target, positional, parameter):
             continue
         if position_of(target, parameter.arg, None) in subject.static:
             continue
         if parameter in (node.args.vararg, node.args.kwarg) or has_attributes(target, parameter):
             continue
-        found = _evidence(project, subject, parameter, needed)
+        if needed is not None:
+            found = _evidence(project, subject, parameter, needed)
+        else:
+            found = _string(project, subject, parameter)
         if found is not None:
             yield found
 
@@ -182,6 +185,32 @@ def _evidence(
     if not subject.bound and required and (declared or _is_never_called(subject)):
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
+    return None
+
+
+_A_STRING = "it is a string, which JAX cannot trace"
+
+
+def _string(project: Project, subject: Subject, parameter: ast.arg) -> TracedNeed | None:
+    """A string that calls pass for a parameter that the result does not depend on.
+
+    It is an override's, say, that ignores it: JAX rejects the string all the same.
+    """
+    for target in subject.targets:
+        results = project.needs.result(target.function, target.owner)
+        if any(d.parameter == parameter.arg for d in results):
+            return None
+    for call, arguments in subject.bound:
+        expr = arguments.by_name.get(parameter.arg)
+        if expr is None or not call.own:
+            continue
+        passed = [project.values(*o) for o in project.kinds.origins(call.module, expr)]
+        values = [v for found in passed for v in found]
+        if all(passed) and values:
+            if all(isinstance(v, Constant) and isinstance(v.value, str | bytes) for v in values):
+                need = Need(parameter.arg, None, call.module, expr, _A_STRING)
+                deliberate = expects_failure(call.module, call.node)
+                return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
     return None
 
 

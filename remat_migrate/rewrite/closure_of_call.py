@@ -6,8 +6,11 @@ f = jax.checkpoint(g, concrete=True)   ->   def f(x, train):
 A checkpoint differentiates what its function closes over like an argument, and leaves alone what is
 not traced. So where it cannot be told which arguments Python needs, all of them are closed over:
 
-f = jax.checkpoint(g, concrete=True)   ->   def f(*args, **kwargs):
+f = jax.checkpoint(g, concrete=True)   ->   @functools.wraps(g)
+                                            def f(*args, **kwargs):
                                                 return jax.checkpoint(lambda: g(*args, **kwargs))()
+
+`functools.wraps` keeps the signature, by which `jax.jit` finds its `static_argnames`.
 """
 
 from __future__ import annotations
@@ -104,13 +107,14 @@ def close_over_all(
         return at_once
     taken = names_in(call)
     everything = (f"*{free_name('args', taken)}", f"**{free_name('kwargs', taken)}")
-    form = _Form(checkpoint, options, Signature(everything, everything), Signature((), ()))
+    wraps = written(project, module, "functools.wraps", call)
+    whole = Signature(everything, everything)
+    form = _Form(checkpoint, options, whole, Signature((), ()), wraps.text)
     statement = module.parent(call)
     if not isinstance(statement, ast.Return) or not _starts_line(module, statement):
-        return _write(module, call, subject, form)
-    wraps = written(project, module, "functools.wraps", call)
+        return [*_write(module, call, subject, form), *wraps.edits]
     name = free_name("checkpointed", names_in(module.enclosing_function(call) or module.tree))
-    return [*_as_definition(module, statement, name, subject, form, wraps.text), *wraps.edits]
+    return [*_as_definition(module, statement, name, subject, form), *wraps.edits]
 
 
 def check_not_hidden(
@@ -133,12 +137,16 @@ def check_not_hidden(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A function of the parameters `whole` that passes `array` to what it checkpoints."""
+    """A function of the parameters `whole` that passes `array` to what it checkpoints.
+
+    `wraps`: how `functools.wraps` is written, where `whole` is not the signature.
+    """
 
     checkpoint: str
     options: Sequence[str]
     whole: Signature
     array: Signature
+    wraps: str = ""
 
     def as_lambda(self, body: str) -> str:
         inner = ", ".join([lambda_text(self.array.written, body), *self.options])
@@ -147,7 +155,8 @@ class _Form:
         )
 
     def as_definition(self, name: str, plain: str, indent: str, unit: str) -> list[str]:
-        head = bracketed(f"def {name}", self.whole.written, ":", indent, unit)
+        decorator = [f"{indent}@{self.wraps}({plain})"] if self.wraps else []
+        head = [*decorator, *bracketed(f"def {name}", self.whole.written, ":", indent, unit)]
         inner = lambda_text(self.array.written, f"{plain}({self.whole.arguments})")
         inside = indent + unit
         tail, around = f"({self.array.arguments})", (inside, "return ")
@@ -163,7 +172,12 @@ def _write(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> li
         return _as_definition(module, *assigned, subject, form)
     plain = "plain" if _may_change(module, subject) else name
     text = form.as_lambda(f"{plain}({form.whole.arguments})")
-    text = _grouped(module, call, text) if plain == name else f"(lambda plain: {text})({name})"
+    if form.wraps:
+        text = f"{form.wraps}({plain})({text})"
+    if plain != name:
+        text = f"(lambda plain: {text})({name})"
+    elif not form.wraps:
+        text = _grouped(module, call, text)
     return [Edit(module.source.path, *module.span(call), text)]
 
 
@@ -248,7 +262,6 @@ def _as_definition(
     variable: str,
     subject: ast.expr,
     form: _Form,
-    wraps: str = "",
 ) -> list[Edit]:
     source = module.source
     outer, unit = indentation(module, statement.lineno), indent_unit(module)
@@ -259,8 +272,6 @@ def _as_definition(
         kept = f"plain_{variable}"
         lines += [f"{outer}{kept} = {plain}", *gap]
         plain = kept
-    if wraps:
-        lines.append(f"{outer}@{wraps}({plain})")
     lines += form.as_definition(variable, plain, outer, unit)
     if isinstance(statement, ast.Return):
         lines += ["", f"{outer}return {variable}"]
