@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ..source.pieces import Causes, Piece
 from .lines import line_end, line_start, next_line
 from .listing import drop_elements
-from .setting import Setting, TextPlan
+from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell, plan_words
-from .shell_lexer import ShellSyntaxError, Word
+from .shell_tree import Word
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*([\\`])")
 _KEYWORD = re.compile(
@@ -21,6 +21,8 @@ _KEYWORD = re.compile(
 _WORD = re.compile(r"""(?:\\[^\n]|"(?:\\.|[^"\\])*"|'[^']*'|[^\s\\"'])+""")
 _FLAG = re.compile(r"[ \t]*--[a-z-]+(?:=\S+)?")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?")
+_DOCUMENT = re.compile(r"[ \t]*<<-?[\"']?\w+[\"']?[ \t]*\r?\n")
+_SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 
@@ -44,7 +46,7 @@ def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
         inner = plan.fork()
         try:
             _plan_instruction(shown, instruction, setting, inner)
-        except ShellSyntaxError as error:
+        except TextSyntaxError as error:
             hit = setting.pattern.search(text, instruction.start, instruction.end)
             assert hit is not None
             plan.refuse(*hit.span(), "variable", f"the command cannot be read: {error}")
@@ -182,6 +184,13 @@ def _plan_variables(
 def _plan_command(
     text: str, start: int, end: int, setting: Setting, plan: TextPlan
 ) -> Causes | None:
+    document = _DOCUMENT.match(text, start, end)
+    if document is not None:
+        start, end = document.end(), line_start(text, end)
+        if text.startswith("#!", start) and not _SHELL.match(text, start):
+            raise TextSyntaxError("it is a here-document for another program")
+        plan_shell(text, setting, plan, start, end)
+        return None
     body = text[start:end].strip()
     if not body.startswith("["):
         return plan_shell(text, setting, plan, start, end)

@@ -11,6 +11,7 @@ from ..source.pieces import Removal, join_pieces
 from ..source.text import SourceFile
 from .dockerfile import plan_dockerfile
 from .dotenv import plan_dotenv
+from .lines import line_start
 from .makefile import plan_makefile
 from .setting import Setting, TextPlan, TextSyntaxError, TextUse
 from .shell import plan_shell
@@ -19,13 +20,27 @@ from .yamlfile import plan_yaml
 
 Planner = Callable[[str, Setting, TextPlan], object]
 
+
+def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
+    """A shell script; what stands before a statement that is not understood is, all the same."""
+    try:
+        plan_shell(text, setting, plan)
+    except TextSyntaxError as error:
+        if not setting.occurs(text[: error.readable]):
+            raise
+        plan_shell(text, setting, plan, 0, error.readable)
+        for start, end in _outside_comments(text, setting, error.readable):
+            plan.refuse(start, end, "variable", f"it cannot be read: {error}")
+        plan.reads += [m.span() for m in setting.reading.finditer(text, error.readable)]
+
+
 _BY_SUFFIX: dict[str, Planner] = {
-    ".sh": plan_shell,
-    ".bash": plan_shell,
-    ".zsh": plan_shell,
-    ".ksh": plan_shell,
-    ".slurm": plan_shell,
-    ".sbatch": plan_shell,
+    ".sh": _plan_script,
+    ".bash": _plan_script,
+    ".zsh": _plan_script,
+    ".ksh": _plan_script,
+    ".slurm": _plan_script,
+    ".sbatch": _plan_script,
     ".yaml": plan_yaml,
     ".yml": plan_yaml,
     ".toml": plan_toml,
@@ -38,7 +53,7 @@ _BY_NAME: dict[str, Planner] = {
     "Makefile": plan_makefile,
     "makefile": plan_makefile,
     "GNUmakefile": plan_makefile,
-    ".envrc": plan_shell,
+    ".envrc": _plan_script,
     ".env": plan_dotenv,
 }
 _BY_PREFIX: dict[str, Planner] = {
@@ -85,9 +100,9 @@ def plan_text(
             for start, end in _uncovered(plan):
                 plan.refuse(start, end, "read", "what depends on the value is not followed")
     except TextSyntaxError as error:
-        return _unreadable(source, setting, str(error)), []
+        plan.uses, plan.pieces = _unreadable(source, setting, str(error)), []
     except RecursionError:
-        return _unreadable(source, setting, "it is nested too deeply"), []
+        plan.uses, plan.pieces = _unreadable(source, setting, "it is nested too deeply"), []
     return _ordered(plan.uses, join_pieces(source.path, source.text, plan.pieces))
 
 
@@ -102,7 +117,7 @@ def _planner(source: SourceFile) -> Planner | None:
     for prefix, planner in _BY_PREFIX.items():
         if path.name.startswith(prefix):
             return planner
-    return plan_shell if _SHEBANG.match(source.text) else None
+    return _plan_script if _SHEBANG.match(source.text) else None
 
 
 def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
@@ -112,13 +127,18 @@ def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
 
 def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
     """The lines with the setting in a file that cannot be read, but for its comments."""
-    found: list[TextUse] = []
-    for match in setting.pattern.finditer(source.text):
-        line, _ = source.position(match.start())
-        if not source.line_text(line).lstrip().startswith("#"):
-            why = f"the file cannot be read: {reason}"
-            found.append(TextUse(*match.span(), "variable", refused=why))
-    return found
+    why = f"the file cannot be read: {reason}"
+    spans = _outside_comments(source.text, setting, 0)
+    return [TextUse(*span, "variable", refused=why) for span in spans]
+
+
+def _outside_comments(text: str, setting: Setting, start: int) -> list[tuple[int, int]]:
+    """Where a setting is named from an offset on, except in lines of comment."""
+    return [
+        match.span()
+        for match in setting.pattern.finditer(text, start)
+        if not text[line_start(text, match.start()) : match.start()].lstrip().startswith("#")
+    ]
 
 
 def _ordered(uses: list[TextUse], removals: list[Removal]) -> tuple[list[TextUse], list[Removal]]:

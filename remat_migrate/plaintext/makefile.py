@@ -76,6 +76,7 @@ def _without_references(text: str) -> str:
                 stop += 1
                 if depth == 0:
                     break
+        if following != "$":
             shown[at:stop] = "_" * (stop - at)
         at = text.find("$", stop)
     return "".join(shown)

@@ -17,7 +17,15 @@ _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
 class TextSyntaxError(Exception):
-    """A text is not of its kind, or beyond what is understood of that kind; nothing is planned."""
+    """A text is not of its kind, or beyond what is understood of that kind; nothing is planned.
+
+    Attributes:
+        readable: up to which offset whole statements stand that are understood.
+    """
+
+    def __init__(self, message: str, readable: int = 0) -> None:
+        super().__init__(message)
+        self.readable = readable
 
 
 @dataclass(frozen=True)

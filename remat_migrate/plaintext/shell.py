@@ -6,18 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ..source.pieces import Causes
-from .setting import Setting, TextPlan
-from .shell_lexer import ShellSyntaxError, Word
+from .setting import Setting, TextPlan, TextSyntaxError
 from .shell_lists import ListWriter
-from .shell_syntax import (
-    Command,
-    CommandList,
-    Compound,
-    Link,
-    Redirect,
-    Simple,
-    parse_shell,
-)
+from .shell_tree import Command, CommandList, Compound, Link, Redirect, Simple, Word, parse_shell
 from .shell_words import NAME, SCRIPT_OPTIONS, Removed, WordPlanner, bare, drop
 
 _DECLARING = frozenset({"export", "declare", "typeset", "readonly", "local", "unset"})
@@ -53,10 +44,10 @@ def plan_shell(
         The causes for which nothing is left of the script; None if something is, or nothing went.
 
     Raises:
-        ShellSyntaxError: the script cannot be read; `plan` is as it was.
+        TextSyntaxError: the script cannot be read; `plan` is as it was.
     """
     stop = len(text) if end is None else end
-    commands = parse_shell(text, start, stop, indent)
+    commands = parse_shell(text, start, stop, indent, setting.occurs)
     script = _Script(text, setting, plan, strict=strict)
     script.plan_list(commands)
     ListWriter(text, plan, script.gone, start, stop).write(commands, required=False)
@@ -118,7 +109,7 @@ class _Script:
         inner = self.plan.fork()
         try:
             plan_shell(self.text, self.setting, inner, start, end, strict=strict)
-        except ShellSyntaxError:
+        except TextSyntaxError:
             return  # the caller refuses what was not found
         self.plan.adopt(inner)
 
@@ -176,8 +167,10 @@ class _Script:
             name = ""
         for redirect in command.redirects:
             self._document(redirect, command, name)
-        for word in (*words, *(r.target for r in command.redirects)):
+        for word in words:
             self._inside(word, skip=word in removed)
+        for redirect in command.redirects:
+            self._note_reads(redirect.start, redirect.end)
         if words and all(word in removed for word in words):
             self.gone[command] = frozenset[int]().union(*removed.values())
         else:
@@ -186,11 +179,13 @@ class _Script:
     def _command(self, name: str, words: Sequence[Word], removed: Removed) -> None:
         """A command with its name; noted in `removed` with all its words if nothing is left."""
         variable = self.setting.variable
+        start, end = words[0].start, words[-1].end
         operands = [word for word in words[1:] if not word.text.startswith("-")]
         if name in ("[", "[[", "test"):
-            for word in words:
-                if word.text == variable:
-                    self.plan.reads.append((word.start, word.end))  # `test -v NAME`
+            for found in re.finditer(rf"(?<!\S){variable}(?!\S)", self.text[start:end]):
+                self.plan.reads.append(
+                    (start + found.start(), start + found.end())
+                )  # `test -v NAME`
         elif name in _DECLARING:
             self.words.operands(operands, removed)
             _drop_rest(words, operands, removed)
@@ -210,15 +205,15 @@ class _Script:
 
     def _inside(self, word: Word, *, skip: bool = False) -> None:
         """The commands in a word's `$(...)`, and the variable where its value is used."""
-        for found in self.setting.reading.finditer(self.text, word.start, word.end):
+        self._note_reads(word.start, word.end)
+        for commands in () if skip else word.inner:
+            self.plan_list(commands)
+            writer = ListWriter(self.text, self.plan, self.gone, word.start, word.end)
+            writer.write(commands, required=True)
+
+    def _note_reads(self, start: int, end: int) -> None:
+        for found in self.setting.reading.finditer(self.text, start, end):
             self.plan.reads.append(found.span())
-        for start, end in () if skip else word.inner:
-            if self.setting.occurs(self.text[start:end]):
-                commands = parse_shell(self.text, start, end)
-                script = _Script(self.text, self.setting, self.plan)
-                script.plan_list(commands)
-                writer = ListWriter(self.text, self.plan, script.gone, start, end)
-                writer.write(commands, required=True)
 
     # -- text that is written somewhere
 
@@ -247,19 +242,21 @@ class _Script:
 
     def _document(self, redirect: Redirect, command: Simple, name: str) -> None:
         """A here-document: a script if a shell reads it or it becomes the file of one."""
-        targets = [r.target.text for r in command.redirects if r is not redirect]
+        targets = [r.target for r in command.redirects if r is not redirect]
         targets += [word.text for word in command.words[1:]]
         written = name in ("cat", "tee") and any(map(_SCRIPT_FILE.search, targets))
-        for start, end in redirect.body:
-            found = self.setting.pattern.search(self.text, start, end)
-            if found is None:
-                continue
-            known = len(self.plan.uses)
-            if written or not name or name in _SHELLS:  # without a name: `RUN <<EOF`
-                self.run_string(start, end, False)
-            if len(self.plan.uses) == known:
-                reason = f"it stands in a here-document for {name}"
-                self.plan.refuse(*found.span(), "variable", reason)
+        if redirect.body is None:
+            return
+        start, end = redirect.body
+        found = self.setting.pattern.search(self.text, start, end)
+        if found is None:
+            return
+        known = len(self.plan.uses)
+        if written or not name or name in _SHELLS:  # without a name: `RUN <<EOF`
+            self.run_string(start, end, False)
+        if len(self.plan.uses) == known:
+            reason = f"it stands in a here-document for {name}"
+            self.plan.refuse(*found.span(), "variable", reason)
 
 
 def _drop_rest(words: Sequence[Word], operands: Sequence[Word], removed: Removed) -> None:

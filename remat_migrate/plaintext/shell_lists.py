@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..source.pieces import Causes
 from .setting import TextPlan
-from .shell_syntax import Command, CommandList, Compound, Link
+from .shell_tree import Command, CommandList, Compound, Link
 
 _JOINING = frozenset(("&&", "||", "|", "|&"))
 _NOTHING = ":"

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..source.pieces import Causes
 from .setting import Setting, TextPlan
-from .shell_lexer import Word
-from .shell_syntax import Redirect
+from .shell_tree import Redirect, Word
 
 NAME = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
 # Options whose argument is a script, and commands whose arguments are.

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 
 from ..source.pieces import Causes
-from .lines import drop_lines
+from .lines import drop_lines, line_end, next_line
 from .listing import drop_elements
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
-from .toml_syntax import Array, Inline, Pair, Table, Text, Value, lines_of, parse_toml
+from .toml_tree import Table, parse_toml
+from .values import Entry, Mapping, Node, Scalar
+from .values import Sequence as Array
 
 _ENVIRONMENTS = re.compile(
     r"(?i)(.*[_-])?(env|environ|environment|envs|env_?vars|environment_?variables|variables|vars"
@@ -30,11 +32,11 @@ def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
     tables = parse_toml(text)
     planner = _Planner(text, setting, plan)
     for table in tables:
-        gone = planner.pairs(table.pairs)
+        gone = planner.pairs(table.entries)
         for index, causes in gone.items():
-            pair = table.pairs[index]
+            pair = table.entries[index]
             drop_lines(text, pair.start, pair.end, plan, causes)
-        if gone and len(gone) == len(table.pairs) and _may_go(table, tables):
+        if gone and len(gone) == len(table.entries) and _may_go(table, tables):
             everything = frozenset[int]().union(*gone.values())
             drop_lines(text, *table.header, plan, everything)
 
@@ -56,13 +58,13 @@ class _Planner:
         self.setting = setting
         self.plan = plan
 
-    def pairs(self, pairs: Sequence[Pair]) -> dict[int, Causes]:
+    def pairs(self, pairs: Sequence[Entry]) -> dict[int, Causes]:
         """Plan the values of some pairs; those of which nothing is left, by index."""
         gone: dict[int, Causes] = {}
         for index, pair in enumerate(pairs):
             if not self.setting.occurs(self.text[pair.start : pair.end]):
                 continue
-            key = pair.key[-1]
+            key = self._shown(pair.key)
             causes: Causes | None = None
             if key == self.setting.variable:
                 causes = self.plan.take(pair.start, pair.end, "variable", self._shown(pair.value))
@@ -77,36 +79,36 @@ class _Planner:
                 gone[index] = causes
         return gone
 
-    def _shown(self, value: Value) -> str:
-        start, end = (value.start, value.end) if isinstance(value, Text) else value.outer
+    def _shown(self, value: Node) -> str:
+        start, end = (value.start, value.end) if isinstance(value, Scalar) else value.outer
         return self.text[start:end]
 
-    def visit(self, value: Value, key: str) -> Causes | None:
+    def visit(self, value: Node, key: str) -> Causes | None:
         """Plan a value; the causes for which a collection has nothing left."""
         match value:
-            case Text():
+            case Scalar():
                 self._string(value, key)
             case Array():
                 return self._array(value, key)
-            case Inline():
-                gone = self.pairs(value.pairs)
-                spans = [(pair.start, pair.end) for pair in value.pairs]
+            case Mapping():
+                gone = self.pairs(value.entries)
+                spans = [(pair.start, pair.end) for pair in value.entries]
                 self._drop(value, spans, gone)
-                if gone and len(gone) == len(value.pairs):
+                if gone and len(gone) == len(value.entries):
                     return frozenset[int]().union(*gone.values())
         return None
 
     def _drop(
-        self, value: Array | Inline, spans: Sequence[tuple[int, int]], gone: dict[int, Causes]
+        self, value: Array | Mapping, spans: Sequence[tuple[int, int]], gone: dict[int, Causes]
     ) -> None:
         inside = (value.outer[0] + 1, value.outer[1] - 1)
         drop_elements(self.text, spans, gone, inside, self.plan)
 
     def _array(self, value: Array, key: str) -> Causes | None:
         gone: dict[int, Causes] = {}
-        rest: list[tuple[int, Text]] = []
-        for index, item in enumerate(value.items):
-            if not isinstance(item, Text):
+        rest: list[tuple[int, Scalar]] = []
+        for index, item in enumerate(i.value for i in value.items):
+            if not isinstance(item, Scalar):
                 self.visit(item, key)
                 continue
             if not self._is_command(item):
@@ -129,26 +131,26 @@ class _Planner:
             gone[rest[at][0]] = causes
         for _, item in rest:
             self._note_reads(item)
-        self._drop(value, [item.outer for item in value.items], gone)
+        self._drop(value, [item.value.outer for item in value.items], gone)
         if gone and len(gone) == len(value.items):
             return frozenset[int]().union(*gone.values())
         return None
 
     def _takes(self, value: Array, index: int) -> bool:
         """Whether the item before is an option that takes a variable, and goes with it."""
-        before = value.items[index - 1] if index else None
-        return isinstance(before, Text) and self._shown(before).startswith("-")
+        before = value.items[index - 1].value if index else None
+        return isinstance(before, Scalar) and self._shown(before).startswith("-")
 
-    def _is_command(self, item: Text) -> bool:
+    def _is_command(self, item: Scalar) -> bool:
         """Whether an item is a whole command line and not one of its words."""
         value = self._shown(item)
         return re.search(r"\S\s+\S", value) is not None and self.setting.tells(value)
 
-    def _note_reads(self, value: Text) -> None:
+    def _note_reads(self, value: Scalar) -> None:
         for found in self.setting.reading.finditer(self.text, value.start, value.end):
             self.plan.reads.append(found.span())
 
-    def _string(self, value: Text, key: str) -> None:
+    def _string(self, value: Scalar, key: str) -> None:
         """A string that is a command line, or lines of assignments or commands."""
         self._note_reads(value)
         shown = self._shown(value)
@@ -165,16 +167,16 @@ class _Planner:
             return
         self.plan.adopt(inner)
 
-    def _as_read(self, value: Text) -> str:
+    def _as_read(self, value: Scalar) -> str:
         """The file's text with a string as its reader gets it, at the same offsets."""
-        if not value.escaped:
+        if value.style != "double":
             return self.text
         body = self.text[value.start : value.end]
         body = re.sub(r'\\(["\\])', r"_\1", body).replace("\\n", " \n").replace("\\t", "  ")
         return self.text[: value.start] + body + self.text[value.end :]
 
-    def _script(self, value: Text, body: str, plan: TextPlan, *, strict: bool) -> None:
-        lines = lines_of(self.text, value)
+    def _script(self, value: Scalar, body: str, plan: TextPlan, *, strict: bool) -> None:
+        lines = _lines(self.text, value)
         assignment = re.compile(rf"[ \t]*{_PREFIXES}({self.setting.variable}\s*=[^\n]*)")
         if len(lines) == 1:
             plan_shell(body, self.setting, plan, value.start, value.end, strict=strict)
@@ -188,3 +190,13 @@ class _Planner:
                     drop_lines(self.text, start, end, plan, causes)
             elif self.setting.tells(f" {self.text[start:end]}"):
                 plan_shell(body, self.setting, plan, start, end, strict=strict)
+
+
+def _lines(text: str, value: Scalar) -> list[tuple[int, int]]:
+    """The lines of a string of several, as ranges without their line endings."""
+    found: list[tuple[int, int]] = []
+    at = value.start
+    while at < value.end:
+        found.append((at, min(line_end(text, at), value.end)))
+        at = next_line(text, at)
+    return found

@@ -9,7 +9,8 @@ from .lines import drop_lines, line_end, line_start
 from .listing import drop_elements
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
-from .yaml_syntax import Entry, Item, Mapping, Node, Scalar, Sequence, parse_yaml
+from .values import Entry, Item, Mapping, Node, Scalar, Sequence
+from .yaml_tree import parse_yaml
 
 # A key of these with nothing in it means the same as no such key.
 _ENVIRONMENTS = re.compile(
@@ -23,6 +24,8 @@ _SCRIPTS = re.compile(
 _PROSE = re.compile(r"(?i)name|title|display_?name|description|help|doc|comment|message|label|id")
 # What a step of a workflow may have besides the script that is all it does.
 _STEP = frozenset({"name", "run", "shell", "if", "working-directory", "displayName", "script"})
+# What GitHub puts in before the shell gets to see it.
+_TEMPLATE = re.compile(r"\$\{\{[^\n]*?\}\}")
 _ENTRY_NAMES = frozenset({"name", "key", "Name", "Key"})
 _ENTRY_REST = frozenset({"value", "valueFrom", "Value", "ValueFrom", "optional", "type"})
 
@@ -34,7 +37,7 @@ def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
         TextSyntaxError: the file cannot be read.
     """
     planner = _Planner(text, setting, plan)
-    for root in parse_yaml(text):
+    for root in parse_yaml(text, setting.occurs):
         planner.visit(root, "")
 
 
@@ -307,12 +310,12 @@ class _Planner:
 
     def _as_read(self, node: Scalar) -> str:
         """The file's text with a scalar as its reader gets it, at the same offsets."""
-        body = self.text[node.start : node.end]
+        body = _TEMPLATE.sub(lambda m: "_" * len(m.group()), self.value(node))
         if node.style == "double":
             body = re.sub(r'\\(["\\/])', r"_\1", body)
             body = body.replace("\\n", " \n").replace("\\t", "  ")
         if node.style in ("folded", "plain", "double", "single"):
-            folded = re.sub(r"(?<![ ])(\r?\n)", lambda m: " " * len(m.group()), self.value(node))
+            folded = re.sub(r"(?<![ ])(\r?\n)", lambda m: " " * len(m.group()), body)
             if node.style != "double":
                 body = folded
         return self.text[: node.start] + body + self.text[node.end :]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from plaintext.plan import check, refused, without
-
-from remat_migrate.plaintext.shell_lexer import ShellSyntaxError
-from remat_migrate.plaintext.shell_syntax import Simple, parse_shell
 
 LINES = [
     ("export OLD_WAY=0\n", ""),
@@ -178,29 +174,3 @@ def test_the_script_runs_without_the_variable():
         "False ['e']",
         "2",
     ]
-
-
-def test_the_parser_knows_where_commands_end():
-    script = "a 'b c' \"$(d e)\" > f; { g; } && h <<EOF\n;;\nEOF\ni \\\n j # k\n"
-    commands = parse_shell(script, 0, len(script)).links
-    simple = [link.command for link in commands if isinstance(link.command, Simple)]
-    assert [script[c.start : c.end] for c in simple] == [
-        "a 'b c' \"$(d e)\" > f",
-        "h <<EOF",
-        "i \\\n j",
-    ]
-    assert [word.text for word in simple[0].words] == ["a", "'b c'", '"$(d e)"']
-
-
-@pytest.mark.parametrize("script", ["if x", "a )", "'a", "f() b", "case x in y", "{ a"])
-def test_what_is_no_script(script):
-    with pytest.raises(ShellSyntaxError):
-        parse_shell(script, 0, len(script))
-
-
-def test_own_scripts_can_be_read():
-    root = Path(__file__).parents[2]
-    for path in [*root.glob("fixtures/**/*.sh"), root / ".ci" / "run"]:
-        if path.is_file():
-            text = path.read_text()
-            assert parse_shell(text, 0, len(text)).links

@@ -7,8 +7,6 @@ import tomllib
 import pytest
 from plaintext.plan import check, refused, without
 
-from remat_migrate.plaintext.toml_syntax import TomlSyntaxError, parse_toml
-
 PAIRS = [
     ('OLD_WAY = "0"  # why\nA = 1\n', "# why\nA = 1\n"),
     ('"OLD_WAY" = "0"\n', ""),
@@ -67,25 +65,3 @@ def test_prose_stays():
 def test_what_cannot_be_taken_out_says_why(text, reason):
     assert without("x.toml", text) == text
     assert any(reason in why for _, why in refused("x.toml", text))
-
-
-def test_the_parser_finds_the_structure():
-    text = (
-        'a.b = 1 # c\n"d e" = [1, [2,\n # f\n 3], {g = "h", i.j = 2021-01-01}]\n'
-        "[k]\nl = '''\nm'n''''\n[[o.p]]\nq = \"\\\"\"\n[[o.p]]\n"
-    )
-    tables = parse_toml(text)
-    assert [(table.name, table.is_array) for table in tables] == [
-        ((), False),
-        (("k",), False),
-        (("o", "p"), True),
-        (("o", "p"), True),
-    ]
-    assert [pair.key for pair in tables[0].pairs] == [("a", "b"), ("d e",)]
-    assert text[slice(*tables[1].pairs[0].value.outer)] == "'''\nm'n''''"
-
-
-@pytest.mark.parametrize("text", ["a\n", "a = \n", "[a\n", 'a = "b\n', "a = [1\n"])
-def test_what_is_no_toml(text):
-    with pytest.raises(TomlSyntaxError):
-        parse_toml(text)

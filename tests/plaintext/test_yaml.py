@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
 from plaintext.plan import check, refused, without
-
-from remat_migrate.plaintext.yaml_syntax import (
-    Mapping,
-    Node,
-    Sequence,
-    YamlSyntaxError,
-    parse_yaml,
-)
 
 CASES = {
     "workflow": (
@@ -221,41 +212,3 @@ def test_prose_stays(text):
 def test_what_cannot_be_taken_out_says_why(text, reason):
     assert without("x.yml", text) == text
     assert any(reason in why for _, why in refused("x.yml", text))
-
-
-def test_the_parser_finds_the_structure():
-    yaml = pytest.importorskip("yaml")
-    text = (
-        "a: 1  # c\n'b': [x, {y: z}, \"q, r\"]\nc:\n- d: |\n    e: f\n\n    g\n  h: >-\n   i\n"
-        "-\n  - - j\n    - k\nl: &m !!str n\no: *m\np:\nq: r\n  s t\n---\n- u\n"
-    )
-
-    def shape(node: Node) -> object:
-        if isinstance(node, Mapping):
-            return {text[e.key.start : e.key.end]: shape(e.value) for e in node.entries}
-        return [shape(i.value) for i in node.items] if isinstance(node, Sequence) else "scalar"
-
-    def expected(node: object) -> object:
-        if isinstance(node, yaml.MappingNode):
-            return {key.value: expected(value) for key, value in node.value}
-        return (
-            [expected(v) for v in node.value] if isinstance(node, yaml.SequenceNode) else "scalar"
-        )
-
-    assert [shape(root) for root in parse_yaml(text)] == [
-        expected(root) for root in yaml.compose_all(text)
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["a: b: c\n", "a: [b\n", "? a\n: b\n", "a: 1\n  b: 2\n", 'a: "b\n']
-)
-def test_what_is_no_yaml(text):
-    with pytest.raises(YamlSyntaxError):
-        parse_yaml(text)
-
-
-def test_own_workflows_can_be_read():
-    root = Path(__file__).parents[2]
-    for path in [*root.glob("fixtures/**/*.yml"), *root.glob(".*.yaml")]:
-        assert parse_yaml(path.read_text())

@@ -1,0 +1,102 @@
+"""Syntax trees of text files, from tree-sitter grammars.
+
+tree-sitter is imported when the first text is parsed: only a file that holds a setting is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from .setting import TextSyntaxError
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+Grammar = Literal["bash", "dockerfile", "make", "toml", "yaml"]
+Range = tuple[int, int]
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CHUNK = 8192
+
+
+def parse(grammar: Grammar, text: str, ranges: Sequence[Range]) -> Node:
+    """Parses the parts of a text that `ranges` names, as if nothing stood between them.
+
+    tree-sitter counts bytes. Every character that is not ASCII is parsed as `_`, so that the byte
+    offsets of the nodes are offsets of characters in `text`.
+
+    Raises:
+        TextSyntaxError: the parser gave up. Some errors take it the square of the text's length.
+    """
+    import tree_sitter
+
+    start, end = ranges[0][0], ranges[-1][1]
+    data = _NOT_ASCII.sub("_", text[start:end]).encode()
+    parser = tree_sitter.Parser(_language(grammar))
+    parser.included_ranges = [
+        tree_sitter.Range(tree_sitter.Point(0, low), tree_sitter.Point(0, high), low, high)
+        for low, high in ranges
+    ]
+    deadline = time.process_time() + 1 + 2e-6 * len(data)
+
+    def read(offset: int, _: object) -> bytes:
+        at = max(offset - start, 0)
+        return data[at : at + _CHUNK]
+
+    def is_late(_: int, __: bool) -> bool:
+        return time.process_time() > deadline
+
+    try:
+        return parser.parse(read, progress_callback=is_late).root_node
+    except ValueError:
+        raise TextSyntaxError("parsing it takes too long") from None
+
+
+@cache
+def _language(grammar: Grammar) -> Language:
+    from tree_sitter import Language
+
+    module = importlib.import_module(f"tree_sitter_{grammar}")
+    with warnings.catch_warnings():
+        # Grammars that were built for older releases give a pointer as a number.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Language(module.language())
+
+
+def check(text: str, root: Node) -> None:
+    """Raises a TextSyntaxError that names the line of the first error of a tree, if it has one."""
+    for statement in [root] if root.is_error else root.children:
+        for node in _errors(statement):
+            line = text.count("\n", 0, node.start_byte) + 1
+            readable = statement.start_byte if statement is not root else 0
+            raise TextSyntaxError(f"line {line} is not understood", readable)
+
+
+def _errors(node: Node) -> Iterator[Node]:
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if node.is_error or (node.is_missing and not _is_nameless(node)):
+            yield node
+        elif node.has_error:
+            pending += reversed(node.children)
+
+
+def _is_nameless(node: Node) -> bool:
+    """Whether all that misses is a command behind assignments, which the bash grammar expects."""
+    return node.parent is not None and node.parent.type == "command_name"
+
+
+def descendants(node: Node, kinds: Iterable[str]) -> Iterator[Node]:
+    """The outermost nodes of some kinds below a node."""
+    for child in node.children:
+        if child.type in kinds:
+            yield child
+        else:
+            yield from descendants(child, kinds)

@@ -1,0 +1,289 @@
+"""The commands of a shell script, read from the syntax tree of the bash grammar.
+
+The grammar hangs a redirection on a whole pipeline, and what follows a here-document below the
+here-document. Here every command has its own words and redirections, and a list is flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .grammars import Range, check, descendants, parse
+from .lines import next_line
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OPERATORS = frozenset((";", "&", "&&", "||", "|", "|&", ";;", ";&", ";;&"))
+_STATEMENTS = frozenset(
+    {
+        "command", "declaration_command", "unset_command", "variable_assignment",
+        "variable_assignments", "test_command", "list", "pipeline", "negated_command",
+        "redirected_statement", "if_statement", "while_statement", "for_statement",
+        "c_style_for_statement", "case_statement", "function_definition", "compound_statement",
+        "subshell",
+    }
+)  # fmt: skip
+_COMPOUND = {
+    "if_statement": "if",
+    "while_statement": "while",
+    "for_statement": "for",
+    "c_style_for_statement": "for",
+    "case_statement": "case",
+    "function_definition": "function",
+    "compound_statement": "group",
+    "subshell": "subshell",
+}
+_TESTS = frozenset(("if", "elif", "while", "until"))
+_BODIES = frozenset(("then", "else", "do", "{", "("))
+_CLAUSES = frozenset(("elif_clause", "else_clause", "do_group", "case_item"))
+_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+_SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as it stands in the script.
+
+    Attributes:
+        start, end: its offsets.
+        text: its characters, quotes and all.
+        inner: the lists of commands in its `$(...)` and backquotes.
+        elements: the words of an array, `NAME=(a b c)`.
+    """
+
+    start: int
+    end: int
+    text: str
+    inner: tuple[CommandList, ...] = ()
+    elements: tuple[Word, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirection; `body` is the range of the lines of a here-document, if it is one."""
+
+    start: int
+    end: int
+    operator: str
+    target: str
+    body: Range | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Simple:
+    """A simple command: assignments, name, arguments and redirections, in order."""
+
+    start: int
+    end: int
+    parts: tuple[Word | Redirect, ...]
+
+    @property
+    def words(self) -> list[Word]:
+        """The words without the redirections."""
+        return [part for part in self.parts if isinstance(part, Word)]
+
+    @property
+    def redirects(self) -> list[Redirect]:
+        """The redirections."""
+        return [part for part in self.parts if isinstance(part, Redirect)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Compound:
+    """`if`, `while`, `for`, `case`, a group, a subshell or the definition of a function.
+
+    `tests` are the lists whose outcome decides, `bodies` the others; `words` what a `for` or a
+    `case` looks at.
+    """
+
+    kind: str
+    start: int
+    end: int
+    tests: tuple[CommandList, ...] = ()
+    bodies: tuple[CommandList, ...] = ()
+    words: tuple[Word, ...] = ()
+
+
+Command = Simple | Compound
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Link:
+    """A command of a list and the operator behind it (`""` at the end of the list)."""
+
+    command: Command
+    operator: str = ""
+    negated: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CommandList:
+    """Commands one after the other."""
+
+    links: tuple[Link, ...] = ()
+
+
+def parse_shell(
+    text: str, start: int, end: int, indent: str, occurs: Callable[[str], bool]
+) -> CommandList:
+    """The commands in `text[start:end]`.
+
+    Args:
+        text: the whole text; offsets in the result are of this text.
+        start: where the script starts.
+        end: where it ends.
+        indent: white space that stands before every line of the script and is none of it.
+        occurs: whether what is looked for is in a text. Statements without it are not looked into.
+
+    Raises:
+        TextSyntaxError: it is no script, or one that is beyond the grammar.
+    """
+    body = text[start:end].rstrip()
+    if body.endswith("\\") and not body.endswith("\\\\"):
+        body = body.rstrip("\\ \t\r\n")  # a line that goes on, at the end of the script
+    if not body:
+        return CommandList()
+    end = start + len(body)
+    root = parse("bash", text, _ranges(text, start, end, indent))
+    check(text, root)
+    return _Reader(text, occurs).commands(root.children)
+
+
+def _ranges(text: str, start: int, end: int, indent: str) -> list[Range]:
+    if not indent:
+        return [(start, end)]
+    found: list[Range] = []
+    at = start
+    while at < end:
+        below = min(next_line(text, at), end)
+        found.append((at + len(indent) * text.startswith(indent, at, below), below))
+        at = below
+    return found
+
+
+class _Reader:
+    def __init__(self, text: str, occurs: Callable[[str], bool]) -> None:
+        self.text = text
+        self.occurs = occurs
+
+    def commands(self, nodes: Sequence[Node], before: Sequence[Link] = ()) -> CommandList:
+        """Commands, and after them those among some nodes, each with the operator behind it."""
+        links = list(before)
+        for node in nodes:
+            if node.type in _STATEMENTS:
+                links += self.links(node)
+            elif node.type in _OPERATORS and links:
+                links[-1] = replace(links[-1], operator=node.type)
+        return CommandList(tuple(links))
+
+    def links(self, node: Node) -> list[Link]:
+        """A statement as a flat list of commands."""
+        match node.type:
+            case "list" | "pipeline":
+                return self._chain(node)
+            case "negated_command":
+                first, *others = self.commands(node.children[1:]).links
+                return [replace(first, negated=True), *others]
+            case "redirected_statement":
+                return self._redirected(node)
+            case kind if kind in _COMPOUND:
+                return [Link(self._compound(node, _COMPOUND[kind]))]
+        return [Link(self._simple(node))]
+
+    def _chain(self, node: Node) -> list[Link]:
+        # `a && b && c` is as deep as it is long, to the left.
+        rest: list[Node] = []
+        while node.type in ("list", "pipeline"):
+            rest += reversed(node.children[1:])
+            node = node.children[0]
+        return list(self.commands([node, *reversed(rest)]).links)
+
+    def _redirected(self, node: Node) -> list[Link]:
+        redirects = [child for child in node.children if child.type in _REDIRECTS]
+        parts = [part for redirect in redirects for part in self._redirect(redirect)]
+        body = node.child_by_field_name("body")
+        links = self.links(body) if body is not None else [Link(Simple(*node.byte_range, ()))]
+        last = links[-1].command
+        if isinstance(last, Simple):
+            parts = [*last.parts, *parts]
+            last = Simple(parts[0].start, parts[-1].end, tuple(parts))
+        else:
+            last = replace(last, end=parts[-1].end)
+        links[-1] = replace(links[-1], command=last)
+        # Commands behind `<<EOF` on its line stand below the here-document.
+        behind = [child for redirect in redirects for child in redirect.children]
+        flat = [n for c in behind for n in (c.children if c.type == "pipeline" else [c])]
+        return list(self.commands(flat, links).links)
+
+    def _redirect(self, node: Node) -> list[Word | Redirect]:
+        """A redirection, and the words and redirections that the grammar hangs on it."""
+        operator = next(child for child in node.children if not child.is_named)
+        rest = node.children[node.children.index(operator) + 1 :]
+        if node.type != "heredoc_redirect":
+            target, *others = rest
+            found = Redirect(node.start_byte, target.end_byte, operator.type, self._text(target))
+            return [found, *map(self.word, others)]
+        mark, *others = rest
+        body = next((child.byte_range for child in others if child.type == "heredoc_body"), None)
+        start = Redirect(node.start_byte, mark.end_byte, operator.type, self._text(mark), body)
+        inner = [part for c in others if c.type in _REDIRECTS for part in self._redirect(c)]
+        return [start, *map(self.word, node.children_by_field_name("argument")), *inner]
+
+    def _compound(self, node: Node, kind: str) -> Compound:
+        if not self.occurs(self._text(node)):
+            return Compound("other", *node.byte_range)
+        tests: list[CommandList] = []
+        bodies: list[CommandList] = []
+        if kind == "function":
+            body = node.child_by_field_name("body")
+            assert body is not None
+            bodies.append(self.commands([body]))
+        else:
+            self._clauses(node, tests, bodies)
+        words = tuple(self.word(value) for value in node.children_by_field_name("value"))
+        return Compound(kind, *node.byte_range, tuple(tests), tuple(bodies), words)
+
+    def _clauses(self, node: Node, tests: list[CommandList], bodies: list[CommandList]) -> None:
+        """Adds the lists of a compound command, which keywords separate."""
+        into: list[CommandList] | None = bodies if node.type == "case_item" else None
+        held: list[Node] = []
+        for child in node.children:
+            begins = tests if child.type in _TESTS else bodies if child.type in _BODIES else None
+            if begins is None and child.type not in _CLAUSES:
+                held.append(child)
+                continue
+            if into is not None:
+                into.append(self.commands(held))
+            into, held = begins, []
+            if child.type in _CLAUSES:
+                self._clauses(child, tests, bodies)
+        if into is not None:
+            into.append(self.commands(held))
+
+    def _simple(self, node: Node) -> Simple:
+        parts: list[Word | Redirect] = []
+        for child in [node] if node.type == "variable_assignment" else node.children:
+            if child.type in _REDIRECTS:
+                parts += self._redirect(child)
+            elif child.type != "comment" and child.start_byte < child.end_byte:
+                parts.append(self.word(child))
+        return Simple(parts[0].start, parts[-1].end, tuple(parts))
+
+    def word(self, node: Node) -> Word:
+        """A word with the commands in it."""
+        start, end = node.byte_range
+        text = self._text(node)
+        if not self.occurs(text):
+            return Word(start, end, text)
+        inner = tuple(self.commands(child.children) for child in descendants(node, _SUBSTITUTIONS))
+        value = node.child_by_field_name("value") if node.type == "variable_assignment" else None
+        elements = None
+        if value is not None and value.type == "array":
+            elements = tuple(self.word(child) for child in value.named_children)
+        return Word(start, end, text, inner, elements)
+
+    def _text(self, node: Node) -> str:
+        return self.text[slice(*node.byte_range)]
