@@ -37,6 +37,10 @@ class ApplyError(RematMigrateError):
     """A fix could not be applied or written; the files it names are as they were."""
 
 
+class CodemodError(ApplyError):
+    """A fix cannot be written: LibCST cannot parse the code, or reads it in another way."""
+
+
 class VerificationError(RematMigrateError):
     """Verification itself could not run."""
 

@@ -1,0 +1,319 @@
+"""Changes expressions and items of lists within one statement, in one pass of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import libcst as cst
+import libcst.matchers as m
+
+from .statements import PRAGMA, Lines, comments_in, own_lines
+
+Operation = Callable[[Any], Any]
+N = TypeVar("N", bound=cst.CSTNode)
+
+_ATOMS = (
+    cst.Name,
+    cst.Attribute,
+    cst.Subscript,
+    cst.Call,
+    cst.BaseNumber,
+    cst.BaseString,
+    cst.List,
+    cst.Dict,
+    cst.Set,
+    cst.ListComp,
+    cst.DictComp,
+    cst.SetComp,
+)
+_LISTS = ("args", "elements", "names", "items", "decorators", "ifs")
+
+
+class Expressions(cst.CSTTransformer):
+    """Applies operations to nodes, inner ones first.
+
+    Attributes:
+        operations: what is done to a node, in order; each gets the node as the one before left it.
+        gone: items that are removed: arguments, elements, decorators, imported names, operands.
+        kept: expressions that are reduced to one of their parts.
+        replaced: nodes that give way to new code.
+        now: the new node of each.
+        inner: the same before its own operations.
+    """
+
+    def __init__(self, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
+        """`parents` are those of the nodes of the statement."""
+        super().__init__()
+        self.parents = parents
+        self.operations: dict[cst.CSTNode, list[Operation]] = {}
+        self.gone: set[cst.CSTNode] = set()
+        self.kept: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.replaced: set[cst.CSTNode] = set()
+        self.now: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.inner: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._comments: list[str] = []  # without a place: they go above the statement
+
+    def on_leave(self, original: Any, updated: Any) -> Any:
+        """Change a node whose children are changed already."""
+        updated = super().on_leave(original, updated)
+        if original in self.kept:
+            part = self.now[self.kept[original]]
+            if isinstance(original, cst.Call) and not is_open(self.parents[original], original):
+                part = parenthesized(part)
+            updated = self._grouped(updated, part)
+        elif isinstance(original, cst.BooleanOperation):
+            updated = self._operation(original, updated)
+        for name in _LISTS:
+            items = getattr(original, name, None)
+            if isinstance(items, Sequence) and any(item in self.gone for item in items):
+                updated = _drop(updated, name, [item in self.gone for item in items])
+        if self._comments and isinstance(
+            updated, cst.SimpleStatementLine | cst.BaseCompoundStatement
+        ):
+            lines = [*updated.leading_lines, *own_lines(self._comments)]
+            updated = updated.with_changes(leading_lines=lines)
+            self._comments = []
+        self.inner[original] = updated
+        for operation in self.operations.get(original, ()):
+            updated = operation(updated)
+        self.now[original] = updated
+        return updated
+
+    def _operation(self, original: cst.BooleanOperation, updated: cst.BooleanOperation) -> Any:
+        """An `and` or `or` whose operands are removed."""
+        left, right = original.left in self.gone, original.right in self.gone
+        if left and right:
+            self.gone.add(original)
+        elif left or right:
+            return self._grouped(updated, updated.right if left else updated.left)
+        return updated
+
+    def _grouped(self, whole: Any, part: Any) -> Any:
+        """`part` in the place of `whole`, in its parentheses where it needs them, with comments."""
+        comments = comments_in(whole)[len(comments_in(part)) :]
+        if comments and whole.rpar:
+            lines = own_lines(comments[1:])
+            line = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(comments[0]))
+            space = cst.ParenthesizedWhitespace(line, lines)
+            closing = whole.rpar[-1].with_changes(whitespace_before=space)
+            rpar = [*part.rpar, *whole.rpar[:-1], closing]
+            return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=rpar)
+        self._comments += comments
+        if isinstance(part, _ATOMS):
+            return part
+        return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=[*part.rpar, *whole.rpar])
+
+
+# Nodes whose expressions need no parentheses.
+_OPEN = (
+    cst.Arg,
+    cst.Element,
+    cst.Assign,
+    cst.AnnAssign,
+    cst.Return,
+    cst.Expr,
+    cst.Decorator,
+    cst.DictElement,
+    cst.SubscriptElement,
+    cst.Index,
+    cst.WithItem,
+)
+
+
+def is_open(holder: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether an expression needs no parentheses in the place of `node`, a child of `holder`."""
+    return isinstance(holder, _OPEN) or (isinstance(holder, cst.Lambda) and holder.body is node)
+
+
+def is_atom(node: cst.BaseExpression) -> bool:
+    """Whether an expression needs no parentheses anywhere."""
+    return isinstance(node, _ATOMS) or bool(node.lpar)
+
+
+def parenthesized(node: N) -> N:
+    """An expression in parentheses, unless it needs none."""
+    if not isinstance(node, cst.BaseExpression) or is_atom(node):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def bare(node: N) -> N:
+    """An expression without the parentheses around it, where they do not hold lines together."""
+    if not isinstance(node, cst.BaseExpression) or not node.lpar:
+        return node
+    if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield | cst.NamedExpr):
+        return node
+    if "\n" in cst.Module([]).code_for_node(node):
+        return node
+    return node.with_changes(lpar=[], rpar=[])
+
+
+# -- items of lists
+
+
+def _drop(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
+    """A node without some items of a list; a statement left without items goes elsewhere."""
+    if all(dropped):
+        match holder:
+            case cst.Import() | cst.ImportFrom() | cst.With():
+                return holder
+            case cst.Set():
+                return cst.parse_expression("set()")
+            case cst.Tuple():
+                return cst.parse_expression("()")
+    if name == "decorators":
+        return _drop_decorators(holder, dropped)
+    if name == "ifs":
+        ifs = [item for item, gone in zip(holder.ifs, dropped, strict=True) if not gone]
+        return holder.with_changes(ifs=ifs)
+    items = list(getattr(holder, name))
+    left: list[Any] = []
+    for item, gone in zip(items, dropped, strict=True):
+        if not gone:
+            left.append(item)
+        elif left:
+            left[-1] = _closing_up(left[-1], item, is_last=item is items[-1])
+    if isinstance(holder, cst.Tuple) and len(left) == 1 and not has_comma(left[0]):
+        left[0] = left[0].with_changes(comma=cst.Comma())
+    return holder.with_changes(**{name: left})
+
+
+def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
+    """The item in front of one that is removed, with its line break, last comma and comments."""
+    texts = comments_in(item)
+    space = previous.comma.whitespace_after if breaks_line(previous) else None
+    has_notes = space is not None and (texts or m.findall(space, m.Comment()))
+    if not is_last:
+        if space is None and breaks_line(item):
+            return previous.with_changes(comma=item.comma)
+        if space is not None and texts:
+            noted = _with_comments(space, space, texts)
+            return previous.with_changes(comma=previous.comma.with_changes(whitespace_after=noted))
+        return previous
+    fields: dict[str, Any] = {"comma": item.comma}
+    if isinstance(item, cst.Arg):
+        fields["whitespace_after_arg"] = item.whitespace_after_arg
+    if has_notes:
+        # The comments between the two and behind the last stand in front of the closing bracket.
+        if has_comma(item):
+            noted = _with_comments(space, item.comma.whitespace_after, texts)
+            fields["comma"] = item.comma.with_changes(whitespace_after=noted)
+        elif isinstance(item, cst.Arg):
+            fields["whitespace_after_arg"] = _with_comments(space, item.whitespace_after_arg, texts)
+    return previous.with_changes(**fields)
+
+
+def _with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.ParenthesizedWhitespace:
+    """A line break with further comments, each on its line; it ends like `last`."""
+    lines = [
+        line.with_changes(indent=space.indent, whitespace=space.last_line)
+        for line in own_lines(texts)
+    ]
+    fields: dict[str, Any] = {"empty_lines": [*space.empty_lines, *lines]}
+    if isinstance(last, cst.ParenthesizedWhitespace):
+        fields |= {"indent": last.indent, "last_line": last.last_line}
+    noted: cst.ParenthesizedWhitespace = space.with_changes(**fields)
+    return noted
+
+
+def has_comma(item: Any) -> bool:
+    """Whether a comma stands behind an item."""
+    return isinstance(item.comma, cst.Comma)
+
+
+def breaks_line(item: Any) -> bool:
+    """Whether the comma behind an item ends its line."""
+    return has_comma(item) and isinstance(item.comma.whitespace_after, cst.ParenthesizedWhitespace)
+
+
+def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
+    left: list[cst.Decorator] = []
+    carried: Lines = []
+    for item, gone in zip(holder.decorators, dropped, strict=True):
+        if gone:
+            carried += own_lines(comments_in(item))
+            continue
+        if carried:
+            item = item.with_changes(leading_lines=[*carried, *item.leading_lines])
+            carried = []
+        left.append(item)
+    lines = [*carried, *holder.lines_after_decorators]
+    return holder.with_changes(decorators=left, lines_after_decorators=lines)
+
+
+# -- arguments of calls
+
+TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def keyword_argument(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """`name=value`."""
+    if isinstance(value, cst.NamedExpr):
+        value = parenthesized(value)
+    return cst.Arg(value, cst.Name(name), TIGHT)
+
+
+def named(arg: cst.Arg, name: str) -> cst.Arg:
+    """A positional argument as a keyword."""
+    new = keyword_argument(name, arg.value)
+    return new.with_changes(comma=arg.comma, whitespace_after_arg=arg.whitespace_after_arg)
+
+
+def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
+    """A call with a keyword argument: its value is replaced, or it is added as the last one."""
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value == name:
+            args = [*call.args[:index], arg.with_changes(value=value), *call.args[index + 1 :]]
+            return call.with_changes(args=args)
+    return with_last(call, [keyword_argument(name, value)])
+
+
+def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
+    """A call with further arguments, laid out like those it has."""
+    if not call.args:
+        return call.with_changes(args=added)
+    *head, last = call.args
+    each = _each_on_its_line(call)
+    args = [*head, last, *added]
+    args[-1] = args[-1].with_changes(
+        comma=last.comma, whitespace_after_arg=last.whitespace_after_arg
+    )
+    if each is not None:
+        between = cst.Comma(whitespace_after=each)
+        for index in range(len(head), len(args) - 1):
+            args[index] = args[index].with_changes(
+                comma=between, whitespace_after_arg=cst.SimpleWhitespace("")
+            )
+        if not has_comma(last):
+            closing = last.whitespace_after_arg
+            args[-1] = args[-1].with_changes(
+                comma=cst.Comma(whitespace_after=closing),
+                whitespace_after_arg=cst.SimpleWhitespace(""),
+            )
+    else:
+        args[len(head)] = last.with_changes(
+            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
+        )
+    return call.with_changes(args=args)
+
+
+def _each_on_its_line(call: Any) -> cst.ParenthesizedWhitespace | None:
+    """The line break in front of the last argument, where each has a line of its own."""
+    breaks = [call.whitespace_before_args]
+    breaks += [
+        arg.comma.whitespace_after if has_comma(arg) else cst.SimpleWhitespace("")
+        for arg in call.args[:-1]
+    ]
+    last = call.args[-1]
+    end = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg
+    if not all(isinstance(b, cst.ParenthesizedWhitespace) for b in [*breaks, end]):
+        return None
+    before = breaks[-1]
+    assert isinstance(before, cst.ParenthesizedWhitespace)
+    return before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+
+
+def pragma_free(comment: str) -> bool:
+    """Whether a comment does not speak to a tool."""
+    return not PRAGMA.match(comment)

@@ -1,0 +1,255 @@
+"""Finds the LibCST nodes of `ast` nodes, in one top-level statement at a time.
+
+LibCST parses a hundred times slower than `ast`, so that only the statements a fix touches are
+parsed. Both count lines and columns alike, except that LibCST leaves the parentheses of tuples and
+generator expressions out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from ..errors import CodemodError
+from ..source import SourceFile
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+_FORM_FEED = re.compile(r"(?m)^\f+")
+_INDENTATION = re.compile(r"(?m)^[^\n#]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*\r?\n)*([ \t]+)\S")
+
+
+class Chunk:
+    """The top-level statements that share lines, and the blank and commented lines above them.
+
+    Attributes:
+        source: the file.
+        statements: the `ast` statements: one, unless semicolons join them.
+        start: the offset behind the line of the statement above.
+        end: the offset behind the line on which the statements end.
+    """
+
+    def __init__(
+        self, source: SourceFile, statements: Sequence[ast.stmt], start: int, end: int
+    ) -> None:
+        self.source = source
+        self.statements = statements
+        self.start = start
+        self.end = end
+
+    @cached_property
+    def text(self) -> str:
+        """The source code, without form feeds at the start of lines: LibCST does not parse them."""
+        return _FORM_FEED.sub("", self.source.text[self.start : self.end])
+
+    def offset(self, at: int) -> int:
+        """The offset in the file of a character of `text`."""
+        original = self.source.text[self.start : self.end]
+        if len(original) > len(self.text):
+            for found in _FORM_FEED.finditer(original):
+                at += len(found.group()) if found.start() < at else 0
+        return self.start + at
+
+    @cached_property
+    def module(self) -> cst.Module:
+        """The parsed code.
+
+        Raises:
+            CodemodError: LibCST cannot parse it.
+        """
+        try:
+            return cst.parse_module(self.text, config_of(self.source))
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            line, _ = self.source.position(self.source.span(self.statements[0]).start)
+            raise CodemodError(f"LibCST cannot parse the statement on line {line}") from error
+
+    @cached_property
+    def first_line(self) -> int:
+        """The offset of the line on which the first statement starts, its decorators counted."""
+        if not self.statements:
+            return self.end
+        return self.source.line_starts[_first_line(self.statements[0]) - 1]
+
+    @cached_property
+    def lead(self) -> Sequence[cst.EmptyLine]:
+        """The blank and commented lines above the statement."""
+        text = _FORM_FEED.sub("", self.source.text[self.start : self.first_line])
+        return cst.parse_module(text, config_of(self.source)).header
+
+    @property
+    def rest(self) -> str:
+        """The source code of the statement, without the lines above it."""
+        return _FORM_FEED.sub("", self.source.text[self.first_line : self.end])
+
+    def code(self, statements: Sequence[Statement]) -> str:
+        """The source code of new statements in the place of this one."""
+        return self.module.with_changes(header=[], body=statements).code
+
+    def code_of_lines(self, lines: Sequence[cst.EmptyLine]) -> str:
+        """The source code of blank and commented lines."""
+        module = cst.Module([], default_newline=self.source.newline)
+        return "".join(map(module.code_for_node, lines))
+
+    # -- positions
+
+    @cached_property
+    def _places(self) -> _Places:
+        first = self.source.position(self.start)[0]
+        return _Places(self.module, first - 1)
+
+    def find(self, node: ast.AST) -> cst.CSTNode:
+        """The LibCST node of an `ast` node: an expression, argument, parameter, statement, alias.
+
+        Raises:
+            CodemodError: LibCST reads the code in another way.
+        """
+        place = node.context_expr if isinstance(node, ast.withitem) else node
+        start, end = self.source.span(place)  # type: ignore[arg-type]
+        found = self._places.at(self.source, start, end, node)
+        if found is None:
+            line, _ = self.source.position(start)
+            raise CodemodError(f"LibCST reads the code on line {line} in another way")
+        return found
+
+    def holder(self, node: ast.AST) -> cst.CSTNode:
+        """The node that holds an item of a list: the argument, element, decorator, import name."""
+        found = self.find(node)
+        if isinstance(found, cst.Arg | cst.ImportAlias | cst.ImportStar | cst.Param):
+            return found
+        above = self.parents[found]
+        if isinstance(node, ast.expr) and isinstance(above, _HOLDERS):
+            return above
+        return found
+
+    @property
+    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """The nodes that hold others."""
+        return self._places.parents
+
+    def column(self, node: cst.CSTNode) -> int:
+        """The column, from 0, at which a node starts."""
+        return self._places.starts[node][1]
+
+
+_HOLDERS = (
+    cst.Arg,
+    cst.Element,
+    cst.StarredElement,
+    cst.DictElement,
+    cst.StarredDictElement,
+    cst.CompIf,
+    cst.Decorator,
+    cst.WithItem,
+)
+
+
+class _Places:
+    """The nodes of a chunk by the places where they start and end."""
+
+    def __init__(self, module: cst.Module, above: int) -> None:
+        places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+        self.at_start: dict[tuple[int, int], list[cst.CSTNode]] = {}
+        self.starts: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.ends: dict[cst.CSTNode, tuple[int, int]] = {}
+        for node, place in places.items():
+            start = place.start.line + above, place.start.column
+            self.at_start.setdefault(start, []).append(node)
+            self.starts[node] = start
+            self.ends[node] = place.end.line + above, place.end.column
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        stack: list[cst.CSTNode] = [module]
+        while stack:
+            node = stack.pop()
+            for child in node.children:
+                self.parents[child] = node
+                stack.append(child)
+
+    def at(self, source: SourceFile, start: int, end: int, node: ast.AST) -> cst.CSTNode | None:
+        """The node of an `ast` node that starts and ends at some offsets."""
+        found = self._matching(source, start, end, node)
+        text = source.text
+        if found is None and isinstance(node, ast.Tuple | ast.GeneratorExp):
+            # LibCST leaves their parentheses out.
+            inside = start + 1 + len(re.match(r"\s*", text[start + 1 :]).group())  # type: ignore[union-attr]
+            kinds = cst.Tuple if isinstance(node, ast.Tuple) else cst.GeneratorExp
+            nodes = self.at_start.get(self._place(source, inside), ())
+            if text[start] == "(" and isinstance(node, ast.Tuple) and not node.elts:
+                nodes = self.at_start.get(self._place(source, start), ())
+            fits = [n for n in nodes if isinstance(n, kinds)]
+            found = max(fits, key=lambda n: self.ends[n], default=None)
+        return found
+
+    @staticmethod
+    def _place(source: SourceFile, offset: int) -> tuple[int, int]:
+        line, column = source.position(offset)
+        feeds = _FORM_FEED.match(source.line_text(line))
+        return line, column - 1 - (len(feeds.group()) if feeds else 0)
+
+    def _matching(
+        self, source: SourceFile, start: int, end: int, node: ast.AST
+    ) -> cst.CSTNode | None:
+        nodes = self.at_start.get(self._place(source, start), ())
+        last = self._place(source, end)
+        for found in nodes:
+            match node:
+                case ast.arg():
+                    above = self.parents[found]
+                    if isinstance(found, cst.Name) and isinstance(above, cst.Param):
+                        return above
+                case ast.keyword():
+                    if isinstance(found, cst.Arg):
+                        return found
+                case ast.alias():
+                    if isinstance(found, cst.ImportAlias | cst.ImportStar):
+                        return found
+                case ast.stmt():
+                    if isinstance(found, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+                        return found
+                case ast.withitem():
+                    if isinstance(found, cst.WithItem):
+                        return found
+                case ast.ExceptHandler():
+                    if isinstance(found, cst.ExceptHandler | cst.ExceptStarHandler):
+                        return found
+                case ast.Starred():
+                    if isinstance(found, cst.Arg | cst.StarredElement):
+                        return found
+                case _:
+                    if isinstance(found, cst.BaseExpression) and self.ends[found] == last:
+                        return found
+        return None
+
+
+def chunks_of(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:
+    """The top-level statements of a file, those that share a line together."""
+    starts, text = source.line_starts, source.text
+    at = 0
+    group: list[ast.stmt] = []
+    for index, statement in enumerate(tree.body):
+        group.append(statement)
+        following = tree.body[index + 1] if index + 1 < len(tree.body) else None
+        last = statement.end_lineno or statement.lineno
+        if following is not None and _first_line(following) <= last:
+            continue
+        end = starts[last] if last < len(starts) else len(text)
+        yield Chunk(source, group, at, end)
+        at, group = end, []
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min(statement.lineno, *(d.lineno for d in decorators), statement.lineno)
+
+
+def config_of(source: SourceFile) -> cst.PartialParserConfig:
+    """How new lines of a file are indented and ended."""
+    found = _INDENTATION.search(source.text)
+    indent = found.group(1) if found else "    "
+    return cst.PartialParserConfig(
+        default_indent=indent if len(indent) <= 8 else "    ", default_newline=source.newline
+    )

@@ -1,0 +1,345 @@
+"""Removes, reduces, inserts and replaces statements: `ast` and LibCST walked side by side."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import libcst as cst
+import libcst.matchers as m
+
+from ..source.suites import Marks, Verdicts
+
+Lines = list[cst.EmptyLine]
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+Make = Callable[[Statement], Sequence[Statement]]
+
+# Comments that speak to tools about the code on their line, and have no meaning without it.
+PRAGMA = re.compile(
+    r"#\s*(noqa|type:|pylint:|pragma:|fmt:|isort:|nosec|pyright:|mypy:|yapf:|ruff:|flake8)"
+)
+_OPPOSITES: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
+    cst.Equal: cst.NotEqual,
+    cst.NotEqual: cst.Equal,
+    cst.Is: cst.IsNot,
+    cst.IsNot: cst.Is,
+    cst.In: cst.NotIn,
+    cst.NotIn: cst.In,
+}
+
+
+class Statements:
+    """Writes what becomes of the statements of a file.
+
+    Attributes:
+        marks: what is removed or reduced.
+        verdicts: what follows from that for each statement.
+        before: statements to insert in front of others.
+        behind: statements to insert behind others.
+        instead: functions from a statement to those that take its place, without the lines above.
+    """
+
+    def __init__(self, marks: Marks, verdicts: Verdicts) -> None:
+        self.marks = marks
+        self.verdicts = verdicts
+        self.before: dict[ast.stmt, list[Statement]] = {}
+        self.behind: dict[ast.stmt, list[Statement]] = {}
+        self.instead: dict[ast.stmt, Make] = {}
+
+    # -- blocks
+
+    def items(
+        self, block: Sequence[ast.stmt], items: Sequence[Any], *, top: bool = False
+    ) -> tuple[list[Statement], Lines]:
+        """The statements of a block that stay, and the lines behind the last of them."""
+        rest, new = list(block), list[Statement]()
+        carried: Lines = []
+        gone_above = False
+        for item in items:
+            size = len(item.body) if isinstance(item, cst.SimpleStatementLine) else 1
+            own, rest = rest[:size], rest[size:]
+            made, tail = self.statement(own, item)
+            if made:
+                lines = list(made[0].leading_lines)
+                if carried or gone_above:
+                    lines = seam(carried, lines, first=not new and not top)
+                new += [made[0].with_changes(leading_lines=lines), *made[1:]]
+                carried, gone_above = tail, False
+            else:
+                carried = seam(carried, tail) if gone_above else [*carried, *tail]
+                gone_above = True
+        return new, trimmed(carried)
+
+    def block(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite | None:
+        """A block without what is removed; None if nothing is left."""
+        if self.verdicts.all_gone(block) is not None:
+            return None
+        if isinstance(node, cst.SimpleStatementSuite):
+            if not any(self._is_changed(statement) for statement in block):
+                return node.with_changes(body=self._small(block, node.body))
+            node = _on_its_own_line(node)
+        assert isinstance(node, cst.IndentedBlock)
+        body, tail = self.items(block, node.body)
+        return node.with_changes(body=body, footer=[*tail, *node.footer])
+
+    def required(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite:
+        """The same for a block that cannot be empty: it becomes `pass`."""
+        made = self.block(block, node)
+        if made is not None:
+            return made
+        if isinstance(node, cst.SimpleStatementSuite):
+            return node.with_changes(body=[cst.Pass()])
+        assert isinstance(node, cst.IndentedBlock)
+        lines = [line for item in node.body for line in comment_lines(item)]
+        line = cst.SimpleStatementLine([cst.Pass()])
+        return node.with_changes(body=[line], footer=[*lines, *node.footer])
+
+    def _is_changed(self, statement: ast.stmt) -> bool:
+        return any(statement in found for found in (self.before, self.behind, self.instead))
+
+    def _small(
+        self, block: Sequence[ast.stmt], nodes: Sequence[cst.BaseSmallStatement]
+    ) -> list[cst.BaseSmallStatement]:
+        left = [n for s, n in zip(block, nodes, strict=True) if self.verdicts.gone(s) is None]
+        if left:
+            left[-1] = left[-1].with_changes(semicolon=nodes[-1].semicolon)
+        return left
+
+    # -- statements
+
+    def statement(self, own: Sequence[ast.stmt], node: Statement) -> tuple[list[Statement], Lines]:
+        """What is left of a line or a compound statement, and the lines behind it or instead."""
+        if any(self._is_changed(statement) for statement in own):
+            return self._changed(own, node)
+        if isinstance(node, cst.SimpleStatementLine):
+            left = self._small(own, node.body)
+            if left:
+                return [node.with_changes(body=left)], []
+            return [], self._remains(own[-1], node)
+        (statement,) = own
+        if self.verdicts.gone(statement) is not None:
+            return [], self._remains(statement, node)
+        reduced = self.verdicts.reduced(statement)
+        if reduced is not None:
+            return self._reduced(statement, node, reduced[0])
+        return [self._compound(statement, node)], []
+
+    def _changed(self, own: Sequence[ast.stmt], node: Statement) -> tuple[list[Statement], Lines]:
+        """A statement with others in front of it, behind it or instead of it."""
+        if len(own) > 1:
+            assert isinstance(node, cst.SimpleStatementLine)
+            parts = [self.statement([s], line) for s, line in zip(own, _lines(node), strict=True)]
+            return [made for found, _ in parts for made in found], parts[-1][1]
+        (statement,) = own
+        lines = node.leading_lines
+        bare = node.with_changes(leading_lines=[])
+        tail: Lines = []
+        if statement in self.instead:
+            made = list(self.instead[statement](bare))
+        else:
+            if isinstance(node, cst.SimpleStatementLine):
+                gone = self.verdicts.gone(statement) is not None
+            else:
+                gone = self.verdicts.gone(statement) is not None
+            if gone:
+                made, tail = [], self._remains(statement, bare)
+            elif isinstance(bare, cst.SimpleStatementLine):
+                made = [bare]
+            else:
+                made = [self._compound(statement, bare)]
+        new = [*self.before.get(statement, ()), *made, *self.behind.get(statement, ())]
+        if new:
+            new[0] = new[0].with_changes(leading_lines=[*lines, *new[0].leading_lines])
+        return new, tail
+
+    def _remains(self, statement: ast.stmt, node: Statement) -> Lines:
+        """The lines that a removed statement leaves: those above it, and its comments."""
+        lines = list(node.leading_lines)
+        if statement in self.marks.dead:
+            return lines[: next((i for i, line in enumerate(lines) if line.comment), len(lines))]
+        if statement in self.marks.suites:
+            return lines
+        return [*lines, *own_lines(comments_in(node.with_changes(leading_lines=[])))]
+
+    def _reduced(
+        self, statement: ast.stmt, node: Statement, suite: Sequence[ast.stmt]
+    ) -> tuple[list[Statement], Lines]:
+        block, header = _block_of(statement, node, suite)
+        tail: Lines = []
+        if isinstance(block, cst.If):
+            made, tail = self.statement(suite, block)
+        elif isinstance(block, cst.SimpleStatementSuite):
+            small = self._small(suite, block.body)
+            made = [cst.SimpleStatementLine(small, trailing_whitespace=block.trailing_whitespace)]
+        else:
+            made, tail = self.items(suite, block.body)
+            tail = [*tail, *block.footer]
+        comment = header.comment.value if header is not None and header.comment else ""
+        kept = [comment] if comment and not PRAGMA.match(comment) else []
+        above = [*node.leading_lines, *own_lines(kept)]
+        if not made:
+            return [], [*above, *tail]
+        first = made[0]
+        lines = [*above, *trimmed_start(first.leading_lines)]
+        return [first.with_changes(leading_lines=lines), *made[1:]], tail
+
+    def _compound(self, a: ast.stmt, c: Any) -> Any:
+        """A compound statement that stays, with its blocks written."""
+        match a:
+            case ast.If():
+                return self._if(a, c)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                c = c.with_changes(body=self.required(a.body, c.body))
+                return self._part(a.orelse, c, "orelse")
+            case (
+                ast.With()
+                | ast.AsyncWith()
+                | ast.FunctionDef()
+                | ast.AsyncFunctionDef()
+                | ast.ClassDef()
+            ):
+                return c.with_changes(body=self.required(a.body, c.body))
+            case ast.Try() | ast.TryStar():
+                return self._try(a, c)
+            case ast.Match():
+                pairs = zip(a.cases, c.cases, strict=True)
+                cases = [k.with_changes(body=self.required(x.body, k.body)) for x, k in pairs]
+                return c.with_changes(cases=cases)
+        return c
+
+    def _try(self, a: ast.Try | ast.TryStar, c: Any) -> Any:
+        pairs = zip(a.handlers, c.handlers, strict=True)
+        handlers = [h.with_changes(body=self.required(x.body, h.body)) for x, h in pairs]
+        c = c.with_changes(body=self.required(a.body, c.body), handlers=handlers)
+        c = self._part(a.orelse, c, "orelse")
+        if a.handlers:
+            return self._part(a.finalbody, c, "finalbody")
+        last = c.finalbody
+        return c.with_changes(
+            finalbody=last.with_changes(body=self.required(a.finalbody, last.body))
+        )
+
+    def _part(self, block: Sequence[ast.stmt], c: Any, name: str) -> Any:
+        """A statement with its `else` or `finally` written; one that is emptied is removed."""
+        part = getattr(c, name)
+        if not block or part is None:
+            return c
+        made = self.block(block, part.body)
+        new = part.with_changes(body=made) if made is not None else None
+        return c.with_changes(**{name: new})
+
+    def _if(self, a: ast.If, c: cst.If) -> cst.If:
+        is_gone = self.verdicts.all_gone(a.body) is not None
+        if is_gone and isinstance(c.orelse, cst.Else) and isinstance(c.body, cst.IndentedBlock):
+            # The `else` is left: it becomes the body of the opposite condition.
+            comments = [line for item in c.body.body for line in comment_lines(item)]
+            block = self.required(a.orelse, c.orelse.body)
+            if comments and isinstance(block, cst.IndentedBlock):
+                first: Any = block.body[0]
+                led = first.with_changes(leading_lines=[*comments, *first.leading_lines])
+                block = block.with_changes(body=[led, *block.body[1:]])
+            return c.with_changes(test=negated(c.test), body=block, orelse=None)
+        return self._else(a, c.with_changes(body=self.required(a.body, c.body)))
+
+    def _else(self, a: ast.If, c: cst.If) -> cst.If:
+        if not isinstance(c.orelse, cst.If):
+            last: cst.If = self._part(a.orelse, c, "orelse")
+            return last
+        (inner,) = a.orelse
+        assert isinstance(inner, ast.If)
+        if self.verdicts.gone(inner) is not None:
+            return c.with_changes(orelse=None)
+        reduced = self.verdicts.reduced(inner)
+        if reduced is None:
+            return c.with_changes(orelse=self._if(inner, c.orelse))
+        block, _ = _block_of(inner, c.orelse, reduced[0])
+        if isinstance(block, cst.If):
+            chain = ast.If(a.test, a.body, [reduced[0][0]])
+            return self._else(chain, c.with_changes(orelse=block))
+        new = self.required(reduced[0], block)
+        return c.with_changes(orelse=cst.Else(new, leading_lines=c.orelse.leading_lines))
+
+
+def _block_of(
+    statement: Any, node: Any, suite: Sequence[ast.stmt]
+) -> tuple[Any, cst.TrailingWhitespace | None]:
+    """The block of one of a statement's suites, and what stands behind the colon above it."""
+    if suite == getattr(statement, "body", None):
+        block = node.body
+    elif suite == getattr(statement, "orelse", None):
+        block = node.orelse if isinstance(node.orelse, cst.If) else node.orelse.body
+    elif suite == getattr(statement, "finalbody", None):
+        block = node.finalbody.body
+    else:
+        index = next(i for i, h in enumerate(statement.handlers) if h.body == suite)
+        block = node.handlers[index].body
+    return block, getattr(block, "header", None)
+
+
+def _on_its_own_line(suite: cst.SimpleStatementSuite) -> cst.IndentedBlock:
+    line = cst.SimpleStatementLine(suite.body, trailing_whitespace=suite.trailing_whitespace)
+    return cst.IndentedBlock([line])
+
+
+def _lines(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
+    """The statements of a line, each on a line of its own."""
+    bare = [s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for s in line.body]
+    lines = [cst.SimpleStatementLine([statement]) for statement in bare]
+    lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
+    lines[-1] = lines[-1].with_changes(trailing_whitespace=line.trailing_whitespace)
+    return lines
+
+
+def negated(test: cst.BaseExpression) -> cst.BaseExpression:
+    """The opposite of a condition."""
+    match test:
+        case cst.Comparison(comparisons=[target]) if type(target.operator) in _OPPOSITES:
+            operator = _OPPOSITES[type(target.operator)]()
+            return test.with_changes(comparisons=[target.with_changes(operator=operator)])
+        case cst.UnaryOperation(operator=cst.Not()):
+            return test.expression
+        case cst.BooleanOperation() | cst.IfExp() | cst.Lambda() | cst.NamedExpr() if not test.lpar:
+            test = test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.UnaryOperation(cst.Not(), test)
+
+
+# -- comments and blank lines
+
+
+def comments_in(node: cst.CSTNode) -> list[str]:
+    """The comments in a node, but for those that speak to tools."""
+    found = [comment.value for comment in m.findall(node, m.Comment())]  # type: ignore[attr-defined]
+    return [text for text in found if not PRAGMA.match(text)]
+
+
+def comment_lines(node: cst.CSTNode) -> Lines:
+    """The comments in a node, each on a line of its own."""
+    return own_lines(comments_in(node))
+
+
+def own_lines(texts: Iterable[str]) -> Lines:
+    """Comments on lines of their own."""
+    return [cst.EmptyLine(comment=cst.Comment(text)) for text in texts]
+
+
+def trimmed(lines: Sequence[cst.EmptyLine]) -> Lines:
+    """Lines without the blank ones at the end."""
+    return trimmed_start(lines[::-1])[::-1]
+
+
+def trimmed_start(lines: Sequence[cst.EmptyLine]) -> Lines:
+    """Lines without the blank ones at the start."""
+    first = next((i for i, line in enumerate(lines) if line.comment), len(lines))
+    return list(lines[first:])
+
+
+def seam(
+    above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine], *, first: bool = False
+) -> Lines:
+    """The lines above and below what is removed, with as many blank ones as the longer run has."""
+    kept, rest = trimmed(above), trimmed_start(below)
+    ends, starts = above[len(kept) :], below[: len(below) - len(rest)]
+    joined = [*kept, *(ends if len(ends) >= len(starts) else starts), *rest]
+    return trimmed_start(joined) if first else joined

@@ -1,0 +1,65 @@
+"""New code as LibCST nodes: text is parsed, and nodes of the file take the place of its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import libcst as cst
+
+from .expressions import bare, is_open, parenthesized
+
+_MARK = "REMAT_MIGRATE_{}"
+
+
+def parse_expression(
+    text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
+) -> cst.BaseExpression:
+    """An expression; `{name}` in the text stands for one of `parts`."""
+    # In parentheses, so that it may have several lines; they are taken off again.
+    node = cst.parse_expression(f"({_marked(text, parts)})", config)
+    node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+    filled: cst.BaseExpression = _filled(node, parts)
+    return filled
+
+
+def parse_statement(
+    text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
+) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
+    """A statement; `{name}` in the text stands for one of `parts`."""
+    node = cst.parse_statement(_marked(text, parts), config)
+    filled: cst.SimpleStatementLine | cst.BaseCompoundStatement = _filled(node, parts)
+    return filled
+
+
+def _marked(text: str, parts: Mapping[str, object]) -> str:
+    for name in parts:
+        text = text.replace(f"{{{name}}}", _MARK.format(name))
+    return text
+
+
+def _filled(node: Any, parts: Mapping[str, cst.BaseExpression]) -> Any:
+    if not parts:
+        return node
+    marked = {_MARK.format(name): part for name, part in parts.items()}
+    if isinstance(node, cst.Name):
+        return marked.get(node.value, node)
+    return node.visit(_Filler(marked))
+
+
+class _Filler(cst.CSTTransformer):
+    """Puts parts in the place of marked names."""
+
+    def __init__(self, marked: Mapping[str, cst.BaseExpression]) -> None:
+        super().__init__()
+        self.marked = marked
+
+    def on_leave(self, original: Any, updated: Any) -> Any:
+        updated = super().on_leave(original, updated)
+        for name in original.__dataclass_fields__:
+            child = getattr(original, name)
+            if isinstance(child, cst.Name) and child.value in self.marked:
+                part = self.marked[child.value]
+                part = bare(part) if is_open(original, child) else parenthesized(part)
+                updated = updated.with_changes(**{name: part})
+        return updated

@@ -1,0 +1,358 @@
+"""Writes the Changes of files: parses the statements they touch, applies them, and compares."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from ..source import Edit
+from ..source.changes import Change as Marked
+from ..source.imports import insert_import
+from ..source.layout import layout_of
+from ..source.suites import Marks, Verdicts
+from ..source.tree_index import TreeIndex, index_of
+from ..source.unused import Unused
+from . import expressions, templates
+from .changes import (
+    AddImport,
+    ArrangeArguments,
+    Change,
+    Code,
+    File,
+    Insert,
+    Keep,
+    KeepSuite,
+    NameArgument,
+    Remove,
+    Replace,
+    Rewrite,
+    SetArgument,
+)
+from .expressions import with_argument, with_last
+from .locate import Chunk, Statement, chunks_of, config_of
+from .statements import Lines, Statements, seam, trimmed
+
+_WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
+
+
+def write(changes: Iterable[Change]) -> list[Edit]:
+    """The smallest edits that make Changes, possibly of several files.
+
+    Raises:
+        CodemodError: LibCST cannot parse the code, or two Changes contradict each other.
+    """
+    by_file: dict[Any, list[Change]] = defaultdict(list)
+    files: dict[Any, File] = {}
+    for change in dict.fromkeys(changes):
+        by_file[change.file.source.path].append(change)
+        files[change.file.source.path] = change.file
+    found: list[Edit] = []
+    for path, own in by_file.items():
+        file = files[path]
+        found += WrittenFile(file, own, marks_of(file, own)).edits()
+    return found
+
+
+class Writing:
+    """What a Rewrite can ask for: new code, and the new nodes of other parts of the statement.
+
+    Attributes:
+        chunk: the statement.
+        config: how new lines are indented and ended.
+        inserted: makes the inserted statements, once all expressions are changed.
+    """
+
+    def __init__(self, chunk: Chunk, work: expressions.Expressions) -> None:
+        self.chunk = chunk
+        self.config = config_of(chunk.source)
+        self.inserted: list[Callable[[], None]] = []
+        self._work = work
+
+    def new(self, node: ast.AST) -> Any:
+        """The new node of a part, which other Changes may have changed."""
+        found = self.chunk.find(node)
+        return self._work.now.get(found, found)
+
+    def item(self, node: ast.AST) -> Any:
+        """The same for the item of a list that holds a part: an argument, an element."""
+        found = self.chunk.holder(node)
+        return self._work.now.get(found, found)
+
+    def expression(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> Any:
+        """New code as a node; `updated` is the node of `own`, if that is one of its parts."""
+        return templates.parse_expression(code.text, self._parts(code, own, updated), self.config)
+
+    def statement(self, code: Code) -> Statement:
+        """The same for a statement."""
+        return templates.parse_statement(code.text, self._parts(code), self.config)
+
+    def _parts(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> dict[str, Any]:
+        return {
+            name: updated if part is own and updated is not None else self._part(part)
+            for name, part in code.parts
+        }
+
+    def _part(self, node: ast.expr) -> Any:
+        found = self.chunk.find(node)
+        # What is replaced and put elsewhere is put there as it was.
+        known = self._work.inner if found in self._work.replaced else self._work.now
+        return known.get(found, found)
+
+
+def marks_of(file: File, changes: Sequence[Change]) -> Marks:
+    """What Changes of one file remove, with the imports that nothing uses any more."""
+    removals = [c for c in changes if isinstance(c, Remove | Keep | KeepSuite)]
+    replaced = [c for c in changes if isinstance(c, Replace) and c.is_used_elsewhere]
+    if not removals and not replaced:
+        return Marks()
+    marked = Marked(
+        remove=tuple(c.node for c in removals if isinstance(c, Remove)),
+        replace=tuple((c.node, c.code.text) for c in replaced),  # type: ignore[misc]
+        keep=tuple((c.node, c.part) for c in removals if isinstance(c, Keep)),  # type: ignore[misc]
+        suites=tuple((c.node, c.suite) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
+    )
+    marks = Marks.of([marked])
+    asked = [c.is_used_elsewhere for c in (*removals, *replaced)]
+
+    def is_used_elsewhere(name: str) -> bool:
+        return any(used is None or used(name) for used in asked)
+
+    unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere)
+    while unused.mark(marks):
+        pass
+    return marks
+
+
+class WrittenFile:
+    """A file with Changes; `marks` are what they remove."""
+
+    def __init__(self, file: File, changes: Sequence[Change], marks: Marks) -> None:
+        self.file = file
+        self.source = file.source
+        self.changes = changes
+        self.marks = marks
+        self.index: TreeIndex = index_of(file.tree)
+        self.verdicts = Verdicts(self.marks, self.index)
+
+    # -- the new text
+
+    def edits(self) -> list[Edit]:
+        """What differs between the file and its new text."""
+        found: list[Edit] = []
+        by_top = self._by_top()
+        added = self._imports()
+        carried: Lines = []  # what removed statements leave
+        gone, is_first = False, True
+        at = 0
+        for chunk in chunks_of(self.source, self.file.tree):
+            at = chunk.end
+            own = [node for s in chunk.statements for node in by_top.get(s, ())]
+            inserts = [(o, t) for o, t in added if chunk.start <= o <= chunk.first_line]
+            if not (own or carried or gone):
+                found += [Edit(self.source.path, o, o, text) for o, text in inserts]
+                is_first = False
+                continue
+            made, tail = self._statement(chunk, own) if own else (None, [])
+            if made == []:
+                carried = seam(carried, tail) if gone else [*carried, *tail]
+                gone = True
+                new = "".join(text for _, text in inserts)
+            else:
+                lines = list(made[0].leading_lines if made else chunk.lead)
+                if carried or gone:
+                    lines = seam(carried, lines, first=is_first)
+                rest = chunk.rest
+                if made:
+                    rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
+                new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
+                carried, gone, is_first = tail, False, False
+            found += edits_between(chunk, new)
+        if carried or gone:
+            found += self._end(at, trimmed(carried), is_first)
+        return found
+
+    def _end(self, at: int, carried: Lines, is_empty: bool) -> list[Edit]:
+        """The lines behind the last statement, where that is removed."""
+        footer = Chunk(self.source, [], at, len(self.source.text))
+        lines = seam(carried, footer.lead, first=is_empty)
+        text = footer.code_of_lines(trimmed(lines))
+        return list(edits_between(footer, text))
+
+    def _imports(self) -> list[tuple[int, str]]:
+        """The new imports as whole lines, with the offsets where they are inserted."""
+        found = []
+        for change in self.changes:
+            if isinstance(change, AddImport):
+                top = self._top(change.node)
+                edit = insert_import(
+                    layout_of(self.source), self.file.tree, change.statement, before=top
+                )
+                found.append((edit.start, edit.text))
+        return sorted(set(found))
+
+    def _top(self, node: ast.AST) -> ast.stmt:
+        while (above := self.index.parents[node]) is not self.file.tree:
+            node = above
+        assert isinstance(node, ast.stmt)
+        return node
+
+    def _by_top(self) -> dict[ast.stmt, list[ast.AST]]:
+        """What is removed or changed, by the top-level statement that holds it."""
+        nodes = [c.node for c in self.changes if not isinstance(c, AddImport)]
+        found: dict[ast.stmt, list[ast.AST]] = defaultdict(list)
+        for node in (*nodes, *self.marks.removed, *self.marks.kept, *self.marks.suites):
+            found[self._top(node)].append(node)
+        return found
+
+    # -- one statement
+
+    def _statement(self, chunk: Chunk, nodes: Sequence[ast.AST]) -> tuple[list[Statement], Lines]:
+        """What a statement becomes, and the lines behind it or instead of it."""
+        work = expressions.Expressions(chunk.parents)
+        writing = Writing(chunk, work)
+        statements = Statements(self.marks, self.verdicts)
+        own = set(nodes)
+        for node in own & self.marks.removed.keys():
+            if not isinstance(node, ast.stmt):
+                work.gone.add(chunk.holder(node))
+        for whole, (part, _) in self.marks.kept.items():
+            if whole in own:
+                work.kept[chunk.find(whole)] = chunk.find(part)
+        for change in self.changes:
+            if change.node in own:
+                self._register(change, chunk, work, writing, statements)
+        (parsed,) = chunk.module.body
+        changed = parsed.visit(work)
+        assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        for made in writing.inserted:
+            made()
+        lines = [*chunk.lead, *changed.leading_lines]
+        changed = changed.with_changes(leading_lines=lines)
+        return statements.statement(chunk.statements, changed)
+
+    def _register(
+        self,
+        change: Change,
+        chunk: Chunk,
+        work: expressions.Expressions,
+        writing: Writing,
+        statements: Statements,
+    ) -> None:
+        """Note what a Change does to the nodes of a statement."""
+
+        def operate(node: cst.CSTNode, operation: expressions.Operation) -> None:
+            work.operations.setdefault(node, []).append(operation)
+
+        node = change.node
+        match change:
+            case Replace(code=code):
+                found = chunk.find(node)
+                work.replaced.add(found)
+                operate(found, lambda old: _replaced(old, writing.expression(code, node, old)))
+            case SetArgument(name=name, code=code, instead_of=None):
+                operate(
+                    chunk.find(node),
+                    lambda call: with_argument(call, name, writing.expression(code, node)),
+                )
+            case SetArgument(name=name, code=code, instead_of=ast.AST() as old):
+                operate(
+                    chunk.holder(old),
+                    lambda arg: arg.with_changes(
+                        keyword=cst.Name(name),
+                        equal=expressions.TIGHT,
+                        value=writing.expression(code, node),
+                    ),
+                )
+            case NameArgument(name=name):
+                operate(chunk.holder(node), lambda arg: expressions.named(arg, name))
+            case ArrangeArguments():
+                operate(
+                    chunk.find(node),
+                    lambda call: arranged(call, change, writing),
+                )
+            case Insert(statements=codes, behind=behind) if isinstance(node, ast.stmt):
+                place = statements.behind if behind else statements.before
+                writing.inserted.append(
+                    lambda: place.setdefault(node, []).extend(map(writing.statement, codes))
+                )
+            case Rewrite(make=make) if isinstance(node, ast.stmt):
+                statements.instead[node] = lambda old: make(old, writing)  # type: ignore[assignment,return-value]
+            case Rewrite(make=make):
+                operate(chunk.find(node), lambda old: make(old, writing))
+
+
+def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]]) -> str:
+    """The lines above a statement with imports among them."""
+    old = chunk.source.text[chunk.start : chunk.first_line]
+    for offset, text in reversed(inserts):
+        # Where statements above are removed, the imports take their place.
+        at = offset - chunk.start if lead == old else 0
+        lead = lead[:at] + text + lead[at:]
+    return lead
+
+
+def _replaced(old: Any, new: Any) -> Any:
+    """New code in the place of an expression, in its parentheses if there are any."""
+    if isinstance(old, cst.Arg):
+        return old.with_changes(value=new)
+    if old.lpar:
+        return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+    return new
+
+
+def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:
+    """A call with its arguments in another order, in the places of the old ones."""
+    slots = call.args
+    new: list[cst.Arg] = []
+    for item in change.arguments:
+        if isinstance(item, Code):
+            new.append(cst.Arg(writing.expression(item)))
+            continue
+        arg = writing.item(item)
+        if item in change.by_position:
+            arg = arg.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+        new.append(arg)
+    old, added = new[: len(slots)], new[len(slots) :]
+    placed = [
+        arg.with_changes(comma=slot.comma, whitespace_after_arg=slot.whitespace_after_arg)
+        for arg, slot in zip(old, slots, strict=True)
+    ]
+    call = call.with_changes(args=placed)
+    return with_last(call, added) if added else call
+
+
+# -- edits
+
+
+def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
+    """What differs between a statement and its new text: by lines, in those by words."""
+    path = chunk.source.path
+    for at, gone, put in _hunks(0, _LINES.findall(chunk.text), _LINES.findall(new)):
+        if gone and put:
+            pairs = _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
+        else:
+            pairs = iter([(at, gone, put)])
+        for low, before, after in pairs:
+            yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
+
+
+def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[tuple[int, str, str]]:
+    same = 0
+    while same < min(len(old), len(new)) and old[same] == new[same]:
+        same += 1
+    base += sum(map(len, old[:same]))
+    old, new = old[same:], new[same:]
+    starts = [base]
+    for part in old:
+        starts.append(starts[-1] + len(part))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag != "equal":
+            yield starts[i], "".join(old[i:j]), "".join(new[k:m])
