@@ -256,7 +256,7 @@ class _Rounds(Generic[A]):
                 finding
                 for finding in self._analysis.findings
                 if finding.fix is not None
-                and finding.fix.edits
+                and finding.fix.is_automatic
                 and finding.fix.safety in self._allowed
                 and _key(finding) not in tried
                 and not self._withheld(finding)
@@ -281,7 +281,9 @@ class _Rounds(Generic[A]):
         chosen: list[Finding] = []
         for finding in findings:
             edits = _edits(finding)
-            if reason := self._flaw(edits):
+            if finding.fix and finding.fix.failure:
+                self._drop(finding, finding.fix.failure)
+            elif reason := self._flaw(edits):
                 self._drop(finding, reason)
             elif not any(_conflicts(edit, taken[edit.path]) for edit in edits):
                 chosen.append(finding)
@@ -411,7 +413,7 @@ def _edits(finding: Finding) -> list[Edit]:
 
 
 def _paths(finding: Finding) -> frozenset[Path]:
-    return frozenset(edit.path for edit in finding.fix.edits) if finding.fix else frozenset()
+    return finding.fix.paths if finding.fix else frozenset()
 
 
 def _key(finding: Finding) -> tuple[str, Path, int]:

@@ -191,7 +191,7 @@ def _key(finding: Finding) -> FindingKey:
 def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
     """The report of a result."""
     findings = _with_reasons(result)
-    edited = {edit.path for finding in findings if finding.fix for edit in finding.fix.edits}
+    edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
         run.files,

@@ -12,9 +12,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from .codemod.changes import Change
+from .errors import CodemodError
 from .settings import Severity as Severity
 from .source import Edit, SourceFile, Span
 
@@ -45,16 +48,58 @@ class Related:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fix:
-    """A change that mends a finding, applied whole or not at all.
+    """Changes that fix a finding, applied as a whole or not at all.
 
-    `edits` is empty for a MANUAL fix whose `title` says what to write by hand.
+    The new code is written when somebody asks for `edits`: until then LibCST is not imported.
+
+    Attributes:
+        title: what it does; for a MANUAL fix, what to write by hand.
+        safety: how far it may be trusted.
+        changes: Changes of syntax trees; edits of files that are not Python. Empty for a MANUAL
+            fix.
     """
 
     title: str
     safety: Safety
-    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change | Edit, ...] = ()
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether it can be applied."""
+        return bool(self.changes) and self.safety is not Safety.MANUAL
+
+    @cached_property
+    def paths(self) -> frozenset[Path]:
+        """The files that it edits."""
+        return frozenset(
+            change.path if isinstance(change, Edit) else change.file.source.path
+            for change in self.changes
+        )
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """The fix as edits of text; none if it cannot be written, see `failure`."""
+        return self._written[0]
+
+    @property
+    def failure(self) -> str:
+        """Why it cannot be written: LibCST cannot parse the code, say. Empty if it can."""
+        return self._written[1]
+
+    @cached_property
+    def _written(self) -> tuple[tuple[Edit, ...], str]:
+        edits = [change for change in self.changes if isinstance(change, Edit)]
+        changes = [change for change in self.changes if not isinstance(change, Edit)]
+        if changes:
+            from .codemod.writer import write
+
+            try:
+                edits += write(changes)
+            except CodemodError as error:
+                return (), str(error)
+        return tuple(dict.fromkeys(edits)), ""
 
 
 @dataclass(frozen=True, slots=True)

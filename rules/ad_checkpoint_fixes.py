@@ -68,17 +68,17 @@ class Fixer:
 
     def _with_naming(self, fix: Fix, found: Mapping[Use, Fix]) -> Fix:
         """A fix with what names the options of the calls that its uses lead to."""
-        edits = set(fix.edits)
+        changes = set(fix.changes)
         naming = [
             edit
             for use, other in found.items()
-            if use.naming and not edits.isdisjoint(other.edits)
+            if use.naming and not changes.isdisjoint(other.changes)
             for edit in use.naming
         ]
         if not naming:
             return fix
         title = f"{fix.title}, and pass options as keywords"
-        return replace(fix, title=title, edits=tuple(sorted(edits.union(naming))))
+        return replace(fix, title=title, changes=tuple(dict.fromkeys([*fix.changes, *naming])))
 
     # -- imports of the names
 

@@ -279,7 +279,7 @@ def _migrated(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...
     if concrete and not gone and any(value is concrete.value for _, value in passed.options):
         use = concrete_use(project, concrete, passed.definition)
         fix, related, reason = migrated(use, project)
-        if fix.edits and len(passed.options) > 1:
+        if fix.changes and len(passed.options) > 1:
             fix = replace(fix, title=f"{_title(passed)}; {fix.title}")
         return fix, related, reason
     source = passed.module.source

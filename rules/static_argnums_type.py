@@ -185,7 +185,7 @@ class StaticArgnumsType(Rule):
             module.span(indices.node),
             f"`static_argnums` of {api.name} must be {wanted}: a {indices.type} is a TypeError",
             fix=fix,
-            reason="" if fix.edits else fix.title,
+            reason="" if fix.changes else fix.title,
         )
 
     def _index(self, site: Site, indices: Indices, project: Project) -> Finding | None:

@@ -117,7 +117,7 @@ class StaticByKeyword(Rule):
         fix, reason = by_position(
             "pass the static arguments by position", project, static, [bound], found.last
         )
-        if static.site.definition.static_calls == "keywords-ignored" and fix.edits:
+        if static.site.definition.static_calls == "keywords-ignored" and fix.changes:
             fix = replace(fix, safety=Safety.UNSAFE)
             reason = "what has been left out so far is passed then, and the values change with it"
         message, severity = _message(found, project)

@@ -24,6 +24,7 @@ ROOMS = (
     "progress",
     "outputs",
     "source",
+    "codemod",
     "plaintext",
     "globs",
     "settings",

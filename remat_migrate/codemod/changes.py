@@ -96,9 +96,9 @@ class Keep(Change):
 
 @dataclass(frozen=True, slots=True)
 class KeepSuite(Change):
-    """A statement is reduced to one of its suites, `[]` for none; imports as in `Remove`."""
+    """A statement is reduced to one of its suites, `()` for none; imports as in `Remove`."""
 
-    suite: list[ast.stmt]
+    suite: tuple[ast.stmt, ...]
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
 
 

@@ -116,7 +116,7 @@ def marks_of(file: File, changes: Sequence[Change]) -> Marks:
         remove=tuple(c.node for c in removals if isinstance(c, Remove)),
         replace=tuple((c.node, c.code.text) for c in replaced),  # type: ignore[misc]
         keep=tuple((c.node, c.part) for c in removals if isinstance(c, Keep)),  # type: ignore[misc]
-        suites=tuple((c.node, c.suite) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
+        suites=tuple((c.node, list(c.suite)) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
     )
     marks = Marks.of([marked])
     asked = [c.is_used_elsewhere for c in (*removals, *replaced)]

@@ -116,7 +116,7 @@ def _about(offer: Offer, finding: Finding) -> Iterator[types.CodeAction]:
 def _fix_edit(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
     """The edit of a fix; None if it has none, or would break a file."""
     fix = finding.fix
-    if fix is None or fix.safety is Safety.MANUAL or not fix.edits:
+    if fix is None or not fix.is_automatic:
         return None
     edits: dict[Path, list[Edit]] = defaultdict(list)
     for edit in sorted(set(fix.edits)):
@@ -144,7 +144,7 @@ def _suppression(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
 
 def _is_fixable(offer: Offer, document: Document) -> bool:
     return any(
-        finding.fix is not None and finding.fix.edits and finding.fix.safety is Safety.SAFE
+        finding.fix is not None and finding.fix.changes and finding.fix.safety is Safety.SAFE
         for finding in offer.view.findings(document.path)
     )
 

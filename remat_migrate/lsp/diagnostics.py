@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from ..rule import Finding, Rule, Safety, Severity
+from ..rule import Finding, Rule, Severity
 from ..suppress import SuppressionRule
 from .places import Encoding, range_of
 
@@ -114,7 +114,7 @@ def message_of(finding: Finding) -> str:
     """What is wrong and, where no fix is offered, why and what to write instead."""
     lines = [finding.message]
     fix = finding.fix
-    if fix is not None and (fix.safety is Safety.MANUAL or not fix.edits):
+    if fix is not None and not fix.is_automatic:
         lines.append(fix.title)
     if finding.reason and (fix is None or finding.reason != fix.title):
         lines.append(finding.reason)

@@ -130,7 +130,7 @@ class Report:
 def count_fixes(findings: Sequence[Finding], safety: Safety) -> int:
     """How many findings have a fix of this safety that edits something."""
     return sum(
-        finding.fix is not None and bool(finding.fix.edits) and finding.fix.safety is safety
+        finding.fix is not None and bool(finding.fix.changes) and finding.fix.safety is safety
         for finding in findings
     )
 

@@ -117,4 +117,4 @@ def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
 
 def _paths(finding: Finding) -> set[Path]:
     fix = finding.fix
-    return {edit.path for edit in fix.edits} if fix else set()
+    return set(fix.paths) if fix else set()

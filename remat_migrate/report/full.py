@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ..rule import Finding, Related, Safety
+from ..rule import Finding, Related
 from .content import Report
 from .display import Screen, neutral, width_of
 from .snippet import Mark, snippet
@@ -52,7 +52,7 @@ def fix_tag(finding: Finding) -> str:
     fix = finding.fix
     if fix is None:
         return ""
-    return "by hand" if fix.safety is Safety.MANUAL or not fix.edits else f"{fix.safety} fix"
+    return f"{fix.safety} fix" if fix.is_automatic else "by hand"
 
 
 def header_tag(finding: Finding) -> str:

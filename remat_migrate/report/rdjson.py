@@ -62,7 +62,7 @@ def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
     So there is none for a fix that edits several files, or places with lines between them that it
     leaves as they are.
     """
-    if finding.fix is None or {edit.path for edit in finding.fix.edits} != {finding.path}:
+    if finding.fix is None or finding.fix.paths != {finding.path}:
         return []
     file, edits = edits_on_disk(report.sources[finding.path], finding.fix.edits)
     text = edits[0].text

@@ -180,7 +180,7 @@ class _Run:
             for number, one in enumerate(dict.fromkeys(finding.related), 1)
         ]
         fix = finding.fix
-        edited = fix is not None and all(e.path in self.report.sources for e in fix.edits)
+        edited = fix is not None and all(path in self.report.sources for path in fix.paths)
         return {
             "ruleId": finding.code,
             "ruleIndex": self.index[finding.code],
@@ -189,7 +189,7 @@ class _Run:
             "locations": [self._location(finding.source, finding.span, with_code=True)],
             **({"relatedLocations": related} if related else {}),
             "partialFingerprints": self._fingerprints(finding),
-            **({"fixes": [self._fix(fix)]} if fix and fix.edits and edited else {}),
+            **({"fixes": [self._fix(fix)]} if fix and fix.changes and edited else {}),
             **self._baseline_state(hidden),
             **_suppressions(hidden),
             "rank": _RANKS[finding.confidence],

@@ -50,7 +50,7 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
         count = of(finding)
         count.findings += 1
         count.files.add(finding.path)
-        if finding.fix is not None and finding.fix.edits:
+        if finding.fix is not None and finding.fix.changes:
             count.safe += finding.fix.safety is Safety.SAFE
             count.unsafe += finding.fix.safety is Safety.UNSAFE
     for finding in report.suppressed:
