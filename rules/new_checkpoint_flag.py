@@ -104,7 +104,7 @@ class NewCheckpointFlag(Rule):
         ),
         Example(
             "env:\n  JAX_NEW_CHECKPOINT: '0'  # see #1\nsteps:\n- run: JAX_NEW_CHECKPOINT=0 ls\n",
-            "  # see #1\nsteps:\n- run: ls\n",
+            "steps:\n- run: ls\n",
             filename="ci.yml",
         ),
         # An assertion that the old implementation is on cannot be folded.

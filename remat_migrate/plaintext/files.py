@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 
-from ..source.pieces import Removal, join_pieces
+from ..source.pieces import Causes, Removal, join_pieces
 from ..source.text import SourceFile
 from .dockerfile import plan_dockerfile
 from .dotenv import plan_dotenv
-from .lines import line_start
+from .lines import line_start, next_line
 from .makefile import plan_makefile
 from .setting import Setting, TextPlan, TextSyntaxError, TextUse
 from .shell import plan_shell
@@ -103,6 +103,7 @@ def plan_text(
         plan.uses, plan.pieces = _unreadable(source, setting, str(error)), []
     except RecursionError:
         plan.uses, plan.pieces = _unreadable(source, setting, "it is nested too deeply"), []
+    _close_gaps(source.text, plan)
     return _ordered(plan.uses, join_pieces(source.path, source.text, plan.pieces))
 
 
@@ -123,6 +124,26 @@ def _planner(source: SourceFile) -> Planner | None:
 def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
     """Where the variable is still read."""
     return sorted({(start, end) for start, end in plan.reads if not plan.covers(start, end)})
+
+
+def _close_gaps(text: str, plan: TextPlan) -> None:
+    """Where lines that go stand between two blank lines, take one of those out too."""
+    runs: list[tuple[int, int, Causes]] = []
+    for start, end, put, causes in sorted(plan.pieces, key=lambda piece: piece[:2]):
+        if put or start != line_start(text, start) or text[end - 1 : end] not in ("", "\n"):
+            continue
+        if runs and start <= runs[-1][1]:
+            low, high, why = runs.pop()
+            start, end, causes = low, max(high, end), why | causes
+        runs.append((start, end, causes))
+    for start, end, causes in runs:
+        above, below = line_start(text, start - 1), next_line(text, end)
+        if text[above:start].strip() or text[end:below].strip():
+            continue
+        if end < len(text):
+            plan.put(end, below, "", causes)
+        else:
+            plan.put(above, start, "", causes)
 
 
 def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:

@@ -69,6 +69,16 @@ def _language(grammar: Grammar) -> Language:
         return Language(module.language())
 
 
+def without(skipped: Iterable[Range], start: int, end: int) -> list[Range]:
+    """The ranges that are left of one when some inside it are skipped."""
+    found: list[Range] = []
+    for low, high in skipped:
+        if start < low:
+            found.append((start, low))
+        start = high
+    return [*found, (start, end)] if start < end else found
+
+
 def check(text: str, root: Node) -> None:
     """Raises a TextSyntaxError that names the line of the first error of a tree, if it has one."""
     for statement in [root] if root.is_error else root.children:

@@ -1,8 +1,7 @@
-"""Lines of a text that go, and the comments that stay when they do."""
+"""Lines of a text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..source.pieces import Causes
@@ -40,12 +39,5 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def drop_lines(text: str, start: int, end: int, plan: TextPlan, causes: Causes) -> None:
-    """Take whole lines out; a comment behind `end` stays, on a line of its own."""
-    comment = re.compile(r"[ \t]*#").match(text, end, line_end(text, end))
-    first = line_start(text, start)
-    if comment is not None:
-        indent = re.compile(r"[ \t]*").match(text, first)
-        assert indent is not None
-        plan.put(indent.end(), comment.end() - 1, "", causes)
-    else:
-        plan.put(first, next_line(text, end), "", causes)
+    """Take whole lines out, with a comment behind what ends at `end`."""
+    plan.put(line_start(text, start), next_line(text, end), "", causes)

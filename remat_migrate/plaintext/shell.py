@@ -26,7 +26,7 @@ def plan_shell(
     start: int = 0,
     end: int | None = None,
     *,
-    indent: str = "",
+    skipped: Sequence[tuple[int, int]] = (),
     strict: bool = False,
 ) -> Causes | None:
     """Note the uses of a setting in `text[start:end]` in `plan`, and what takes them out.
@@ -37,7 +37,7 @@ def plan_shell(
         plan: the plan to add to.
         start: where the script starts.
         end: where it ends, None for the end of the text.
-        indent: white space before every line that is none of the script.
+        skipped: ranges within it that are none of it, in order.
         strict: whether the text may be prose; then `NAME=0` is an assignment only before a command.
 
     Returns:
@@ -47,19 +47,38 @@ def plan_shell(
         TextSyntaxError: the script cannot be read; `plan` is as it was.
     """
     stop = len(text) if end is None else end
-    commands = parse_shell(text, start, stop, indent, setting.occurs)
+    commands = parse_shell(text, start, stop, skipped, setting.occurs)
     script = _Script(text, setting, plan, strict=strict)
     script.plan_list(commands)
-    ListWriter(text, plan, script.gone, start, stop).write(commands, required=False)
+    ListWriter(text, plan, script.gone).write(commands, required=False)
     return script.all_gone(commands)
 
 
-def plan_words(text: str, words: Sequence[Word], setting: Setting, plan: TextPlan) -> Causes | None:
+def plan_variables(
+    text: str,
+    start: int,
+    end: int,
+    setting: Setting,
+    plan: TextPlan,
+    *,
+    skipped: Sequence[tuple[int, int]] = (),
+) -> Causes | None:
     """Plan a list of assignments (`A=1 B=2`, or names alone) that are separated by blanks.
 
     Returns:
         The causes for which no word is left; then nothing is planned for the words themselves.
     """
+    commands = [
+        link.command for link in parse_shell(text, start, end, skipped, setting.occurs).links
+    ]
+    match commands:
+        case [Simple() as command] if not command.redirects:
+            words = command.words
+        case _:
+            raise TextSyntaxError("it is more than a list of variables")
+    if len(words) > 1 and words[0].text == setting.variable and not NAME.match(words[1].text):
+        value = text[words[0].end : end].strip()  # the old form, `ENV NAME value`
+        return plan.take(words[0].start, end, "variable", value)
     planner = _Script(text, setting, plan).words
     removed: Removed = {}
     planner.operands(words, removed)
@@ -208,7 +227,7 @@ class _Script:
         self._note_reads(word.start, word.end)
         for commands in () if skip else word.inner:
             self.plan_list(commands)
-            writer = ListWriter(self.text, self.plan, self.gone, word.start, word.end)
+            writer = ListWriter(self.text, self.plan, self.gone)
             writer.write(commands, required=True)
 
     def _note_reads(self, start: int, end: int) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .grammars import Range, check, descendants, parse
-from .lines import next_line
+from .grammars import Range, check, descendants, parse, without
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -127,7 +126,7 @@ class CommandList:
 
 
 def parse_shell(
-    text: str, start: int, end: int, indent: str, occurs: Callable[[str], bool]
+    text: str, start: int, end: int, skipped: Sequence[Range], occurs: Callable[[str], bool]
 ) -> CommandList:
     """The commands in `text[start:end]`.
 
@@ -135,7 +134,7 @@ def parse_shell(
         text: the whole text; offsets in the result are of this text.
         start: where the script starts.
         end: where it ends.
-        indent: white space that stands before every line of the script and is none of it.
+        skipped: ranges within it that are none of it, in order.
         occurs: whether what is looked for is in a text. Statements without it are not looked into.
 
     Raises:
@@ -144,24 +143,13 @@ def parse_shell(
     body = text[start:end].rstrip()
     if body.endswith("\\") and not body.endswith("\\\\"):
         body = body.rstrip("\\ \t\r\n")  # a line that goes on, at the end of the script
-    if not body:
-        return CommandList()
     end = start + len(body)
-    root = parse("bash", text, _ranges(text, start, end, indent))
+    ranges = without((part for part in skipped if part[1] <= end), start, end)
+    if not ranges:
+        return CommandList()
+    root = parse("bash", text, ranges)
     check(text, root)
     return _Reader(text, occurs).commands(root.children)
-
-
-def _ranges(text: str, start: int, end: int, indent: str) -> list[Range]:
-    if not indent:
-        return [(start, end)]
-    found: list[Range] = []
-    at = start
-    while at < end:
-        below = min(next_line(text, at), end)
-        found.append((at + len(indent) * text.startswith(indent, at, below), below))
-        at = below
-    return found
 
 
 class _Reader:

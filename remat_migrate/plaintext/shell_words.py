@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ..source.pieces import Causes
 from .setting import Setting, TextPlan
 from .shell_tree import Redirect, Word
+from .written_lists import BLANKS, drop_items
 
 NAME = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
 # Options whose argument is a script, and commands whose arguments are.
@@ -90,17 +91,9 @@ class WordPlanner:
 
     def cut(self, parts: Sequence[Word | Redirect], removed: Removed) -> None:
         """Plan `parts`, which stand side by side, without those that go."""
-        index = 0
-        while index < len(parts):
-            first = index
-            causes: Causes = frozenset()
-            while index < len(parts) and isinstance(w := parts[index], Word) and w in removed:
-                causes |= removed[w]
-                index += 1
-            if first == index:
-                index += 1
-                continue
-            self.plan.put(*self._gap(parts, first, index), "", causes)
+        gone = {i: removed[w] for i, w in enumerate(parts) if isinstance(w, Word) and w in removed}
+        spans = [(part.start, part.end) for part in parts]
+        drop_items(self.text, spans, gone, BLANKS, self.plan)
 
     def variable(self, word: Word, value: str) -> Causes | None:
         """Take a word that sets the variable to `value`."""
@@ -211,20 +204,6 @@ class WordPlanner:
             if operands and followed and all(operand in removed for operand in operands):
                 removed[word] = frozenset[int]().union(*(removed[o] for o in operands))
             return
-
-    def _gap(self, parts: Sequence[Word | Redirect], first: int, stop: int) -> tuple[int, int]:
-        """The range that takes `parts[first:stop]` out and leaves one blank between the others."""
-        start, end = parts[first].start, parts[stop - 1].end
-        if first == 0 and stop == len(parts):
-            return start, end
-        if stop == len(parts):
-            return parts[first - 1].end, end
-        following = parts[stop].start
-        if first and "\n" in self.text[end:following]:
-            previous = parts[first - 1].end
-            if "\n" not in self.text[previous:start]:
-                return previous, end
-        return start, following
 
 
 def drop(removed: Removed, words: Sequence[Word], causes: Causes | None) -> None:

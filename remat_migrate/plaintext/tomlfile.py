@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from ..source.pieces import Causes
 from .lines import drop_lines, line_end, next_line
-from .listing import drop_elements
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
 from .toml_tree import Table, parse_toml
 from .values import Entry, Mapping, Node, Scalar
 from .values import Sequence as Array
+from .written_lists import COMMAS, drop_items
 
 _ENVIRONMENTS = re.compile(
     r"(?i)(.*[_-])?(env|environ|environment|envs|env_?vars|environment_?variables|variables|vars"
@@ -101,8 +101,7 @@ class _Planner:
     def _drop(
         self, value: Array | Mapping, spans: Sequence[tuple[int, int]], gone: dict[int, Causes]
     ) -> None:
-        inside = (value.outer[0] + 1, value.outer[1] - 1)
-        drop_elements(self.text, spans, gone, inside, self.plan)
+        drop_items(self.text, spans, gone, COMMAS, self.plan)
 
     def _array(self, value: Array, key: str) -> Causes | None:
         gone: dict[int, Causes] = {}

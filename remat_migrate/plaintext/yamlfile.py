@@ -6,10 +6,10 @@ import re
 
 from ..source.pieces import Causes
 from .lines import drop_lines, line_end, line_start
-from .listing import drop_elements
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
 from .values import Entry, Item, Mapping, Node, Scalar, Sequence
+from .written_lists import COMMAS, drop_items
 from .yaml_tree import parse_yaml
 
 # A key of these with nothing in it means the same as no such key.
@@ -130,8 +130,7 @@ class _Planner:
     def _drop_entries(self, node: Mapping, gone: dict[int, Causes]) -> None:
         if node.flow:
             spans = [(entry.start, entry.end) for entry in node.entries]
-            inside = (node.outer[0] + 1, node.outer[1] - 1)
-            drop_elements(self.text, spans, gone, inside, self.plan)
+            drop_items(self.text, spans, gone, COMMAS, self.plan)
             return
         entries = node.entries
         leading = 0
@@ -266,8 +265,7 @@ class _Planner:
     def _drop_items(self, node: Sequence, gone: dict[int, Causes]) -> None:
         if node.flow:
             spans = [item.value.outer for item in node.items]
-            inside = (node.outer[0] + 1, node.outer[1] - 1)
-            drop_elements(self.text, spans, gone, inside, self.plan)
+            drop_items(self.text, spans, gone, COMMAS, self.plan)
             return
         nested = self._is_behind_dash(node.items[0].start)
         if nested and len(gone) == len(node.items):
@@ -293,7 +291,13 @@ class _Planner:
         strict = strict and node.style not in ("literal", "folded")
         try:
             causes = plan_shell(
-                shown, self.setting, inner, node.start, node.end, indent=node.indent, strict=strict
+                shown,
+                self.setting,
+                inner,
+                node.start,
+                node.end,
+                skipped=self._indents(node),
+                strict=strict,
             )
         except TextSyntaxError as error:
             self.plan.refuse(
@@ -303,6 +307,13 @@ class _Planner:
         if causes is not None:
             inner.pieces.clear()
         return self.plan.adopt(inner, causes)
+
+    def _indents(self, node: Scalar) -> list[tuple[int, int]]:
+        """The indentation of the lines of a block scalar."""
+        lines = re.compile(rf"^{node.indent}", re.MULTILINE).finditer(
+            self.text, node.start, node.end
+        )
+        return [line.span() for line in lines] if node.indent else []
 
     def _note_reads(self, node: Scalar) -> None:
         for found in self.setting.reading.finditer(self.text, node.start, node.end):

@@ -10,7 +10,7 @@ from plaintext.plan import check, refused, without
 
 LINES = [
     ("export OLD_WAY=0\n", ""),
-    ("export OLD_WAY=0  # why\n", "# why\n"),
+    ("export OLD_WAY=0  # why\n", ""),
     ("export A=1 OLD_WAY=0 B=2\n", "export A=1 B=2\n"),
     ("declare -x OLD_WAY=0\n", ""),
     ("unset OLD_WAY\n", ""),

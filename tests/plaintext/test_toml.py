@@ -8,7 +8,7 @@ import pytest
 from plaintext.plan import check, refused, without
 
 PAIRS = [
-    ('OLD_WAY = "0"  # why\nA = 1\n', "# why\nA = 1\n"),
+    ('OLD_WAY = "0"  # why\nA = 1\n', "A = 1\n"),
     ('"OLD_WAY" = "0"\n', ""),
     ('env.OLD_WAY = "0"\n', ""),
     ('env = { OLD_WAY = "0", A = "1" }\n', 'env = { A = "1" }\n'),
@@ -23,7 +23,7 @@ PAIRS = [
     ('args = ["--old_way=0"]\n', "args = []\n"),
     (
         'args = [\n  "-q",\n  "--old_way=0",  # c\n  "x",\n]\n',
-        'args = [\n  "-q",\n  # c\n  "x",\n]\n',
+        'args = [\n  "-q",\n  "x",\n]\n',
     ),
     ('args = [\n  "-q",\n  "--old_way=0"\n]\n', 'args = [\n  "-q"\n]\n'),
     ('cmds = ["OLD_WAY=0 ls", "ls"]\n', 'cmds = ["ls", "ls"]\n'),

@@ -48,7 +48,6 @@ CASES = {
           a:
             env:
               A: 1
-              # why
             steps:
               - run: |
                   python t.py --lr 3
