@@ -23,8 +23,9 @@ from remat_migrate.source import SourceFile, Span
 from remat_migrate.suppress import read_directives
 
 if TYPE_CHECKING:
+    from remat_migrate.codemod.changes import Change
     from remat_migrate.model.flag_uses import FlagUse, Form
-    from remat_migrate.source.pieces import Removal
+    from remat_migrate.source import Edit
 
 # The one release that has the option.
 ONLY_IN = (0, 3, 16)
@@ -126,7 +127,8 @@ class NewCheckpointFlag(Rule):
         source = module.source
         is_suppressed = _suppressed(source, python=True)
         uses = find_flag_uses(module, project)
-        removals = remove_flag_uses(module, project, uses, is_suppressed)
+        planned = remove_flag_uses(module, project, uses, is_suppressed)
+        removals = [(removal.members, removal.changes) for removal in planned]
         for index, use in enumerate(uses):
             yield self.finding(
                 source,
@@ -147,7 +149,8 @@ class NewCheckpointFlag(Rule):
 
         is_suppressed = _suppressed(source, python=False)
         own = OWN_OPTION if defines_own_option(project) else ""
-        uses, removals = plan_text(source, SETTING, is_suppressed, keep_option=own)
+        uses, planned = plan_text(source, SETTING, is_suppressed, keep_option=own)
+        removals = [(removal.members, removal.edits) for removal in planned]
         for index, use in enumerate(uses):
             form: Form = "option" if use.form == "option" else _TEXT_FORMS[use.form]
             yield self.finding(
@@ -181,11 +184,13 @@ def _message(form: Form, asked: bool | None) -> str:
     return _MESSAGES[form][1] + (_OLD if asked is False else "")
 
 
-def _fix(index: int, removals: Sequence[Removal]) -> Fix | None:
-    """The fix of one use: that of all uses that can only go together."""
-    for removal in removals:
-        if index in removal.members:
-            return Fix("take the flag out", Safety.SAFE, removal.edits)
+def _fix(
+    index: int, removals: Sequence[tuple[frozenset[int], tuple[Change | Edit, ...]]]
+) -> Fix | None:
+    """The fix of one use: that of all uses that can only be removed together."""
+    for members, changes in removals:
+        if index in members:
+            return Fix("take the flag out", Safety.SAFE, changes)
     return None
 
 

@@ -18,6 +18,7 @@ from ..source import SourceFile
 if TYPE_CHECKING:
     import libcst as cst
 
+    from ..source.suites import Marks
     from .writer import Writing
 
 
@@ -100,6 +101,13 @@ class KeepSuite(Change):
 
     suite: tuple[ast.stmt, ...]
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Change):
+    """What `plan_removals` found: removals with their consequences; `node` is the whole tree."""
+
+    marks: Marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from ..source.imports import insert_import
 from ..source.layout import layout_of
 from ..source.suites import Marks, Verdicts
 from ..source.tree_index import TreeIndex, index_of
-from ..source.unused import Unused
 from . import expressions, templates
 from .changes import (
     AddImport,
@@ -29,6 +28,7 @@ from .changes import (
     Keep,
     KeepSuite,
     NameArgument,
+    Reduce,
     Remove,
     Replace,
     Rewrite,
@@ -36,6 +36,7 @@ from .changes import (
 )
 from .expressions import with_argument, with_last
 from .locate import Chunk, Statement, chunks_of, config_of
+from .removal import marks_of
 from .statements import Lines, Statements, seam, trimmed
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
@@ -56,7 +57,7 @@ def write(changes: Iterable[Change]) -> list[Edit]:
     found: list[Edit] = []
     for path, own in by_file.items():
         file = files[path]
-        found += WrittenFile(file, own, marks_of(file, own)).edits()
+        found += WrittenFile(file, own, _marks(file, own)).edits()
     return found
 
 
@@ -106,28 +107,26 @@ class Writing:
         return known.get(found, found)
 
 
-def marks_of(file: File, changes: Sequence[Change]) -> Marks:
+def _marks(file: File, changes: Sequence[Change]) -> Marks:
     """What Changes of one file remove, with the imports that nothing uses any more."""
+    found = Marks()
+    for change in changes:
+        if isinstance(change, Reduce):
+            found |= change.marks
     removals = [c for c in changes if isinstance(c, Remove | Keep | KeepSuite)]
     replaced = [c for c in changes if isinstance(c, Replace) and c.is_used_elsewhere]
     if not removals and not replaced:
-        return Marks()
+        return found
     marked = Marked(
         remove=tuple(c.node for c in removals if isinstance(c, Remove)),
         replace=tuple((c.node, c.code.text) for c in replaced),  # type: ignore[misc]
         keep=tuple((c.node, c.part) for c in removals if isinstance(c, Keep)),  # type: ignore[misc]
         suites=tuple((c.node, list(c.suite)) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
     )
-    marks = Marks.of([marked])
     asked = [c.is_used_elsewhere for c in (*removals, *replaced)]
-
-    def is_used_elsewhere(name: str) -> bool:
-        return any(used is None or used(name) for used in asked)
-
-    unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere)
-    while unused.mark(marks):
-        pass
-    return marks
+    return found | marks_of(
+        file, [marked], lambda name: any(used is None or used(name) for used in asked)
+    )
 
 
 class WrittenFile:
@@ -136,8 +135,16 @@ class WrittenFile:
     def __init__(self, file: File, changes: Sequence[Change], marks: Marks) -> None:
         self.file = file
         self.source = file.source
-        self.changes = changes
         self.marks = marks
+        known = {change.node for change in changes}
+        self.changes = [
+            *(change for change in changes if not isinstance(change, Reduce)),
+            *(
+                Replace(file, node, Code(text))
+                for node, (text, _) in marks.replaced.items()
+                if node not in known
+            ),
+        ]
         self.index: TreeIndex = index_of(file.tree)
         self.verdicts = Verdicts(self.marks, self.index)
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from ..codemod.removal import Removal, plan_removals
 from ..errors import SourceError
 from ..source.changes import Change
 from ..source.folding import Folding, fold
-from ..source.pieces import Removal
-from ..source.removal import plan_removals
 from .expected_failures import expects_failure
 from .flag_mappings import Mappings
 from .flag_names import OWN_OPTION, SETTING, Names, defines_own_option
@@ -56,7 +55,7 @@ def remove_flag_uses(
     uses: Sequence[FlagUse],
     is_suppressed: Callable[[int], bool] = lambda offset: False,
 ) -> list[Removal]:
-    """The edits that take `uses` out of a module; members of a Removal are indices of `uses`.
+    """The changes that take `uses` out of a module; members of a Removal are indices of `uses`.
 
     A use at an offset that is suppressed stays, with what it needs.
     """
@@ -67,9 +66,9 @@ def remove_flag_uses(
     for use in uses:
         if isinstance(use.node, ast.Name | ast.Attribute) and use.form in ("option", "environment"):
             strings.add(Names(module, project).text(use.node))
+
     return plan_removals(
-        module.source,
-        module.tree,
+        module,
         changes,
         is_used_elsewhere=_Importers(module, project).take,
         literals=frozenset(strings),

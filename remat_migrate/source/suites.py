@@ -48,6 +48,25 @@ class Marks:
                 marks.suites[statement] = (suite, noted[1] | cause)
         return marks
 
+    def of_causes(self, causes: Causes) -> Marks:
+        """The marks that come from some changes alone."""
+        return Marks(
+            {node: why for node, why in self.removed.items() if why <= causes},
+            {node: found for node, found in self.replaced.items() if found[1] <= causes},
+            {node: found for node, found in self.kept.items() if found[1] <= causes},
+            {node: found for node, found in self.suites.items() if found[1] <= causes},
+            self.dead,
+        )
+
+    def __or__(self, other: Marks) -> Marks:
+        return Marks(
+            self.removed | other.removed,
+            self.replaced | other.replaced,
+            self.kept | other.kept,
+            self.suites | other.suites,
+            self.dead | other.dead,
+        )
+
     def remove(self, node: ast.AST, causes: Causes) -> None:
         """Mark a node as gone."""
         self.removed[node] = self.removed.get(node, frozenset()) | causes

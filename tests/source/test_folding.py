@@ -7,11 +7,13 @@ import itertools
 from pathlib import Path
 
 import pytest
+from codemod_support import File
 
+from remat_migrate.codemod.removal import plan_removals
+from remat_migrate.codemod.writer import write
 from remat_migrate.source import SourceFile, apply_edits
 from remat_migrate.source.changes import is_pure
 from remat_migrate.source.folding import TRUE_TEXT, Known, fold
-from remat_migrate.source.removal import plan_removals
 
 
 def folded(expression: str, known: Known, *, test: bool = False) -> str:
@@ -22,7 +24,7 @@ def folded(expression: str, known: Known, *, test: bool = False) -> str:
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     reads = {n: known for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "KNOWN"}
     changes = [folding.change for folding in fold(reads, parents.get)]
-    edits = [e for r in plan_removals(source, tree, changes) for e in r.edits]
+    edits = [e for r in plan_removals(File(source, tree), changes) for e in write(r.changes)]
     new = apply_edits(code, edits)
     return new if test else new.removeprefix("x = ").strip()
 
