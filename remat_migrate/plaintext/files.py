@@ -15,8 +15,7 @@ from .lines import line_start, next_line
 from .makefile import plan_makefile
 from .setting import Setting, TextPlan, TextSyntaxError, TextUse
 from .shell import plan_shell
-from .tomlfile import plan_toml
-from .yamlfile import plan_yaml
+from .structured import plan_toml, plan_yaml
 
 Planner = Callable[[str, Setting, TextPlan], object]
 

@@ -12,7 +12,7 @@ from .values import Entry, Item, Mapping, Node, Scalar, Sequence, Style
 if TYPE_CHECKING:
     from tree_sitter import Node as Tree
 
-_STYLES: dict[str, Style] = {'"': "double", "'": "single", '"""': "double", "'''": "single"}
+_STYLES: dict[str, Style] = {'"': "double", "'": "single", '"""': "double", "'''": "literal"}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -21,7 +21,7 @@ class Table:
 
     name: tuple[str, ...]
     header: Range
-    entries: tuple[Entry, ...]
+    values: Mapping
     is_array: bool = False
 
 
@@ -34,19 +34,23 @@ def parse_toml(text: str) -> list[Table]:
     root = parse("toml", text, [(0, len(text))])
     check(text, root)
     reader = _Reader(text)
-    found = [Table((), (0, 0), reader.entries(root.children))]
+    found = [Table((), (0, 0), reader.table(root))]
     for tree in root.children:
         if tree.type in ("table", "table_array_element"):
             opening, name, closing = tree.children[:3]
             header = (opening.start_byte, closing.end_byte)
             is_array = tree.type == "table_array_element"
-            found.append(Table(reader.key(name), header, reader.entries(tree.children), is_array))
+            found.append(Table(reader.key(name), header, reader.table(tree), is_array))
     return found
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
+
+    def table(self, tree: Tree) -> Mapping:
+        """The values of a table, each on a line of its own."""
+        return Mapping(self.entries(tree.children), tree.byte_range, False)
 
     def entries(self, trees: Ordered[Tree]) -> tuple[Entry, ...]:
         """The `key = value` pairs among some nodes."""

@@ -24,6 +24,11 @@ class Scalar:
     indent: str = ""
     anchor: str = ""
 
+    @property
+    def span(self) -> Range:
+        """Where its text stands, without quotes."""
+        return self.start, self.end
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Entry:

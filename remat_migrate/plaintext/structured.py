@@ -1,13 +1,16 @@
-"""A setting in a YAML file: environments, lists of arguments, commands; and the file without it."""
+"""A setting in YAML and TOML: environments, lists of arguments, commands."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping as Indexed
+from collections.abc import Sequence as Ordered
 
 from ..source.pieces import Causes
-from .lines import drop_lines, line_end, line_start
+from .lines import drop_lines, line_end, line_start, next_line
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
+from .toml_tree import Table, parse_toml
 from .values import Entry, Item, Mapping, Node, Scalar, Sequence
 from .written_lists import COMMAS, drop_items
 from .yaml_tree import parse_yaml
@@ -15,19 +18,23 @@ from .yaml_tree import parse_yaml
 # A key of these with nothing in it means the same as no such key.
 _ENVIRONMENTS = re.compile(
     r"(?i)(.*[_-])?(env|environ|environment|envs|env_?vars|environment_?variables|variables|vars"
-    r"|pass_?env|passthrough|build[_-]?args)"
+    r"|set_?env|pass_?env|passthrough|build[_-]?args)"
 )
-_ARGUMENTS = re.compile(r"(?i)(.*[_-])?(args?|arguments|argv|flags|options|opts|params)")
+_ARGUMENTS = re.compile(r"(?i)(.*[_-])?(args?|arguments|argv|flags|options|opts|params)|entrypoint")
 _SCRIPTS = re.compile(
     r"(?i)(before_|after_)?script|run|commands?|steps|install|before_install|test"
 )
-_PROSE = re.compile(r"(?i)name|title|display_?name|description|help|doc|comment|message|label|id")
+_PROSE = re.compile(
+    r"(?i)name|title|display_?name|description|help|doc|comment|message|label|id|readme|summary"
+)
 # What a step of a workflow may have besides the script that is all it does.
 _STEP = frozenset({"name", "run", "shell", "if", "working-directory", "displayName", "script"})
 # What GitHub puts in before the shell gets to see it.
 _TEMPLATE = re.compile(r"\$\{\{[^\n]*?\}\}")
 _ENTRY_NAMES = frozenset({"name", "key", "Name", "Key"})
 _ENTRY_REST = frozenset({"value", "valueFrom", "Value", "ValueFrom", "optional", "type"})
+# pytest-env writes `D:NAME=value` for a default and `R:` for a raw value.
+_PREFIXES = r"(?:[DR]:)*"
 
 
 def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
@@ -36,9 +43,33 @@ def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
     Raises:
         TextSyntaxError: the file cannot be read.
     """
-    planner = _Planner(text, setting, plan)
+    planner = _Planner(text, setting, plan, is_toml=False)
     for root in parse_yaml(text, setting.occurs):
         planner.visit(root, "")
+
+
+def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
+    """The same for a TOML file."""
+    planner = _Planner(text, setting, plan, is_toml=True)
+    tables = parse_toml(text)
+    for table in tables:
+        causes = planner.visit(table.values, "") if table.values.entries else None
+        if causes is not None and _may_go(table, tables):
+            drop_lines(text, *table.header, plan, causes)
+
+
+def _may_go(table: Table, tables: Ordered[Table]) -> bool:
+    """Whether a table with nothing in it means nothing."""
+    return (
+        bool(table.name)
+        and not table.is_array
+        and _ENVIRONMENTS.fullmatch(table.name[-1]) is not None
+        and sum(other.name[: len(table.name)] == table.name for other in tables) == 1
+    )
+
+
+def _union(gone: Indexed[int, Causes]) -> Causes:
+    return frozenset[int]().union(*gone.values())
 
 
 class _Planner:
@@ -48,10 +79,16 @@ class _Planner:
     the node around it to plan.
     """
 
-    def __init__(self, text: str, setting: Setting, plan: TextPlan) -> None:
+    def __init__(self, text: str, setting: Setting, plan: TextPlan, *, is_toml: bool) -> None:
         self.text = text
         self.setting = setting
         self.plan = plan
+        self.is_toml = is_toml
+        name = re.escape(setting.variable)
+        self._assignment = re.compile(rf"{_PREFIXES}{name}(?:\s*=(.*))?", re.DOTALL)
+        self._line = re.compile(
+            rf"[ \t]*{_PREFIXES}({name}\s*=[ \t]*(\S*))[ \t]*\r?$", re.MULTILINE
+        )
 
     def visit(self, node: Node, key: str, *, among: int = 0) -> Causes | None:
         """Plan a node that stands under `key`, as one of `among` items of a sequence."""
@@ -65,9 +102,12 @@ class _Planner:
             case Sequence():
                 return self._sequence(node, key)
 
-    def value(self, scalar: Scalar) -> str:
+    def value(self, node: Node) -> str:
         """A scalar's characters, without its quotes."""
-        return self.text[scalar.start : scalar.end]
+        return self.text[node.start : node.end] if isinstance(node, Scalar) else ""
+
+    def _is_behind_dash(self, at: int) -> bool:
+        return bool(self.text[line_start(self.text, at) : at].strip())
 
     # -- mappings
 
@@ -76,9 +116,8 @@ class _Planner:
         for index, entry in enumerate(node.entries):
             key = self.value(entry.key)
             if key == self.setting.variable:
-                causes = self.plan.take(
-                    entry.start, entry.end, "variable", self._shown(entry.value)
-                )
+                value = self.value(entry.value)
+                causes = self.plan.take(entry.start, entry.end, "variable", value)
             elif key == self.setting.option:
                 reason = "whether the program hands this to JAX cannot be seen"
                 self.plan.refuse(*entry.key.outer, "option", reason)
@@ -92,18 +131,18 @@ class _Planner:
                     causes = None
             if causes is not None:
                 gone[index] = causes
-        everything = frozenset[int]().union(*gone.values())
         self._drop_entries(node, gone)
-        return everything if len(gone) == len(node.entries) else None
-
-    def _shown(self, node: Node) -> str:
-        return self.value(node) if isinstance(node, Scalar) else ""
+        return _union(gone) if len(gone) == len(node.entries) else None
 
     def _may_go(self, key: str, value: Node) -> bool:
         """Whether an entry whose value is empty means nothing."""
         if value.anchor and re.search(rf"\*{re.escape(value.anchor)}(?![\w-])", self.text):
             return False
-        return bool(_ENVIRONMENTS.fullmatch(key) or _ARGUMENTS.fullmatch(key))
+        if isinstance(value, Scalar) and self.is_toml:
+            return False
+        return bool(
+            _ENVIRONMENTS.fullmatch(key) or (_ARGUMENTS.fullmatch(key) and not self.is_toml)
+        )
 
     def _is_step(self, node: Mapping, entry: Entry, among: int) -> bool:
         """Whether a script that does nothing any more was all that an item of a list does."""
@@ -115,102 +154,100 @@ class _Planner:
         """Plan an entry whose value has nothing left but must not go."""
         value = entry.value
         match value:
-            case Scalar(style="literal" | "folded"):
-                self.plan.put(value.outer[0], value.outer[1], '":"', causes)
-            case Scalar():
-                self.plan.put(value.outer[0], value.outer[1], self._idle(entry.key), causes)
+            case Scalar(style=style):
+                is_script = style in ("literal", "folded") or _SCRIPTS.fullmatch(
+                    self.value(entry.key)
+                )
+                self.plan.put(*value.outer, '":"' if is_script else '""', causes)
             case Mapping(flow=False):
                 self.plan.put(entry.colon, entry.colon, " {}", causes)
             case Sequence(flow=False):
                 self.plan.put(entry.colon, entry.colon, " []", causes)
 
-    def _idle(self, key: Scalar) -> str:
-        return '":"' if _SCRIPTS.fullmatch(self.value(key)) else '""'
-
     def _drop_entries(self, node: Mapping, gone: dict[int, Causes]) -> None:
+        entries = node.entries
         if node.flow:
-            spans = [(entry.start, entry.end) for entry in node.entries]
+            spans = [(entry.start, entry.end) for entry in entries]
             drop_items(self.text, spans, gone, COMMAS, self.plan)
             return
-        entries = node.entries
         leading = 0
         if self._is_behind_dash(entries[0].start):
             # The first entry stands on the line of its item's dash; another takes its place.
             while leading in gone:
                 leading += 1
             if 0 < leading < len(entries):
-                causes = frozenset[int]().union(*(gone[index] for index in range(leading)))
-                self._up_to(entries[0].start, entries[leading].start, causes)
+                causes = _union({index: gone[index] for index in range(leading)})
+                self.plan.put(entries[0].start, entries[leading].start, "", causes)
             elif leading:
                 leading = 1  # what becomes of the first is for the item to say
         for index, causes in gone.items():
             if index >= leading:
-                self._drop_entry(entries[index], causes)
-
-    def _drop_entry(self, entry: Entry, causes: Causes) -> None:
-        drop_lines(self.text, entry.start, _head_end(entry), self.plan, causes)
-
-    def _is_behind_dash(self, at: int) -> bool:
-        return bool(self.text[line_start(self.text, at) : at].strip())
-
-    def _up_to(self, start: int, end: int, causes: Causes) -> None:
-        """Take `[start, end)` out, but for a comment on its first line."""
-        stop = line_end(self.text, start)
-        comment = re.compile(r"\s#").search(self.text, start, stop)
-        if comment is not None and stop < end:
-            self.plan.put(start, comment.start() + 1, "", causes)
-        else:
-            self.plan.put(start, end, "", causes)
+                drop_lines(
+                    self.text, entries[index].start, _head_end(entries[index]), self.plan, causes
+                )
 
     # -- sequences
 
     def _sequence(self, node: Sequence, key: str) -> Causes | None:
         gone: dict[int, Causes] = {}
-        scalars = [
-            (index, item.value)
-            for index, item in enumerate(node.items)
-            if isinstance(item.value, Scalar) and item.value.style != "null"
-        ]
-        scripts = self._holds_scripts([scalar for _, scalar in scalars], key)
-        if scripts:
-            for index, scalar in scalars:
-                causes = self._scalar(scalar, key)
-                if causes is not None:
-                    gone[index] = causes
-        else:
-            gone = self._arguments(scalars, key)
+        words: dict[int, Scalar] = {}
+        scripts = self._holds_scripts(node, key)
         for index, item in enumerate(node.items):
             if isinstance(item.value, Scalar):
-                continue
-            causes = self._named(item) or self.visit(item.value, "", among=len(node.items))
-            if causes is None:
-                continue
-            if self._is_pair(item, key) or self._whole(item):
-                gone[index] = causes
+                causes = None
+                named = self._assignment.fullmatch(self.value(item.value))
+                if named and _ENVIRONMENTS.fullmatch(key):
+                    value = named.group(1) or ""
+                    causes = self.plan.take(*item.value.outer, "variable", value)
+                elif scripts or self._is_script(item.value):
+                    causes = self._scalar(item.value, key)
+                elif item.value.style != "null":
+                    words[index] = item.value
             else:
-                self._empty_item(item, causes)
-        everything = frozenset[int]().union(*gone.values())
-        if scripts and len(gone) == len(node.items) and not _ARGUMENTS.fullmatch(key):
-            first = node.items[0].value
-            self.plan.put(*first.outer, '":"', everything)
+                causes = self._named(item) or self.visit(item.value, "", among=len(node.items))
+                if causes is not None and not self._goes_whole(item, key):
+                    self._empty_item(item, causes)
+                    causes = None
+            if causes is not None:
+                gone[index] = causes
+        for scalar in words.values():
+            self._note_reads(scalar)
+        spans = [(scalar.start, scalar.end) for scalar in words.values()]
+        for at, causes in plan_argv(self.text, spans, self.setting, self.plan).items():
+            gone[list(words)[at]] = causes
+        everything = _union(gone) if len(gone) == len(node.items) else None
+        if scripts and everything is not None:
+            self.plan.put(*node.items[0].value.outer, '":"', everything)
             del gone[0]
-            everything = frozenset()
+            everything = None
         self._drop_items(node, gone)
-        return everything if len(gone) == len(node.items) else None
+        return everything
 
-    def _is_pair(self, item: Item, key: str) -> bool:
-        """`environment: [{NAME: 0}]`, a list of mappings of one entry each."""
-        return isinstance(item.value, Mapping) and _ENVIRONMENTS.fullmatch(key) is not None
+    def _holds_scripts(self, node: Sequence, key: str) -> bool:
+        """Whether the items are commands, and not the words of one."""
+        scalars = [item.value for item in node.items if isinstance(item.value, Scalar)]
+        if not _SCRIPTS.fullmatch(key):
+            return False
+        first = self.value(scalars[0]) if scalars else ""
+        return key != "command" or re.search(r"\s", first) is not None
 
-    def _whole(self, item: Item) -> bool:
-        """Whether an item goes as a whole: a step, or one that was named after the variable."""
+    def _is_script(self, item: Scalar) -> bool:
+        """Whether an item is a command of its own, and not one of the words of one."""
+        value = self.value(item)
+        return item.style in ("literal", "folded") or (
+            re.search(r"\S\s+\S", value) is not None and self.setting.tells(value)
+        )
+
+    def _goes_whole(self, item: Item, key: str) -> bool:
+        """Whether an item with nothing left goes: a step, or the mapping of one variable."""
         if not isinstance(item.value, Mapping):
             return False
         keys = {self.value(entry.key) for entry in item.value.entries}
-        return self._is_named(item.value) or bool(keys & {"run", "script"})
+        whole = self._is_named(item.value) or bool(keys & {"run", "script"})
+        return whole or _ENVIRONMENTS.fullmatch(key) is not None
 
     def _is_named(self, node: Mapping) -> bool:
-        keys = {self.value(e.key): self._shown(e.value) for e in node.entries}
+        keys = {self.value(e.key): self.value(e.value) for e in node.entries}
         names = [key for key in keys if key in _ENTRY_NAMES]
         return (
             len(names) == 1
@@ -223,30 +260,8 @@ class _Planner:
         if not isinstance(item.value, Mapping) or not self._is_named(item.value):
             return None
         values = [e.value for e in item.value.entries if self.value(e.key) in ("value", "Value")]
-        shown = self._shown(values[0]) if values else ""
+        shown = self.value(values[0]) if values else ""
         return self.plan.take(item.value.outer[0], item.end, "variable", shown)
-
-    def _holds_scripts(self, scalars: list[Scalar], key: str) -> bool:
-        if any(s.style in ("literal", "folded") for s in scalars) or _SCRIPTS.fullmatch(key):
-            return not _is_argv(key, [self.value(s) for s in scalars])
-        if _ARGUMENTS.fullmatch(key) or key == "entrypoint":
-            return False
-        return any(re.search(r"\s", self.value(scalar)) for scalar in scalars)
-
-    def _arguments(self, scalars: list[tuple[int, Scalar]], key: str) -> dict[int, Causes]:
-        gone: dict[int, Causes] = {}
-        rest: list[tuple[int, Scalar]] = []
-        for index, scalar in scalars:
-            self._note_reads(scalar)
-            if self.value(scalar) == self.setting.variable and _ENVIRONMENTS.fullmatch(key):
-                causes = self.plan.take(*scalar.outer, "variable")
-                if causes is not None:
-                    gone[index] = causes
-            else:
-                rest.append((index, scalar))
-        spans = [(scalar.start, scalar.end) for _, scalar in rest]
-        dropped = plan_argv(self.text, spans, self.setting, self.plan)
-        return gone | {rest[at][0]: causes for at, causes in dropped.items()}
 
     def _empty_item(self, item: Item, causes: Causes) -> None:
         """Plan an item that has nothing left but must not go: that would number the others anew."""
@@ -283,41 +298,50 @@ class _Planner:
         """A command line or a script; the causes for which nothing is left of it."""
         self._note_reads(node)
         value = self.value(node)
-        if _PROSE.fullmatch(key) or not self.setting.tells(f" {value}"):
+        lines = self.is_toml and "\n" in value
+        told = self.setting.tells(f" {value}") or (lines and self._line.search(value))
+        if _PROSE.fullmatch(key) or not told:
             return None
-        shown = self._as_read(node)
         inner = self.plan.fork()
         strict = not (_SCRIPTS.fullmatch(key) or _ENVIRONMENTS.fullmatch(key))
         strict = strict and node.style not in ("literal", "folded")
+        shown = self._as_read(node)
         try:
-            causes = plan_shell(
-                shown,
-                self.setting,
-                inner,
-                node.start,
-                node.end,
-                skipped=self._indents(node),
-                strict=strict,
-            )
+            if lines:
+                causes = None
+                self._plan_lines(shown, node, inner, strict=strict)
+            else:
+                skipped = self._indents(node)
+                causes = plan_shell(
+                    shown, self.setting, inner, *node.span, skipped=skipped, strict=strict
+                )
         except TextSyntaxError as error:
-            self.plan.refuse(
-                node.start, node.end, "variable", f"the command cannot be read: {error}"
-            )
+            self.plan.refuse(*node.span, "variable", f"the command cannot be read: {error}")
             return None
         if causes is not None:
             inner.pieces.clear()
         return self.plan.adopt(inner, causes)
 
+    def _plan_lines(self, shown: str, node: Scalar, plan: TextPlan, *, strict: bool) -> None:
+        """The settings of another tool (`legacy_tox_ini`), or a script."""
+        at = node.start
+        while at < node.end:
+            end = min(line_end(self.text, at), node.end)
+            found = self._line.match(self.text, at, end)
+            if found is not None:
+                if causes := plan.take(*found.span(1), "variable", found.group(2)):
+                    drop_lines(self.text, at, end, plan, causes)
+            elif self.setting.tells(f" {self.text[at:end]}"):
+                plan_shell(shown, self.setting, plan, at, end, strict=strict)
+            at = next_line(self.text, at)
+
     def _indents(self, node: Scalar) -> list[tuple[int, int]]:
         """The indentation of the lines of a block scalar."""
-        lines = re.compile(rf"^{node.indent}", re.MULTILINE).finditer(
-            self.text, node.start, node.end
-        )
+        lines = re.compile(rf"^{node.indent}", re.MULTILINE).finditer(self.text, *node.span)
         return [line.span() for line in lines] if node.indent else []
 
     def _note_reads(self, node: Scalar) -> None:
-        for found in self.setting.reading.finditer(self.text, node.start, node.end):
-            self.plan.reads.append(found.span())
+        self.plan.reads += [m.span() for m in self.setting.reading.finditer(self.text, *node.span)]
 
     def _as_read(self, node: Scalar) -> str:
         """The file's text with a scalar as its reader gets it, at the same offsets."""
@@ -325,10 +349,8 @@ class _Planner:
         if node.style == "double":
             body = re.sub(r'\\(["\\/])', r"_\1", body)
             body = body.replace("\\n", " \n").replace("\\t", "  ")
-        if node.style in ("folded", "plain", "double", "single"):
-            folded = re.sub(r"(?<![ ])(\r?\n)", lambda m: " " * len(m.group()), body)
-            if node.style != "double":
-                body = folded
+        elif node.style in ("folded", "plain", "single"):
+            body = re.sub(r"(?<![ ])(\r?\n)", lambda m: " " * len(m.group()), body)
         return self.text[: node.start] + body + self.text[node.end :]
 
 
@@ -336,8 +358,3 @@ def _head_end(entry: Entry) -> int:
     """Where an entry ends, or its first line if its value stands below."""
     below = isinstance(entry.value, Mapping | Sequence) and not entry.value.flow
     return entry.colon if below else entry.end
-
-
-def _is_argv(key: str, values: list[str]) -> bool:
-    """Whether `command:` holds the words of one command and not a list of commands."""
-    return key == "command" and not re.search(r"\s", values[0] if values else "")
