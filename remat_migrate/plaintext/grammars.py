@@ -100,7 +100,10 @@ def _errors(node: Node) -> Iterator[Node]:
 
 def _is_nameless(node: Node) -> bool:
     """Whether all that misses is a command behind assignments, which the bash grammar expects."""
-    return node.parent is not None and node.parent.type == "command_name"
+    name = node.parent
+    if name is None or name.type != "command_name" or name.parent is None:
+        return False
+    return name.parent.start_byte < name.parent.end_byte
 
 
 def descendants(node: Node, kinds: Iterable[str]) -> Iterator[Node]:

@@ -6,11 +6,13 @@ here-document. Here every command has its own words and redirections, and a list
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .grammars import Range, check, descendants, parse, without
+from .setting import TextSyntaxError
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,6 +41,8 @@ _TESTS = frozenset(("if", "elif", "while", "until"))
 _BODIES = frozenset(("then", "else", "do", "{", "("))
 _CLAUSES = frozenset(("elif_clause", "else_clause", "do_group", "case_item"))
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+# The grammar has no node for a `-` before a here-document.
+_GAP = re.compile(r"(?:[ \t\r-]|\\\r?\n)*")
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 
 
@@ -149,12 +153,13 @@ def parse_shell(
         return CommandList()
     root = parse("bash", text, ranges)
     check(text, root)
-    return _Reader(text, occurs).commands(root.children)
+    return _Reader(text, skipped, occurs).commands(root.children)
 
 
 class _Reader:
-    def __init__(self, text: str, occurs: Callable[[str], bool]) -> None:
+    def __init__(self, text: str, skipped: Sequence[Range], occurs: Callable[[str], bool]) -> None:
         self.text = text
+        self.skipped = skipped
         self.occurs = occurs
 
     def commands(self, nodes: Sequence[Node], before: Sequence[Link] = ()) -> CommandList:
@@ -179,7 +184,7 @@ class _Reader:
                 return self._redirected(node)
             case kind if kind in _COMPOUND:
                 return [Link(self._compound(node, _COMPOUND[kind]))]
-        return [Link(self._simple(node))]
+        return self._simple(node)
 
     def _chain(self, node: Node) -> list[Link]:
         # `a && b && c` is as deep as it is long, to the left.
@@ -196,11 +201,10 @@ class _Reader:
         links = self.links(body) if body is not None else [Link(Simple(*node.byte_range, ()))]
         last = links[-1].command
         if isinstance(last, Simple):
-            parts = [*last.parts, *parts]
-            last = Simple(parts[0].start, parts[-1].end, tuple(parts))
+            first, *others = self._split([*last.parts, *parts])
+            links[-1:] = [replace(first, negated=links[-1].negated), *others]
         else:
-            last = replace(last, end=parts[-1].end)
-        links[-1] = replace(links[-1], command=last)
+            links[-1] = replace(links[-1], command=replace(last, end=parts[-1].end))
         # Commands behind `<<EOF` on its line stand below the here-document.
         behind = [child for redirect in redirects for child in redirect.children]
         flat = [n for c in behind for n in (c.children if c.type == "pipeline" else [c])]
@@ -251,14 +255,30 @@ class _Reader:
         if into is not None:
             into.append(self.commands(held))
 
-    def _simple(self, node: Node) -> Simple:
+    def _simple(self, node: Node) -> list[Link]:
         parts: list[Word | Redirect] = []
         for child in [node] if node.type == "variable_assignment" else node.children:
             if child.type in _REDIRECTS:
                 parts += self._redirect(child)
             elif child.type != "comment" and child.start_byte < child.end_byte:
                 parts.append(self.word(child))
-        return Simple(parts[0].start, parts[-1].end, tuple(parts))
+        return self._split(parts)
+
+    def _split(self, parts: Sequence[Word | Redirect]) -> list[Link]:
+        """Commands of these words: the grammar now and then joins them over the end of a line."""
+        lines: list[list[Word | Redirect]] = []
+        end = -1
+        for part in parts:
+            inner = [skipped for skipped in self.skipped if end <= skipped[0] < part.start]
+            between = without(inner, end, part.start) if lines else []
+            gap = "".join(self.text[low:high] for low, high in between)
+            if not lines or (not _GAP.fullmatch(gap) and "\n" in gap):
+                lines.append([])
+            elif not _GAP.fullmatch(gap):
+                raise TextSyntaxError(f"{gap.strip()!r} is not understood")
+            lines[-1].append(part)
+            end = part.end
+        return [Link(Simple(line[0].start, line[-1].end, tuple(line))) for line in lines]
 
     def word(self, node: Node) -> Word:
         """A word with the commands in it."""

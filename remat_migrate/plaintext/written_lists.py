@@ -62,20 +62,25 @@ def _ranges(
         separated = found.end()
         before = separated if found.groupdict().get("kept") else before
     is_last = stop == len(items)
-    line = line_start(text, start)
+    following = end if is_last else items[stop][0]
     rest = _LINE_END.match(text, behind)
-    if rest and not text[line:start].strip():
+    joint = _GOES_ON.match(text, separated) if first else None
+    # Whether what follows stands on a line that goes on from here.
+    goes_on = rest is not None and rest["goes_on"] and not joint
+    leads = not is_last and (goes_on or (separator is CHAINED and not first))
+    if rest and not text[line_start(text, start) : start].strip() and not leads:
         if first and is_last and not own:
             yield before, separated
-        if first and not rest["goes_on"] and (joint := _GOES_ON.match(text, separated)):
+        if joint and not rest["goes_on"]:
             yield joint.span()
-        yield line, next_line(text, behind)
+        for item in items[first:stop]:
+            found = separator.match(text, item[1])
+            yield line_start(text, item[0]), next_line(text, found.end() if found else item[1])
         return
-    following = end if is_last else items[stop][0]
     if is_last and "#" in text[separated:start]:
         yield before, separated
         yield start, behind
-    elif is_last and separator is COMMANDS and "\n" in text[separated:start]:
+    elif is_last and separator is COMMANDS and "\n" in text[separated:start] and not joint:
         yield start, behind
     elif is_last:
         yield (separated, behind) if own else (before, end)
