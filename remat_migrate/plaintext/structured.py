@@ -192,6 +192,9 @@ class _Planner:
         gone: dict[int, Causes] = {}
         words: dict[int, Scalar] = {}
         scripts = self._holds_scripts(node, key)
+        is_prose = not _ARGUMENTS.fullmatch(key) and any(
+            re.search(r"\s", self.value(item.value)) for item in node.items
+        )
         for index, item in enumerate(node.items):
             if isinstance(item.value, Scalar):
                 causes = None
@@ -201,7 +204,7 @@ class _Planner:
                     causes = self.plan.take(*item.value.outer, "variable", value)
                 elif scripts or self._is_script(item.value):
                     causes = self._scalar(item.value, key)
-                elif item.value.style != "null":
+                elif not (is_prose and self.value(item.value) == self.setting.variable):
                     words[index] = item.value
             else:
                 causes = self._named(item) or self.visit(item.value, "", among=len(node.items))

@@ -55,3 +55,17 @@ def test_variables_that_are_used_stay():
     text = "ARG OLD_WAY=0\nRUN echo $OLD_WAY\n"
     assert without("Dockerfile", text) == text
     assert [found for found, _ in refused("Dockerfile", text)] == ["OLD_WAY=0", "$OLD_WAY"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("RUN <<EOF\n#!/usr/bin/env python\nOLD_WAY=0\nEOF\n", "another program"),
+        ("ENV OLD_WAY=0;B=1\n", "more than a list of variables"),
+        ("RUN OLD_WAY=0 ls &&\nRUN ls\n", "not understood"),
+        ("COPY <<EOF /x\nOLD_WAY=0\nEOF\n", "here-document"),
+    ],
+)
+def test_what_cannot_be_taken_out_says_why(text, reason):
+    assert without("Dockerfile", text) == text
+    assert any(reason in why for _, why in refused("Dockerfile", text))

@@ -81,6 +81,13 @@ LINES = [
         "case $x in\n  a)\n    ;;\n  b) ls ;;\nesac\n",
     ),
     ("bash <<EOF\nexport OLD_WAY=0\nls\nEOF\n", "bash <<EOF\nls\nEOF\n"),
+    ("A=1 OLD_WAY=0\nB=2 C=3\nls\n", "A=1\nB=2 C=3\nls\n"),
+    ("A=1 OLD_WAY=0 > f\n", "A=1 > f\n"),
+    ("cat <<EOF && OLD_WAY=0 ls | wc > f\nx\nEOF\n", "cat <<EOF && ls | wc > f\nx\nEOF\n"),
+    ("a | b && OLD_WAY=0 c > f\n", "a | b && c > f\n"),
+    ("a; \\\n  OLD_WAY=0; \\\n  b\n", "a; \\\n  b\n"),
+    ("a; \\\n  export OLD_WAY=0\nb\n", "a;\nb\n"),
+    ("x 'ü—é'; OLD_WAY=0 ls ü --old_way=0 x\n", "x 'ü—é'; ls ü x\n"),
     ("cat > r.sh <<'EOF'\nOLD_WAY=0 ls\nEOF\n", "cat > r.sh <<'EOF'\nls\nEOF\n"),
 ]
 
@@ -127,6 +134,8 @@ def test_prose_and_other_names_stay(text):
         ("python -c \"os.environ['OLD_WAY'] = '0'\"\n", "stands in"),
         ('echo "A=1 OLD_WAY=0" >> $F\n', "part of a text"),
         ("if then OLD_WAY=0\n", "cannot be read"),
+        ("a )\nexport OLD_WAY=0\n", "cannot be read"),
+        ("{ export OLD_WAY=0\n", "cannot be read"),
     ],
 )
 def test_what_cannot_be_taken_out_says_why(text, reason):
@@ -174,3 +183,14 @@ def test_the_script_runs_without_the_variable():
         "False ['e']",
         "2",
     ]
+
+
+def test_what_stands_before_an_error_is_fixed():
+    text = "export OLD_WAY=0\nls\nA=<token>\nexport OLD_WAY=1\n"
+    assert without("run.sh", text) == text.partition("\n")[2]
+    assert [found for found, _ in refused("run.sh", text)] == ["OLD_WAY"]
+
+
+def test_a_variable_that_is_read_behind_an_error_stays():
+    text = "export OLD_WAY=0\nls\nA=<token>\necho $OLD_WAY\n"
+    assert without("run.sh", text) == text

@@ -31,6 +31,11 @@ CASES = {
               - run: OLD_WAY=0 pytest
                 env:
                   OLD_WAY: 0
+              - run: |
+                  cat > f <<EOF
+                  ${{ github.sha }}
+                  EOF
+                  OLD_WAY=0 ls ${{ a && b }}
               - run: >-
                   python t.py
                   --a
@@ -52,6 +57,11 @@ CASES = {
               - run: |
                   python t.py --lr 3
               - run: pytest
+              - run: |
+                  cat > f <<EOF
+                  ${{ github.sha }}
+                  EOF
+                  ls ${{ a && b }}
               - run: >-
                   python t.py
                   --a
@@ -206,8 +216,28 @@ def test_prose_stays(text):
         ("model:\n  old_way: false\n", "cannot be seen"),
         ("run: |\n  python - <<E\n  environ['OLD_WAY'] = '0'\n  E\n", "here-document"),
         ("env:\n  {{- if x }}\n  OLD_WAY: 0\n  {{- end }}\n", "cannot be read"),
+        ("OLD_WAY: 0\na: b: c\n", "cannot be read"),
+        ("OLD_WAY: 0\na: [b\n", "cannot be read"),
+        ("OLD_WAY: 0\na: 1\n  b: 2\n", "cannot be read"),
+        ('OLD_WAY: 0\na: "b\n', "cannot be read"),
+        ("OLD_WAY: 0\n? [a]\n: b\n", "complex keys"),
+        ("OLD_WAY: 0\na:\n  " + "- " * 300 + "b\n", "nested too deeply"),
+        ("OLD_WAY: 0\n" + "".join(" " * i + "a:\n" for i in range(300)), "nested too deeply"),
+        ("OLD_WAY: 0\n" + "a:\n" * 33_000, "too many lines"),
     ],
 )
 def test_what_cannot_be_taken_out_says_why(text, reason):
     assert without("x.yml", text) == text
     assert any(reason in why for _, why in refused("x.yml", text))
+
+
+def test_offsets_are_those_of_characters():
+    text = "# ü—é\nn: 'é'\nenv:\n  A: \"—\"\n  OLD_WAY: 'ü'\nrun: OLD_WAY=é ls ü --old_way=0 —\n"
+    after = "# ü—é\nn: 'é'\nenv:\n  A: \"—\"\nrun: ls ü —\n"
+    assert without("x.yml", text) == after
+
+
+def test_prose_in_lists_stays():
+    text = "keywords:\n- OLD_WAY\n- what it is for\n"
+    assert without("x.yml", text) == text
+    assert not refused("x.yml", text)
