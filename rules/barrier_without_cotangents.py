@@ -9,12 +9,13 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
+from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.flag_names import Names
 from remat_migrate.model.next_implementation import BARRIER_FLAG
 from remat_migrate.plaintext.setting import Setting
 from remat_migrate.rule import Example, Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.source import SourceFile, Span
 
 from .readiness import Readiness, because, severity
 
@@ -135,8 +136,8 @@ class BarrierWithoutCotangents(Readiness):
         fix = None
         if isinstance(node, ast.Constant) and not SETTING.occurs(str(node.value)):
             text = _WRITTEN_FALSE[type(node.value)]
-            edit = Edit(module.source.path, *module.span(node), text)
-            fix = Fix("write that it is off", Safety.UNSAFE, (edit,))
+            change = Replace(module, node, Code(text))
+            fix = Fix("write that it is off", Safety.UNSAFE, (change,))
         return self.finding(
             module.source,
             module.span(node),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from remat_migrate.codemod.changes import Change, Code, NameArgument, Replace, Spread
 from remat_migrate.model import Module, Project
 from remat_migrate.model.policies import NamesParameter, Policy
 from remat_migrate.model.policy_values import given_to, origins
 from remat_migrate.model.values import External
 from remat_migrate.rule import Safety
-from remat_migrate.source import Edit, Span
 
-# What is reported, the message, whether it is silent, and of a fix: title, safety, edits; a reason.
-Found = tuple[ast.expr, str, bool, str, Safety, tuple[Edit, ...], str]
+# What is reported, the message, whether it is silent; the title, safety and changes of a fix; a
+# reason.
+Found = tuple[ast.expr, str, bool, str, Safety, tuple[Change, ...], str]
 
 _UNHASHABLE = {"list", "set", "dict", "sorted"}
 _BUILTINS = {"list", "set", "dict", "sorted", "tuple", "frozenset"}
@@ -32,7 +33,7 @@ def argument_faults(
     for names in policy.names:
         if names.star:
             for arg in call.args:
-                found = _sequence_for_names(project, module, call, arg, policy)
+                found = _sequence_for_names(project, module, arg, policy)
                 if found is not None:
                     yield found
         else:
@@ -48,7 +49,7 @@ def argument_faults(
 
 
 def _sequence_for_names(
-    project: Project, module: Module, call: ast.Call, arg: ast.expr, policy: Policy
+    project: Project, module: Module, arg: ast.expr, policy: Policy
 ) -> Found | None:
     if isinstance(arg, ast.Starred):
         return None
@@ -65,11 +66,10 @@ def _sequence_for_names(
     else:
         message = f"{shown}: a {kind} is no name of anything, and never matches"
     title = "give the names one by one"
-    edits = _one_by_one(module, call, arg) if kind != "dict" else None
-    if edits is None:
+    if kind == "dict" or isinstance(arg, ast.GeneratorExp):
         return arg, message, hashable, title, Safety.MANUAL, (), ""
     safety = Safety.UNSAFE if hashable else Safety.SAFE
-    return arg, message, hashable, title, safety, edits, ""
+    return arg, message, hashable, title, safety, (Spread(module, arg),), ""
 
 
 def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
@@ -90,28 +90,6 @@ def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
     return None
 
 
-def _one_by_one(module: Module, call: ast.Call, arg: ast.expr) -> tuple[Edit, ...] | None:
-    """The edits that take the brackets of a literal away, or put a star before anything else."""
-    from remat_migrate.source.layout import layout_of
-
-    path, text = module.source.path, module.source.text
-    start, end = module.span(arg)
-    if isinstance(arg, ast.GeneratorExp):
-        return None
-    if isinstance(arg, ast.List | ast.Tuple | ast.Set) and text[start] in "([{":
-        layout = layout_of(module.source)
-        last, after = layout.before(end - 1), layout.after(end)
-        open_ended = last is not None and last.text == ","
-        alone = len(call.args) == 1 and not call.keywords
-        if not open_ended or (alone and after is not None and after.text == ")"):
-            if not any(isinstance(part, ast.NamedExpr) for part in arg.elts):
-                return (Edit(path, start, start + 1, ""), Edit(path, end - 1, end, ""))
-    bare = isinstance(arg, ast.IfExp | ast.BoolOp | ast.Lambda | ast.NamedExpr | ast.Compare)
-    if bare:
-        return (Edit(path, start, start, "*("), Edit(path, end, end, ")"))
-    return (Edit(path, start, start, "*"),)
-
-
 # -- names in a sequence
 
 
@@ -122,10 +100,8 @@ def _letters(
         match origin.node:
             case ast.Constant(value=str(text)) if origin.only and len(text) > 1:
                 message = f"`{names.name}` takes names in a list: of a string it takes the letters"
-                start, end = module.span(value)
-                path = module.source.path
-                edits = (Edit(path, start, start, "["), Edit(path, end, end, "]"))
-                return value, message, True, "put it into a list", Safety.UNSAFE, edits, ""
+                change = Replace(module, value, Code.of("[{name}]", name=value))
+                return value, message, True, "put it into a list", Safety.UNSAFE, (change,), ""
     return None
 
 
@@ -185,22 +161,15 @@ def _takes(policy: Policy) -> str:
 
 
 def _starred(module: Module, keyword: ast.keyword, message: str) -> Found:
-    start = module.span(keyword).start
-    edit = Edit(module.source.path, start, module.span(keyword.value).start, "*")
     title = "give the names one by one"
-    plain = isinstance(
-        keyword.value, ast.List | ast.Tuple | ast.Set | ast.Name | ast.Attribute | ast.Call
-    )
-    between = module.source.text[edit.start : edit.end]
-    if not plain or "#" in between or "(" in between:
+    plain = ast.List | ast.Tuple | ast.Set | ast.Name | ast.Attribute | ast.Call
+    if not isinstance(keyword.value, plain):
         return keyword.value, message, False, title, Safety.MANUAL, (), ""
-    return keyword.value, message, False, title, Safety.SAFE, (edit,), ""
+    return keyword.value, message, False, title, Safety.SAFE, (Spread(module, keyword),), ""
 
 
 def _by_position(module: Module, call: ast.Call, policy: Policy) -> Found:
     """Arguments by position: those that a factory takes by keyword only are named."""
-    from remat_migrate.source.layout import layout_of
-
     names = (*policy.parameters, *policy.keyword_only)
     surplus = call.args[len(policy.parameters) :]
     message = f"`{policy.name}` takes {len(policy.parameters)} arguments by position: TypeError"
@@ -211,11 +180,5 @@ def _by_position(module: Module, call: ast.Call, policy: Policy) -> Found:
     title = "pass them by keyword"
     if len(call.args) > len(names) or named_already & set(meant):
         return call, message, False, title, Safety.MANUAL, (), _takes(policy)
-    layout = layout_of(module.source)
-    inside = module.span(call)
-    opening = layout.opening(inside.end - 1)
-    edits = []
-    for name, arg in zip(meant, surplus, strict=False):
-        start = layout.grouped(arg, Span(opening + 1, inside.end - 1)).start
-        edits.append(Edit(module.source.path, start, start, f"{name}="))
-    return call, message, False, title, Safety.SAFE, tuple(edits), ""
+    changes = tuple(NameArgument(module, a, n) for n, a in zip(meant, surplus, strict=False))
+    return call, message, False, title, Safety.SAFE, changes, ""

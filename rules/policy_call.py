@@ -178,4 +178,4 @@ class PolicyCall(Rule):
 
 
 def _fix(fault: Fault) -> Fix | None:
-    return Fix(fault.title, fault.safety, fault.edits) if fault.title else None
+    return Fix(fault.title, fault.safety, fault.changes) if fault.title else None

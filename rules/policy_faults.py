@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from remat_migrate.codemod.changes import Change, Code, Keep, Replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.policies import (
     ANSWER_IS_CHECKED_SINCE,
@@ -41,7 +42,7 @@ class Fault:
         silent: whether nothing fails.
         title: what a fix does; "" where there is none.
         safety: how far it may be trusted.
-        edits: the fix.
+        changes: the fix.
         reason: why there is none, or what to write.
     """
 
@@ -50,7 +51,7 @@ class Fault:
     silent: bool = False
     title: str = ""
     safety: Safety = Safety.SAFE
-    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change | Edit, ...] = ()
     reason: str = ""
 
 
@@ -77,8 +78,6 @@ def _faults_of_calls(project: Project, module: Module) -> Iterator[Fault]:
 
 def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
     """A policy that is called without anything."""
-    start, end = module.span(call.func).end, module.span(call).end
-    comment = "#" in module.source.text[start:end]
     if policy.constant is False:
         what = "is False, and no policy: under `jax_remat3` it is called, and raises TypeError"
     elif policy.constant is True:
@@ -90,8 +89,7 @@ def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
         f"`{policy.name}()` {what}",
         silent=policy.constant is False,
         title=f"give `{policy.name}` itself",
-        safety=Safety.MANUAL if comment else Safety.SAFE,
-        edits=() if comment else (Edit(module.source.path, start, end, ""),),
+        changes=(Keep(module, call, call.func),),
     )
 
 
@@ -184,8 +182,8 @@ def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str)
         reason = "the string is given a name first"
         return Fault(node, message, title=title, safety=Safety.MANUAL, reason=reason)
     found = written(project, place.module, f"{NAMESPACE}.{text}", node)
-    edit = Edit(place.module.source.path, *place.module.span(node), found.text)
-    return Fault(node, message, title=title, edits=(edit, *found.edits))
+    change = Replace(place.module, node, Code(found.text))
+    return Fault(node, message, title=title, changes=(change, *found.edits))
 
 
 def _number(place: PolicyPlace, node: ast.expr, value: bool) -> Fault:

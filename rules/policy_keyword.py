@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from remat_migrate.codemod.changes import Rename
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.policies import POLICY_OPTION, TAKES_POLICY
@@ -15,7 +16,6 @@ from remat_migrate.model.sites import Option
 from remat_migrate.model.spelling import is_slip
 from remat_migrate.model.values import Partial
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit
 
 
 class PolicyKeyword(Rule):
@@ -104,11 +104,8 @@ class PolicyKeyword(Rule):
         if option.keyword is None or not _is_given_here(site, option):
             reason = "the options are put together in a place that other code may share"
             return Fix(title, Safety.MANUAL), reason
-        source = option.module.source
-        start = option.module.span(option.keyword).start
-        assert option.keyword.arg is not None
-        edit = Edit(source.path, start, start + len(option.keyword.arg), POLICY_OPTION)
-        return Fix(title, Safety.SAFE, (edit,)), ""
+        change = Rename(option.module, option.keyword, POLICY_OPTION)
+        return Fix(title, Safety.SAFE, (change,)), ""
 
 
 def is_misspelt(name: str) -> bool:

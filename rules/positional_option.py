@@ -7,11 +7,10 @@ Up to jax 0.3.15 it was `checkpoint(fun, concrete=False, prevent_cse=True, polic
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from remat_migrate.codemod.changes import Change, NameArgument, Remove
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.apis import APIS, Api
 from remat_migrate.model.application import api_of, given
@@ -20,16 +19,13 @@ from remat_migrate.model.expected_failures import EXPECTED, expects_failure
 from remat_migrate.model.scopes import FunctionNode
 from remat_migrate.model.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
-from remat_migrate.source import Edit
 
 from .concrete_option import migrated
 
-if TYPE_CHECKING:
-    from remat_migrate.source.layout import Layout
-
 KEYWORD_ONLY_SINCE = (0, 3, 16)
 
-_LABEL = re.compile(r"#\s*concrete\W*(False|None|0)?\W*", re.IGNORECASE)
+# A comment that only says the name of an option.
+_LABEL = r"(?i)#\s*concrete\W*(False|None|0)?\W*"
 
 
 class PositionalOption(Rule):
@@ -269,11 +265,6 @@ def migration(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...
 
 
 def _migrated(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
-    from remat_migrate.rewrite.options import naming_edits
-    from remat_migrate.source.changes import Change
-    from remat_migrate.source.layout import layout_of
-    from remat_migrate.source.removal import plan_removals
-
     gone = tuple(value for name, value in passed.options if _is_nothing(name, value))
     concrete = passed.site.arguments.get("concrete")
     if concrete and not gone and any(value is concrete.value for _, value in passed.options):
@@ -282,21 +273,9 @@ def _migrated(passed: Passed, project: Project) -> tuple[Fix, tuple[Related, ...
         if fix.changes and len(passed.options) > 1:
             fix = replace(fix, title=f"{_title(passed)}; {fix.title}")
         return fix, related, reason
-    source = passed.module.source
-    removals = plan_removals(source, passed.module.tree, [Change(remove=gone)])
-    layout = layout_of(source)
-    edits = [_without_label(layout, edit) for removal in removals for edit in removal.edits]
-    named = [(str(name), value) for name, value in passed.options if value not in gone]
-    edits += naming_edits(passed.module, passed.call, named)
-    return Fix(_title(passed), Safety.SAFE, tuple(edits)), (), ""
-
-
-def _without_label(layout: Layout, edit: Edit) -> Edit:
-    """The edit that takes an argument's line out, with a comment that only says its name."""
-    end = layout.line_end(edit.end)
-    label = layout.source.text[edit.end : end]
-    if layout.line_start(edit.start) + len(layout.indent(edit.start)) == edit.start:
-        if _LABEL.fullmatch(label):
-            start, below = layout.line_start(edit.start), layout.next_line(edit.end)
-            return Edit(edit.path, start, below, edit.text)
-    return edit
+    module = passed.module
+    changes: list[Change] = [Remove(module, value, label=_LABEL) for value in gone]
+    for name, value in passed.options:
+        if value not in gone:
+            changes.append(NameArgument(module, value, str(name)))
+    return Fix(_title(passed), Safety.SAFE, tuple(changes)), (), ""

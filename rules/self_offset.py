@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.self_offset import SelfOffset as Offset
 from remat_migrate.model.self_offset import self_offset
 from remat_migrate.model.static_options import read_indices
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
-from remat_migrate.source import Edit
 
 from .positional_fixes import by_position
 
@@ -253,5 +253,5 @@ def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
     )
     if calls.safety is not Safety.SAFE:
         return Fix(f"{reason}: {why}", Safety.MANUAL), f"{reason}: {why}"
-    edit = Edit(option.module.source.path, *option.module.span(option.value), text)
-    return Fix(reason, Safety.SAFE, (edit, *calls.edits)), ""
+    change = Replace(option.module, option.value, Code(text))
+    return Fix(reason, Safety.SAFE, (change, *calls.changes)), ""

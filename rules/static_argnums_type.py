@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.bind import positional_parameters
 from remat_migrate.model.expected_failures import expects_failure
@@ -26,7 +27,6 @@ from remat_migrate.model.static_options import (
     static_site,
 )
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
-from remat_migrate.source import Edit
 
 from .positional_fixes import by_position
 
@@ -178,8 +178,8 @@ class StaticArgnumsType(Rule):
         fix = Fix(f"write {wanted}", Safety.MANUAL)
         if indices.values is not None and indices.node is option.value:
             text = repr(indices.values)
-            edit = Edit(module.source.path, *module.span(indices.node), text)
-            fix = Fix(f"write `{text}`", Safety.SAFE, (edit,))
+            change = Replace(module, indices.node, Code(text))
+            fix = Fix(f"write `{text}`", Safety.SAFE, (change,))
         return self.finding(
             module.source,
             module.span(indices.node),
@@ -244,8 +244,9 @@ class StaticArgnumsType(Rule):
                 reason, project, replace(static, static=wanted), static.bound, last
             )
             if called.safety is Safety.SAFE:
-                edit = Edit(module.source.path, *module.span(indices.node), f"({last},)")
-                fix, reason = Fix(f"write `({last},)`", Safety.SAFE, (edit, *called.edits)), ""
+                change = Replace(module, indices.node, Code(f"({last},)"))
+                fix = Fix(f"write `({last},)`", Safety.SAFE, (change, *called.changes))
+                reason = ""
         return self.finding(
             module.source,
             module.span(indices.node),

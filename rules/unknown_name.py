@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remat_migrate.codemod.changes import Rename
 from remat_migrate.model import Module, Project
 from remat_migrate.model.checkpoint_names import Listed, foreign_packages, listed_names, names_of
 from remat_migrate.model.spelling import meant
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit
 
 _USE = (
     "from jax._src.ad_checkpoint import saved_residuals\n"
@@ -111,8 +111,7 @@ def _fix(listed: Listed, slip: str | None, unseen: bool) -> Fix | None:
     if unseen or segment[1:-1] != listed.name or not module.editable:
         return Fix(title, Safety.MANUAL)
     assert literal is not None
-    start, end = module.span(literal)
-    return Fix(title, Safety.UNSAFE, (Edit(module.source.path, start + 1, end - 1, slip),))
+    return Fix(title, Safety.UNSAFE, (Rename(module, literal, slip),))
 
 
 def _reason(slip: str | None, given: list[str]) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from remat_migrate.codemod.changes import Rename
 from remat_migrate.model import Module, Project
 from remat_migrate.model.expected_failures import expects_failure
 from remat_migrate.model.policies import NAMESPACE, POLICIES, Policy, available
 from remat_migrate.model.policy_names import PolicyName, names_read
 from remat_migrate.model.spelling import nearest
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit, Span
 
 Version = tuple[int, ...]
 
@@ -128,9 +128,8 @@ class UnknownPolicy(Rule):
         title = f"use `{hint.name}`"
         if hint.reason or read.written is None:
             return Fix(title, Safety.MANUAL)
-        module, span = read.written
         safety = Safety.SAFE if read.default is None else Safety.UNSAFE
-        return Fix(title, safety, (Edit(module.source.path, *Span(*span), hint.name),))
+        return Fix(title, safety, (Rename(*read.written, hint.name),))
 
 
 @dataclass(frozen=True, slots=True)

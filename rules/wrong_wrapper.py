@@ -9,14 +9,15 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
+from remat_migrate.codemod.changes import Change, Code, Remove, Replace
 from remat_migrate.model import Module, Project
 from remat_migrate.model.expected_failures import expects_failure
+from remat_migrate.model.references import is_used_elsewhere
 from remat_migrate.model.wrong_wrappers import Fault, wrong_wrapper
 from remat_migrate.model.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 from remat_migrate.source import Edit
-from remat_migrate.source.changes import Change
 
 _FLAX = """\
 import flax.linen as nn
@@ -234,22 +235,22 @@ class WrongWrapper(Rule):
 def _fix(project: Project, found: Wrong) -> tuple[Fix, str]:
     instead = _INSTEAD[found.fault]
     try:
-        edits = _edits(project, found)
+        changes = _changes(project, found)
     except Refused as refused:
         reason = f"{instead}: {refused.reason}" if refused.reason else instead
         return Fix(reason, Safety.MANUAL), reason
-    return Fix(instead, Safety.SAFE, tuple(edits)), ""
+    return Fix(instead, Safety.SAFE, tuple(changes)), ""
 
 
-def _edits(project: Project, found: Wrong) -> list[Edit]:
-    """The edits that use the framework's own checkpoint.
+def _changes(project: Project, found: Wrong) -> list[Change | Edit]:
+    """The changes that use the framework's own checkpoint.
 
     Raises:
         Refused: what it would do instead cannot be told.
     """
     from remat_migrate.rewrite.imports import written
     from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
-    from remat_migrate.rewrite.options import removal_edits
+    from remat_migrate.rewrite.refusal import check_editable
 
     site, api = found.site, _APIS.get(found.fault)
     module, application = site.module, site.application
@@ -257,28 +258,30 @@ def _edits(project: Project, found: Wrong) -> list[Edit]:
         raise Refused("")
     if found.fault == "haiku-outside":
         raise Refused("")
-    edits: list[Edit] = []
+    changes: list[Change | Edit] = []
+
+    def is_needed(name: str) -> bool:
+        return is_used_elsewhere(project, module, name)
+
     for given in sorted(site.arguments.keys() - {"prevent_cse", "policy"}):
         option = site.arguments[given]
         # What is no array is static in any case.
         if found.fault != "equinox" or option.keyword is None or option.call is not application:
             raise Refused("")
-        edits += removal_edits(project, module, Change(remove=(option.keyword,)))
+        check_editable(module, [option.keyword])
+        changes.append(Remove(module, option.keyword, is_needed))
     if found.fault == "linen-method":
         _check_above(site.module, application)
     elif found.fault in ("linen-instance", "linen-mixed", "nnx-bound"):
         if isinstance(found.subject, ast.Call):
             name = kept_name(project, module, found.subject, (found.subject,))
-            edits += wrap_class(site, found.subject, name)
+            changes += wrap_class(site, found.subject, name)
         else:
-            edits += pass_module(project, site, bound=found.bound)
+            changes += pass_module(project, site, bound=found.bound)
     if api is not None:
         reference = written(project, module, api, site.reference)
-        edits += [
-            Edit(module.source.path, *module.span(site.reference), reference.text),
-            *reference.edits,
-        ]
-    return edits
+        changes += [Replace(module, site.reference, Code(reference.text)), *reference.edits]
+    return changes
 
 
 def _check_above(module: Module, application: ast.expr) -> None:

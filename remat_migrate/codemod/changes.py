@@ -70,10 +70,12 @@ class Remove(Change):
     """A statement, argument, element, dictionary entry, decorator or imported name is removed.
 
     Statements and imports that are left without a use are removed as well; `is_used_elsewhere` says
-    which module-level names other files use.
+    which module-level names other files use. Comments of the node are kept, but for those that
+    `label` matches.
     """
 
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,13 @@ class Reduce(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Rename(Change):
+    """An attribute, a keyword, a string or an imported module or name becomes another name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetArgument(Change):
     """A call gets a keyword argument, or another value for the one it has.
 
@@ -130,6 +139,11 @@ class NameArgument(Change):
     """A positional argument, which `node` is, of a call is passed by keyword."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Change):
+    """The items of an argument are passed one by one: `*argument`, or those of a literal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import libcst as cst
 import libcst.matchers as m
 
+from ..errors import CodemodError
 from .statements import PRAGMA, Lines, comments_in, own_lines
 
 Operation = Callable[[Any], Any]
@@ -147,6 +148,32 @@ def bare(node: N) -> N:
     if "\n" in cst.Module([]).code_for_node(node):
         return node
     return node.with_changes(lpar=[], rpar=[])
+
+
+def renamed(node: Any, name: str) -> Any:
+    """A node with another name, which may be dotted for imports."""
+    match node:
+        case cst.Attribute():
+            return node.with_changes(attr=cst.Name(name))
+        case cst.Arg():
+            return node.with_changes(keyword=cst.Name(name))
+        case cst.SimpleString(prefix=prefix, quote=quote):
+            return node.with_changes(value=f"{prefix}{quote}{name}{quote}")
+        case cst.ImportFrom():
+            return node.with_changes(module=cst.parse_expression(name))
+        case cst.ImportAlias():
+            return node.with_changes(name=cst.parse_expression(name))
+    raise CodemodError(f"{type(node).__name__} has no name")
+
+
+def without_comment(node: Any, pattern: str) -> Any:
+    """A node without the comments that match a regular expression."""
+    lines = m.TrailingWhitespace(comment=m.Comment(m.MatchRegex(pattern)))
+    return m.replace(
+        node,
+        lines,
+        lambda line, _: line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None),
+    )
 
 
 # -- items of lists

@@ -178,8 +178,6 @@ class _Places:
             inside = start + 1 + len(re.match(r"\s*", text[start + 1 :]).group())  # type: ignore[union-attr]
             kinds = cst.Tuple if isinstance(node, ast.Tuple) else cst.GeneratorExp
             nodes = self.at_start.get(self._place(source, inside), ())
-            if text[start] == "(" and isinstance(node, ast.Tuple) and not node.elts:
-                nodes = self.at_start.get(self._place(source, start), ())
             fits = [n for n in nodes if isinstance(n, kinds)]
             found = max(fits, key=lambda n: self.ends[n], default=None)
         return found

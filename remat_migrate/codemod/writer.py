@@ -11,7 +11,7 @@ from typing import Any
 
 import libcst as cst
 
-from ..source import Edit
+from ..source import Edit, Span
 from ..source.changes import Change as Marked
 from ..source.imports import insert_import
 from ..source.layout import layout_of
@@ -30,13 +30,16 @@ from .changes import (
     NameArgument,
     Reduce,
     Remove,
+    Rename,
     Replace,
     Rewrite,
     SetArgument,
+    Spread,
 )
 from .expressions import with_argument, with_last
 from .locate import Chunk, Statement, chunks_of, config_of
 from .removal import marks_of
+from .spreading import spread
 from .statements import Lines, Statements, seam, trimmed
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
@@ -180,7 +183,7 @@ class WrittenFile:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
                 carried, gone, is_first = tail, False, False
-            found += edits_between(chunk, new)
+            found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
         if carried or gone:
             found += self._end(at, trimmed(carried), is_first)
         return found
@@ -217,6 +220,11 @@ class WrittenFile:
         for node in (*nodes, *self.marks.removed, *self.marks.kept, *self.marks.suites):
             found[self._top(node)].append(node)
         return found
+
+    def _replaced(self, nodes: Sequence[ast.AST]) -> list[Span]:
+        """The places of expressions that are replaced."""
+        known = {c.node for c in self.changes if isinstance(c, Replace)}
+        return [self.source.span(node) for node in nodes if node in known]  # type: ignore[arg-type]
 
     # -- one statement
 
@@ -259,6 +267,8 @@ class WrittenFile:
 
         node = change.node
         match change:
+            case Remove(label=label) if label:
+                operate(chunk.holder(node), lambda old: expressions.without_comment(old, label))
             case Replace(code=code):
                 found = chunk.find(node)
                 work.replaced.add(found)
@@ -277,8 +287,15 @@ class WrittenFile:
                         value=writing.expression(code, node),
                     ),
                 )
+            case Rename(name=name):
+                operate(chunk.find(node), lambda old: expressions.renamed(old, name))
             case NameArgument(name=name):
                 operate(chunk.holder(node), lambda arg: expressions.named(arg, name))
+            case Spread():
+                arg = chunk.holder(node)
+                call: Any = chunk.parents[arg]
+                index = call.args.index(arg)
+                operate(call, lambda call: spread(call, index))
             case ArrangeArguments():
                 operate(
                     chunk.find(node),
@@ -348,6 +365,22 @@ def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
             pairs = iter([(at, gone, put)])
         for low, before, after in pairs:
             yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
+
+
+def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[Edit]:
+    """Edits, those within one of the ranges as one: other fixes must not edit what is between."""
+    last: Edit | None = None
+    for edit in edits:
+        if last is None:
+            last = edit
+        elif any(start <= last.start and edit.end <= end for start, end in whole):
+            between = text[last.end : edit.start]
+            last = Edit(edit.path, last.start, edit.end, last.text + between + edit.text)
+        else:
+            yield last
+            last = edit
+    if last is not None:
+        yield last
 
 
 def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[tuple[int, str, str]]:

@@ -29,7 +29,7 @@ class PolicyName:
         node: the attribute, the call of `getattr`, or the import.
         name: the name.
         place: what to report.
-        written: module, start and end of the name's letters, where it may be rewritten.
+        written: the module and the attribute or string that has the name, if it may be changed.
         default: the default of `getattr`.
         sure: whether it is this name that is read, whatever way the code took.
         by_import: whether it is imported as if from a module.
@@ -39,7 +39,7 @@ class PolicyName:
     node: ast.AST
     name: str
     place: ast.expr | ast.alias
-    written: tuple[Module, tuple[int, int]] | None = None
+    written: tuple[Module, ast.Attribute | ast.Constant] | None = None
     default: ast.expr | None = None
     sure: bool = True
     by_import: bool = False
@@ -63,9 +63,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
     match node:
         case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
             if is_namespace(project, module, base):
-                end = module.span(node).end
-                letters = (end - len(name), end)
-                yield PolicyName(module, node, name, node, (module, letters))
+                yield PolicyName(module, node, name, node, (module, node))
         case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
             if not is_namespace(project, module, base):
                 return

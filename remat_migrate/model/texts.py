@@ -73,8 +73,8 @@ def together(texts: Iterable[Text]) -> Text:
     return found
 
 
-def written_text(text: Text, name: str) -> tuple[Module, tuple[int, int]] | None:
-    """Where the letters of a string stand, if it is written in one plain literal."""
+def written_text(text: Text, name: str) -> tuple[Module, ast.Constant] | None:
+    """The literal of a string, if it is written in one plain literal."""
     places = {node: module for module, node in text.places if node.value == name}
     if len(places) != 1:
         return None
@@ -82,8 +82,7 @@ def written_text(text: Text, name: str) -> tuple[Module, tuple[int, int]] | None
     segment = module.segment(node)
     if len(segment) != len(name) + 2 or segment[1:-1] != name:
         return None  # a prefix, an escape, or several quotes
-    start, end = module.span(node)
-    return module, (start + 1, end - 1)
+    return module, node
 
 
 class Texts:

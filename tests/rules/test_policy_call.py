@@ -12,6 +12,7 @@ SAFE = [
     ("policy = p.nothing_saveable()\n", "policy = p.nothing_saveable\n"),
     ("policy = p.everything_saveable()\n", "policy = p.everything_saveable\n"),
     ("policy = p.dots_saveable( )  # dots\n", "policy = p.dots_saveable  # dots\n"),
+    ("policy = p.dots_saveable(  # dots\n)\n", "# dots\npolicy = p.dots_saveable\n"),
     (
         "g = jax.checkpoint(f, policy=p.nothing_saveable())\n",
         "g = jax.checkpoint(f, policy=p.nothing_saveable)\n",
@@ -26,8 +27,21 @@ SAFE = [
         "q = p.save_only_these_names(\n    'a',  # first\n    'b',\n)\n",
     ),
     (
+        "q = p.save_only_these_names(\n    [\n        'a',  # first\n        'b',\n    ]\n)\n",
+        "q = p.save_only_these_names(\n    'a',  # first\n    'b'\n)\n",
+    ),
+    (
+        "q = p.save_only_these_names(['a'],  # why\n    )\n",
+        "q = p.save_only_these_names('a',  # why\n    )\n",
+    ),
+    (
+        "q = p.save_only_these_names(\n    [  # why\n        'a'\n    ]\n)\n",
+        "q = p.save_only_these_names(\n    *[  # why\n        'a'\n    ]\n)\n",
+    ),
+    ("q = p.save_only_these_names([])\n", "q = p.save_only_these_names()\n"),
+    (
         "q = p.save_only_these_names('a', ['b', 'c',], 'd')\n",
-        "q = p.save_only_these_names('a', *['b', 'c',], 'd')\n",
+        "q = p.save_only_these_names('a', 'b', 'c', 'd')\n",
     ),
     (
         "N = [a.name for a in names]\nq = p.save_any_names_but_these(N)\n",
@@ -39,7 +53,7 @@ SAFE = [
     ),
     (
         "q = p.save_only_these_names(names_which_can_be_saved=['a'])\n",
-        "q = p.save_only_these_names(*['a'])\n",
+        "q = p.save_only_these_names('a')\n",
     ),
     (
         "q = p.save_and_offload_only_these_names(['a'], (), 'device', 'pinned_host')\n",
@@ -99,7 +113,6 @@ UNFIXED = [
         "    names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='host')\n",
         "`a` is in `names_which_can_be_saved`, too",
     ),
-    ("policy = p.dots_saveable(  # dots\n)\n", "raises TypeError"),
     ("q = p.save_only_these_names(n for n in names)\n", "never matches"),
     ("q = p.save_only_these_names({'a': 1})\n", "a dict raises TypeError"),
 ]
