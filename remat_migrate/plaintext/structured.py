@@ -51,7 +51,7 @@ def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
 def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
     """The same for a TOML file."""
     planner = _Planner(text, setting, plan, is_toml=True)
-    tables = parse_toml(text)
+    tables = parse_toml(text, setting.occurs)
     for table in tables:
         causes = planner.visit(table.values, "") if table.values.entries else None
         if causes is not None and _may_go(table, tables):

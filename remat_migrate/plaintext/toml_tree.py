@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,15 +26,19 @@ class Table:
     is_array: bool = False
 
 
-def parse_toml(text: str) -> list[Table]:
+def parse_toml(text: str, occurs: Callable[[str], bool]) -> list[Table]:
     """The tables of a file in order.
+
+    Args:
+        text: the text.
+        occurs: whether what is looked for is in a text. Values without it are not looked into.
 
     Raises:
         TextSyntaxError: it is no TOML as far as the grammar can tell.
     """
     root = parse("toml", text, [(0, len(text))])
     check(text, root)
-    reader = _Reader(text)
+    reader = _Reader(text, occurs)
     found = [Table((), (0, 0), reader.table(root))]
     for tree in root.children:
         if tree.type in ("table", "table_array_element"):
@@ -45,8 +50,9 @@ def parse_toml(text: str) -> list[Table]:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, occurs: Callable[[str], bool]) -> None:
         self.text = text
+        self.occurs = occurs
 
     def table(self, tree: Tree) -> Mapping:
         """The values of a table, each on a line of its own."""
@@ -64,7 +70,9 @@ class _Reader:
         quoted = key.type == "quoted_key"
         inside = (key.start_byte + quoted, key.end_byte - quoted)
         name = Scalar("plain", *inside, key.byte_range)
-        return Entry(name, tree.start_byte, equals.end_byte, self.value(value))
+        outer = value.byte_range
+        node = self.value(value) if self.occurs(self.text[tree.start_byte : outer[1]]) else None
+        return Entry(name, tree.start_byte, equals.end_byte, node or Scalar("plain", *outer, outer))
 
     def key(self, tree: Tree) -> tuple[str, ...]:
         """The parts of a key."""

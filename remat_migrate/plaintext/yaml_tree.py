@@ -113,7 +113,7 @@ class _Reader:
         key = tree.child_by_field_name("key")
         value = tree.child_by_field_name("value")
         colon = next((child.end_byte for child in tree.children if child.type == ":"), end)
-        node = self.node(value, colon)
+        node = self.node(value if self.occurs(self.text[start:end]) else None, end)
         if value is not None and isinstance(node, Mapping | Sequence) and not node.flow:
             marks = [c.end_byte for c in value.children if c.type in ("anchor", "tag")]
             colon = max(colon, *marks) if marks else colon
