@@ -9,6 +9,7 @@ from ..source.pieces import Causes
 from .lines import drop_lines, logical_lines
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_shell
+from .written_lists import BLANKS, drop_items
 
 _OPERATOR = r"(?:::?:?=|\?=|\+=|!=|=)"
 _MODIFIERS = r"(?:(?:override|export|private)[ \t]+)*"
@@ -154,17 +155,12 @@ def _plan_export(
     text: str, names: int, start: int, stop: int, setting: Setting, plan: TextPlan
 ) -> None:
     """`export A NAME`."""
-    words = list(re.compile(r"\S+").finditer(text, names, stop))
-    for word in words:
-        if word.group() != setting.variable:
-            continue
-        causes = plan.take(*word.span(), "variable")
-        if causes is None:
-            continue
-        if len(words) == 1:
-            drop_lines(text, start, stop, plan, causes)
-        else:
-            before = word is words[-1]
-            low = words[-2].end() if before else word.start()
-            high = word.end() if before else words[words.index(word) + 1].start()
-            plan.put(low, high, "", causes)
+    words = [word.span() for word in re.compile(r"\S+").finditer(text, names, stop)]
+    gone: dict[int, Causes] = {}
+    for index, word in enumerate(words):
+        if text[slice(*word)] == setting.variable and (causes := plan.take(*word, "variable")):
+            gone[index] = causes
+    if len(gone) == len(words):
+        drop_lines(text, start, stop, plan, frozenset[int]().union(*gone.values()))
+    else:
+        drop_items(text, words, gone, BLANKS, plan)
