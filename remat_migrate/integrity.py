@@ -234,6 +234,8 @@ class _Comparison:
             child, _ = placed[index]
             if edit.start == edit.end:
                 return child.start < edit.start < child.end
+            if not edit.text and edit.start <= child.start and child.end <= edit.end:
+                return False  # without the child the node has another shape
             return edit.end <= child.end
 
         return [edit for edit in self._near(node) if not is_below(edit)]

@@ -1,4 +1,4 @@
-"""Fixes of misplaced checkpoints: the edits, or why there are none."""
+"""Fixes of misplaced checkpoints: the changes, or why there are none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
+from remat_migrate.codemod.changes import Change
 from remat_migrate.model import Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.declared import gradient_places
@@ -23,7 +24,7 @@ HEAD_WORDS = re.compile(
 
 
 def placement_fix(
-    title: str, suspicion: bool, advice: str, edits: Callable[[], Sequence[Edit]]
+    title: str, suspicion: bool, advice: str, make: Callable[[], Sequence[Change | Edit]]
 ) -> tuple[Fix | None, str]:
     """An unsafe fix, or None with the reason: what stands in the way, and `advice`.
 
@@ -33,7 +34,7 @@ def placement_fix(
     if suspicion:
         return None, advice
     try:
-        found = tuple(edits())
+        found = tuple(make())
     except Refused as refused:
         return None, f"{advice}; not done here: {refused.reason}"
     return Fix(title, Safety.UNSAFE, found), ""

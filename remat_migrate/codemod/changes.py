@@ -47,7 +47,7 @@ class Code:
     parts: tuple[tuple[str, ast.expr], ...] = ()
 
     @classmethod
-    def of(cls, text: str, **parts: ast.expr) -> Code:
+    def of(cls, text: str, /, **parts: ast.expr) -> Code:
         """New code with nodes of the file for the names in braces."""
         return cls(text, tuple(parts.items()))
 
@@ -158,6 +158,13 @@ class ArrangeArguments(Change):
 
     arguments: tuple[ast.expr | ast.keyword | Code, ...]
     by_position: frozenset[ast.keyword] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Decorate(Change):
+    """A function or class gets a decorator above those it has."""
+
+    code: Code
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import difflib
 import re
 from collections import defaultdict
@@ -23,6 +24,7 @@ from .changes import (
     ArrangeArguments,
     Change,
     Code,
+    Decorate,
     File,
     Insert,
     Keep,
@@ -43,6 +45,7 @@ from .spreading import spread
 from .statements import Lines, Statements, seam, trimmed
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
+_NAMES = re.compile(r"[^\W\d]\w*")
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
 
 
@@ -127,9 +130,21 @@ def _marks(file: File, changes: Sequence[Change]) -> Marks:
         suites=tuple((c.node, list(c.suite)) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
     )
     asked = [c.is_used_elsewhere for c in (*removals, *replaced)]
+    new = {name for change in changes for name in _new_names(change)}
     return found | marks_of(
-        file, [marked], lambda name: any(used is None or used(name) for used in asked)
+        file,
+        [marked],
+        lambda name: name in new or any(used is None or used(name) for used in asked),
     )
+
+
+def _new_names(change: Change) -> Iterator[str]:
+    """The names in the new code of a Change: their imports stay."""
+    for field in dataclasses.fields(change):
+        value = getattr(change, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Code):
+                yield from _NAMES.findall(item.text)
 
 
 class WrittenFile:
@@ -301,6 +316,8 @@ class WrittenFile:
                     chunk.find(node),
                     lambda call: arranged(call, change, writing),
                 )
+            case Decorate(code=code):
+                operate(chunk.find(node), lambda old: decorated(old, writing.expression(code)))
             case Insert(statements=codes, behind=behind) if isinstance(node, ast.stmt):
                 place = statements.behind if behind else statements.before
                 writing.inserted.append(
@@ -326,9 +343,15 @@ def _replaced(old: Any, new: Any) -> Any:
     """New code in the place of an expression, in its parentheses if there are any."""
     if isinstance(old, cst.Arg):
         return old.with_changes(value=new)
-    if old.lpar:
-        return new.with_changes(lpar=old.lpar, rpar=old.rpar)
-    return new
+    if expressions.is_atom(new):
+        return new
+    return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+
+
+def decorated(function: Any, decorator: cst.BaseExpression) -> Any:
+    """A function or class with one more decorator above those it has."""
+    decorators = [cst.Decorator(decorator), *function.decorators]
+    return function.with_changes(decorators=decorators)
 
 
 def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..apply import Change
-from ..errors import ApplyError
+from ..codemod import changes as codemod
+from ..codemod.writer import write
+from ..errors import ApplyError, CodemodError
 from ..integrity import check_integrity
 from ..model import Module, Project
 from ..model.scopes import parameters
@@ -89,7 +91,7 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
     """
     project = opened({})
     obstacles = list(_unwritable(plan.best.stages))
-    removals: list[Edit] = []
+    removals: list[codemod.Change | Edit] = []
     wraps = [stage for stage in plan.best.stages if stage.decision != PLAIN]
     for path, line in plan.sites:
         try:
@@ -110,12 +112,13 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
     if obstacles:
         return Rewriting(obstacles=tuple(dict.fromkeys(obstacles)))
     before: dict[Path, SourceFile] = {}
-    bare = _made(project, removals, before)
-    moved = {path: OffsetMap(e for e in removals if e.path == path) for path in bare}
+    removed = _written(removals)
+    bare = _made(project, removed, before)
+    moved = {path: OffsetMap(e for e in removed if e.path == path) for path in bare}
     if bare:
         project = opened(bare)
     arrays = Arrays(project, _known(project, differentiated))
-    additions: list[Edit] = []
+    additions: list[codemod.Change | Edit] = []
     for stage, start in places:
         place = moved[stage.path].moved(start) if stage.path in moved else start
         try:
@@ -124,7 +127,7 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
             obstacles.append(Obstacle(stage.path, stage.line, refused.reason))
     if obstacles:
         return Rewriting(obstacles=tuple(obstacles))
-    after = {**bare, **_made(project, additions, before)}
+    after = {**bare, **_made(project, _written(additions), before)}
     together = frozenset(p for p in after if after[p].text != before[p].text)
     return Rewriting(
         tuple(Change(before[path], after[path], together) for path in sorted(together))
@@ -145,6 +148,20 @@ def _unwritable(stages: Sequence[StageDecision]) -> Iterator[Obstacle]:
         else:
             continue
         yield Obstacle(stage.path, stage.line, reason)
+
+
+def _written(changes: Sequence[codemod.Change | Edit]) -> list[Edit]:
+    """Changes as edits.
+
+    Raises:
+        ApplyError: they cannot be written.
+    """
+    edits = [change for change in changes if isinstance(change, Edit)]
+    try:
+        edits += write(change for change in changes if not isinstance(change, Edit))
+    except CodemodError as error:
+        raise ApplyError(f"the plan cannot be written: {error}") from error
+    return edits
 
 
 def _made(
@@ -181,7 +198,7 @@ def _module(project: Project, path: Path) -> Module:
     return module
 
 
-def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> list[Edit]:
+def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> list[codemod.Change]:
     """What takes the checkpoints that a line applies off."""
     module = _module(project, path)
     found = [
@@ -193,7 +210,7 @@ def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> li
     first = [site for site in found if site.application and site.application.lineno == line]
     if not found:
         raise Refused("the checkpoint that is applied here cannot be seen in the source")
-    return [edit for site in first or found for edit in remove_site(project, site, kept=kept)]
+    return [c for site in first or found for c in remove_site(project, site, kept=kept)]
 
 
 def _known(project: Project, target: Differentiated) -> frozenset[ast.arg]:
@@ -273,7 +290,9 @@ def _run_by(node: ast.expr) -> Iterator[ast.AST]:
                 yield from _run_by(child)
 
 
-def _wrapped(project: Project, stage: StageDecision, start: int, arrays: Arrays) -> list[Edit]:
+def _wrapped(
+    project: Project, stage: StageDecision, start: int, arrays: Arrays
+) -> list[codemod.Change | Edit]:
     module = _module(project, stage.path)
     statement = next(
         (
@@ -289,14 +308,14 @@ def _wrapped(project: Project, stage: StageDecision, start: int, arrays: Arrays)
         raise Refused("nothing is left of the line without the checkpoints that there are")
     call = _call(project, module, statement)
     options: list[str] = []
-    edits: list[Edit] = []
+    imports: tuple[Edit, ...] = ()
     if stage.policy is not None:
         policies = written(project, module, "jax.checkpoint_policies", call)
         options.append(f"policy={policies.text}.{stage.policy}")
-        edits += policies.edits
+        imports = policies.edits
     if stage.decision != BODY:
-        return [*edits, *wrap_call(project, module, call, options, arrays=arrays)]
+        return [*imports, *wrap_call(project, module, call, options, arrays=arrays)]
     bodies = [call.args[n] for n in body_positions(project, module, call) if n < len(call.args)]
     if len(bodies) != 1:
         raise Refused("the line runs no loop of JAX with one body that can be seen")
-    return [*edits, *wrap_body(project, module, call, bodies[0], options)]
+    return [*imports, *wrap_body(project, module, call, bodies[0], options)]

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..codemod.changes import Code, SetArgument
 from ..model import Module, Project
 from ..model.callable import underlying
 from ..model.classes import class_chain
 from ..model.scopes import FunctionNode
 from ..model.sites import Site
 from ..model.values import Applied, Class, External, Partial, Value, Wrapped
-from ..source import Edit
 from .refusal import Refused
 
 _MODULE = ("flax.linen.Module", "flax.linen.module.Module")
@@ -54,7 +54,7 @@ def is_flax_class(project: Project, cls: Value | None) -> bool:
     )
 
 
-def names_without_remat(project: Project, site: Site) -> list[Edit]:
+def names_without_remat(project: Project, site: Site) -> list[SetArgument]:
     """The `name=` that submodules need when the `nn.remat` of their class is taken off.
 
     Raises:
@@ -62,7 +62,7 @@ def names_without_remat(project: Project, site: Site) -> list[Edit]:
     """
     if not site.definition.wraps_classes:
         return []
-    found: list[Edit] = []
+    found: list[SetArgument] = []
     mentioned = {site.module: None}
     holder = site.application
     names = _assigned_names(site)
@@ -76,7 +76,9 @@ def names_without_remat(project: Project, site: Site) -> list[Edit]:
     return found
 
 
-def names_of_instances(project: Project, module: Module, transformed: ast.Call) -> list[Edit]:
+def names_of_instances(
+    project: Project, module: Module, transformed: ast.Call
+) -> list[SetArgument]:
     """The `name=` that instances of a transformed class need to keep the name they have now.
 
     Raises:
@@ -102,7 +104,7 @@ def names_of_instances(project: Project, module: Module, transformed: ast.Call) 
     ]
     if not made:
         raise Refused("where its instances are made cannot be seen", module, transformed)
-    return [edit for owner, node in made for edit in _named(project, owner, node)]
+    return [change for owner, node in made for change in _named(project, owner, node)]
 
 
 def _is_made_by(value: Value, application: ast.AST | None) -> bool:
@@ -132,7 +134,7 @@ def _assigned_names(site: Site) -> list[str]:
     return []
 
 
-def _named(project: Project, module: Module, call: ast.Call) -> list[Edit]:
+def _named(project: Project, module: Module, call: ast.Call) -> list[SetArgument]:
     text = flax_name(project, module, call)
     if text is None:
         return []
@@ -142,19 +144,12 @@ def _named(project: Project, module: Module, call: ast.Call) -> list[Edit]:
             module,
             call,
         )
-    return [name_edit(module, call, text)]
+    return [name_change(module, call, text)]
 
 
-def name_edit(module: Module, call: ast.Call, text: str) -> Edit:
-    """The edit that names a submodule."""
-    end = module.span(call).end - 1
-    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    if not given:
-        return Edit(module.source.path, end, end, f"name={text}")
-    at = max(module.source.span(n).end for n in given)
-    rest = module.source.text[at:end]
-    at += len(rest) - len(rest.lstrip(" \t\r\n)")) if rest.lstrip(" \t\r\n").startswith(")") else 0
-    return Edit(module.source.path, at, at, f", name={text}")
+def name_change(module: Module, call: ast.Call, text: str) -> SetArgument:
+    """The change that names a submodule."""
+    return SetArgument(module, call, "name", Code(text))
 
 
 def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:

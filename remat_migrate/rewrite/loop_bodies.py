@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
+from ..codemod.changes import Change, Code, Decorate, Replace
 from ..model import Module, Project
 from ..model.apis import TRACED_BODIES
 from ..model.bind import positional_parameters
@@ -32,8 +33,8 @@ def wrap_body(
     options: Sequence[str] = (),
     *,
     checkpoint: str = "jax.checkpoint",
-) -> list[Edit]:
-    """The edits that put a checkpoint on the body of `jax.lax.scan` and the like.
+) -> list[Change | Edit]:
+    """Put a checkpoint on the body of `jax.lax.scan` and the like.
 
     With `prevent_cse=False` where the loop is one of the compiler: not unrolled, not of one turn.
 
@@ -81,20 +82,24 @@ def wrap_body(
     place: ast.expr | ast.stmt = decorated or body
     reference = written(project, module, checkpoint if api == _JAX else api, place)
     name, imports = reference.text, reference.edits
-    path = module.source.path
     if decorated is not None:
-        return [*_as_decorator(project, module, decorated, name, given), *imports]
-    text = (f"{name}(", f"{given})")
+        if not given:
+            return [Decorate(module, decorated, Code(name)), *imports]
+        partial = written(project, module, "functools.partial", decorated)
+        code = Code(f"{partial.text}({name}{given})")
+        return [Decorate(module, decorated, code), *imports, *partial.edits]
+    code = Code.of(f"{name}({{body}}{given})", body=body)
     if may_lack_hash(project, values):
         names = _body_parameters(project, values)
         if names is None:
             raise Refused("the parameters of the body cannot be seen", module, body)
-        text = (f"{name}(lambda {names}: ", f"({names}){given})")
-    start, end = module.span(body)
-    return [Edit(path, start, start, text[0]), Edit(path, end, end, text[1]), *imports]
+        code = Code.of(f"{name}(lambda {names}: {{body}}({names}){given})", body=body)
+    return [Replace(module, body, code), *imports]
 
 
-def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr) -> list[Edit]:
+def _flax_body(
+    project: Project, module: Module, call: ast.Call, body: ast.expr
+) -> list[Change | Edit]:
     """`nn.scan(nn.remat(Block, prevent_cse=False))`, with names and flags as they were.
 
     Raises:
@@ -117,11 +122,9 @@ def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr)
     if is_real_loop(call):
         given += ", prevent_cse=False"
     reference = written(project, module, "flax.linen.remat", body)
-    start, end = module.span(body)
-    path = module.source.path
+    code = Code.of(f"{reference.text}({{body}}{given})", body=body)
     return [
-        Edit(path, start, start, f"{reference.text}("),
-        Edit(path, end, end, f"{given})"),
+        Replace(module, body, code),
         *reference.edits,
         *names_of_instances(project, module, call),
     ]
@@ -181,21 +184,6 @@ def _only_here(project: Project, module: Module, body: ast.expr) -> ast.Function
         and any(b.node is function for b in module.reaching(n))
     ]
     return function if uses == [body] else None
-
-
-def _as_decorator(
-    project: Project, module: Module, function: ast.FunctionDef, checkpoint: str, given: str
-) -> list[Edit]:
-    source = module.source
-    first = function.decorator_list[0]
-    at = source.line_starts[first.lineno - 1]
-    text = source.line_text(first.lineno)
-    indent = text[: len(text) - len(text.lstrip())]
-    if not given:
-        return [Edit(source.path, at, at, f"{indent}@{checkpoint}{source.newline}")]
-    partial = written(project, module, "functools.partial", function)
-    line = f"{indent}@{partial.text}({checkpoint}{given}){source.newline}"
-    return [Edit(source.path, at, at, line), *partial.edits]
 
 
 def _body_parameters(project: Project, values: Collection[Value]) -> str | None:

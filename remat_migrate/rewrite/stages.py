@@ -7,10 +7,9 @@ all again. On each stage but the last it leaves one stage's values alive at a ti
 from __future__ import annotations
 
 import ast
-import itertools
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
+from ..codemod.changes import Change, Code, Replace
 from ..model import Module, Project
 from ..model.bind import bind_call
 from ..model.changing import changes_later
@@ -20,8 +19,7 @@ from ..model.uses import Call
 from ..model.values import Class, Function
 from ..source import Edit
 from .calls import pass_by_position
-from .concrete import merged
-from .flax_names import flax_name, is_flax_class, name_edit, unnamed
+from .flax_names import flax_name, is_flax_class, name_change, unnamed
 from .imports import written
 from .loop_bodies import wrap_body
 from .refusal import Refused
@@ -34,13 +32,12 @@ _NO_STAGE = (
     "no stage can be seen that a checkpoint could go on: make each stage a function of its"
     " arrays, or choose a `policy=` (`remat-migrate measure --policies` compares them)"
 )
-_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def move_to_stages(
     project: Project, site: Site, target: Function, differentiated: Collection[str] = ()
-) -> list[Edit]:
-    """The edits that take a checkpoint off a whole function and put it on its stages but the last.
+) -> list[Change | Edit]:
+    """Take a checkpoint off a whole function and put it on its stages but the last.
 
     Args:
         project: the project.
@@ -63,16 +60,22 @@ def move_to_stages(
         )
     known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
     arrays = Arrays(project, known)
-    edits: list[Edit] = []
+    changes: list[Change | Edit] = []
     for stage in chosen:
         if options and stage.module is not site.module:
             raise Refused(
                 "its options would have to be written in another file", site.module, site.reference
             )
-        edits += _wrapped(project, stage, checkpoint, options, arrays)
-    kept = {word for edit in edits for word in _WORD.findall(edit.text)}
-    edits += remove_site(project, site, kept=kept)
-    return list(_apart(edits, site))
+        changes += _wrapped(project, stage, checkpoint, options, arrays)
+    changes = list(dict.fromkeys(changes))
+    replaced = [change.node for change in changes if isinstance(change, Replace)]
+    if len(set(replaced)) < len(replaced):
+        raise Refused(
+            "stages stand inside one another: give the inner ones names first",
+            site.module,
+            site.reference,
+        )
+    return [*changes, *remove_site(project, site)]
 
 
 def _options(site: Site) -> list[str]:
@@ -110,7 +113,7 @@ def _chosen(found: list[Stage]) -> list[Stage]:
 
 def _wrapped(
     project: Project, stage: Stage, checkpoint: str, options: list[str], arrays: Arrays
-) -> list[Edit]:
+) -> list[Change | Edit]:
     if stage.flax is not None:
         return _flax(project, stage, stage.flax, options, arrays)
     if stage.body is not None:
@@ -122,47 +125,28 @@ def _wrapped(
     )
 
 
-def _apart(edits: list[Edit], site: Site) -> Iterator[Edit]:
-    """The edits in order.
-
-    Raises:
-        Refused: two of them change the same text.
-    """
-    ordered = merged(edits)
-    for one, other in itertools.pairwise(ordered):
-        if one.path == other.path and other.start < one.end:
-            raise Refused(
-                "stages stand inside one another: give the inner ones names first",
-                site.module,
-                site.reference,
-            )
-    yield from ordered
-
-
 # -- Flax
 
 
 def _flax(
     project: Project, stage: Stage, cls: Class, options: list[str], arrays: Arrays
-) -> list[Edit]:
+) -> list[Change | Edit]:
     """`nn.remat` around the class of a submodule, names kept, flags static."""
     module = stage.module
-    edits: list[Edit] = []
-    places = _static_places(arrays, stage, edits)
+    changes: list[Change | Edit] = []
+    places = _static_places(arrays, stage, changes)
     given = "".join(f", {option}" for option in options)
     if places:
         given += f", static_argnums={tuple(places)!r}"
     for call in _makers(project, stage, cls):
         reference = written(project, module, "flax.linen.remat", call)
-        start, end = module.span(call.func)
-        path = module.source.path
-        edits += [
-            Edit(path, start, start, f"{reference.text}("),
-            Edit(path, end, end, f"{given})"),
+        code = Code.of(f"{reference.text}({{cls}}{given})", cls=call.func)
+        changes += [
+            Replace(module, call.func, code),
             *reference.edits,
             *_names(project, module, call, cls),
         ]
-    return edits
+    return changes
 
 
 def _makers(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
@@ -189,7 +173,7 @@ def _makers(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
     return found
 
 
-def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Edit]:
+def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Change]:
     """The `name=` of a submodule, and of those that would be counted anew without it."""
     text = flax_name(project, module, call)
     if text is None:
@@ -197,16 +181,16 @@ def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list
     function = module.enclosing_function(call)
     assert function is not None
     own = cls.node.name
-    edits = [name_edit(module, call, text)]
+    changes: list[Change] = [name_change(module, call, text)]
     for made in unnamed(project, module, function):
         if made.name == own and made.call is not call:
             other = flax_name(project, module, made.call)
             if other is not None:
-                edits.append(name_edit(module, made.call, other))
-    return edits
+                changes.append(name_change(module, made.call, other))
+    return changes
 
 
-def _static_places(arrays: Arrays, stage: Stage, edits: list[Edit]) -> list[int]:
+def _static_places(arrays: Arrays, stage: Stage, changes: list[Change | Edit]) -> list[int]:
     """The `static_argnums` of a submodule's call; `self` is 0. Keywords are moved to positions.
 
     Raises:
@@ -240,7 +224,7 @@ def _static_places(arrays: Arrays, stage: Stage, edits: list[Edit]) -> list[int]
                 "a flag can only be passed by keyword, which `nn.remat` ignores", module, call
             )
         made = Call(module, call, stage.flax or function, skip=1)
-        edits += pass_by_position(made, bound, function, max(static))[0]
+        changes += pass_by_position(made, bound, function, max(static))[0]
     return sorted(static)
 
 

@@ -12,31 +12,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from ..codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ..model import Module, Project
 from ..model.forms import decorates
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
-from ..source import Edit, Span
-from ..source.changes import Change, is_pure
-from ..source.items import without_comments
-from ..source.layout import layout_of
-from ..source.removal import plan_removals
+from ..source import Edit
+from ..source.changes import is_pure
 from .flax_names import names_without_remat
 from .imports import written
 from .refusal import Refused, check_editable
 
-_NO_BRACKETS = (
-    ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.List | ast.Dict
-)
 
-
-def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> list[Edit]:
-    """The edits that take the checkpoint of a site off.
+def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> list[Change]:
+    """Take the checkpoint of a site off.
 
     Args:
         project: the project.
         site: the application.
-        kept: names at the top of the module whose imports stay, because other edits use them.
+        kept: names at the top of the module whose imports stay, because later changes use them.
 
     Raises:
         Refused: nothing is applied there, or what is left would not mean the same.
@@ -60,15 +54,18 @@ def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> 
         )
     check_editable(module, [site.application])
     names = names_without_remat(project, site)
-    edits = _taken_off(project, site, kept)
-    return [*edits, *names]
+    return [_taken_off(project, site, kept), *names]
 
 
-def _taken_off(project: Project, site: Site, kept: Collection[str]) -> list[Edit]:
+def _taken_off(project: Project, site: Site, kept: Collection[str]) -> Change:
     module, application = site.module, site.application
     assert application is not None
+
+    def is_used(name: str) -> bool:
+        return name in kept or is_used_elsewhere(project, module, name)
+
     if decorates(module, application):
-        return spared(project, module, Change(remove=(application,)), kept)
+        return Remove(module, application, is_used)
     if site.subject is None or site.subject[0] is not module:
         raise Refused("what is wrapped cannot be seen", module, site.reference)
     subject = site.subject[1]
@@ -78,32 +75,8 @@ def _taken_off(project: Project, site: Site, kept: Collection[str]) -> list[Edit
     whole, part = _one_of_two(module, application, subject)
     statement = _restating(module, whole, part)
     if statement is not None:
-        return spared(project, module, Change(remove=(statement,)), kept)
-    start, end = module.span(whole)
-    # The application itself is cut here; what follows from it, an unused import, is found there.
-    spare = spared(project, module, Change(keep=((whole, part),)), kept)
-    edits = [e for e in spare if e.end <= start or e.start >= end]
-    return [*edits, *_cut_down(module, whole, part)]
-
-
-def _cut_down(module: Module, whole: ast.expr, part: ast.expr) -> list[Edit]:
-    """The edits that leave a part of an expression, with comments and the parentheses it needs."""
-    path, layout = module.source.path, layout_of(module.source)
-    outer, inner = module.span(whole), module.span(part)
-    inside = outer
-    if isinstance(whole, ast.Call):
-        inside = Span(layout.opening(outer.end - 1) + 1, outer.end - 1)
-    grouped = layout.grouped(part, inside)
-    bare = grouped == inner and not _stands_alone(module, whole, part)
-    edits = []
-    for low, high in ((outer.start, grouped.start), (grouped.end, outer.end)):
-        edits += [Edit(path, *cut) for cut in without_comments(layout, low, high)]
-    if bare:
-        edits += [
-            Edit(path, inner.start, inner.start, "("),
-            Edit(path, inner.end, inner.end, ")"),
-        ]
-    return edits
+        return Remove(module, statement, is_used)
+    return Keep(module, whole, part, is_used)
 
 
 def _one_of_two(
@@ -138,36 +111,11 @@ def _restating(module: Module, whole: ast.expr, part: ast.expr) -> ast.Assign | 
     return statement
 
 
-def _stands_alone(module: Module, whole: ast.expr, part: ast.expr) -> bool:
-    """Whether `part` needs no parentheses where `whole` stands."""
-    if isinstance(part, _NO_BRACKETS):
-        return True
-    match module.parent(whole):
-        case ast.Call(func=func) if func is not whole:
-            return True
-        case ast.keyword() | ast.Assign() | ast.AnnAssign() | ast.Return() | ast.List():
-            return True
-    return False
-
-
-def spared(
-    project: Project, module: Module, change: Change, kept: Collection[str] = ()
-) -> list[Edit]:
-    """A change of one module as edits, with the imports that nothing uses any more but `kept`."""
-    found = plan_removals(
-        module.source,
-        module.tree,
-        [change],
-        is_used_elsewhere=lambda name: name in kept or is_used_elsewhere(project, module, name),
-    )
-    return [edit for removal in found for edit in removal.edits]
-
-
 # -- options
 
 
-def set_option(project: Project, site: Site, name: str, value: object) -> list[Edit]:
-    """The edits that give one application an option: changed where it is there, else added.
+def set_option(project: Project, site: Site, name: str, value: object) -> list[Change | Edit]:
+    """Give one application an option: changed where it is there, else added.
 
     A checkpoint that is passed on as a wrapper becomes a partial with the option.
 
@@ -195,13 +143,11 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[E
             )
     if not module.editable:
         raise Refused("it stands in a file that is not to be changed", module, site.reference)
-    text = f"{name}={value!r}"
+    code = Code(repr(value))
     option = site.arguments.get(name)
     if option is not None:
         if option.module is module and _is_own(project, site, option):
-            put = text if option.keyword is not None else repr(value)
-            place = option.keyword or option.value
-            return [Edit(module.source.path, *module.span(place), put)]
+            return [Replace(module, option.value, code)]
         if option.call is application:
             raise Refused("the option is spread into the call", module, application)
     elif site.spread:
@@ -213,10 +159,10 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[E
             raise Refused(
                 f"`{name}` is among options that are spread with `**`", option.module, option.value
             )
-        return [with_argument(module, application, text)]
+        return [SetArgument(module, application, name, code)]
     partial = written(project, module, "functools.partial", application)
-    given = f"{partial.text}({module.segment(application)}, {text})"
-    return [Edit(module.source.path, *module.span(application), given), *partial.edits]
+    new = Code.of(f"{partial.text}({{checkpoint}}, {name}={value!r})", checkpoint=application)
+    return [Replace(module, application, new), *partial.edits]
 
 
 def _is_own(project: Project, site: Site, option: Option) -> bool:
@@ -230,24 +176,3 @@ def _is_own(project: Project, site: Site, option: Option) -> bool:
         and any(o.value is option.value for o in other.arguments.values())
     ]
     return sharing == [site] and option.module.editable
-
-
-def with_argument(module: Module, call: ast.Call, text: str) -> Edit:
-    """The edit that puts one more keyword behind the arguments of a call."""
-    source = module.source
-    layout = layout_of(source)
-    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    end = source.span(call).end - 1
-    if not given:
-        return Edit(source.path, end, end, text)
-    last = max(source.span(n).end for n in given)
-    after = layout.after(last)
-    while after is not None and after.text == ")" and after.start < end:
-        last, after = after.end, layout.after(after.end)
-    if after is not None and after.text == ",":
-        # A trailing comma: one argument a line.
-        line = source.text[layout.line_start(after.start) : after.start]
-        indent = line[: len(line) - len(line.lstrip())]
-        if layout.next_line(after.start) <= end:
-            return Edit(source.path, after.end, after.end, f"{source.newline}{indent}{text},")
-    return Edit(source.path, last, last, f", {text}")

@@ -13,12 +13,12 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..codemod.changes import Change, Code, Replace
 from ..model import Module, Project
 from ..model.bind import bind_call
 from ..model.callable import Target, targets_of
 from ..model.scopes import FunctionNode, parameters
 from ..source import Edit
-from ..source.layout import layout_of
 from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 from .imports import written
@@ -46,8 +46,8 @@ def wrap_call(
     known_arrays: Collection[int | str] | None = None,
     checkpoint: str = "jax.checkpoint",
     arrays: Arrays | None = None,
-) -> list[Edit]:
-    """The edits that put a checkpoint on one call.
+) -> list[Change | Edit]:
+    """Put a checkpoint on one call.
 
     Args:
         project: the project.
@@ -157,28 +157,22 @@ def _parameter(function: FunctionNode, name: str | None) -> ast.arg | None:
     return next((p for p in parameters(function) if p.arg == name), None)
 
 
-# -- as text
+# -- as code
 
 
-def _around_callee(module: Module, call: ast.Call, checkpoint: str, given: str) -> list[Edit]:
-    path = module.source.path
-    layout = layout_of(module.source)
-    start = module.span(call).start
-    end = layout.grouped(call.func, module.span(call)).end
-    return [Edit(path, start, start, f"{checkpoint}("), Edit(path, end, end, f"{given})")]
+def _around_callee(module: Module, call: ast.Call, checkpoint: str, given: str) -> list[Change]:
+    """`jax.checkpoint(f)(x)`."""
+    return [Replace(module, call.func, Code.of(f"{checkpoint}({{f}}{given})", f=call.func))]
 
 
 def _around_call(
     module: Module, call: ast.Call, traced: Sequence[_Argument], checkpoint: str, given: str
-) -> list[Edit]:
+) -> list[Change]:
     """`jax.checkpoint(lambda x: f(x, train))(x)`."""
-    path = module.source.path
-    start, end = module.span(call)
     swapped = [a.value for a in traced]
     # What stays in the lambda must not read its parameters instead.
     free = {n.id for n in _staying(call, swapped) if isinstance(n, ast.Name)}
-    names: list[str] = []
-    edits: list[Edit] = []
+    names: dict[str, ast.expr] = {}
     for argument in traced:
         value = argument.value
         if isinstance(value, ast.Starred):
@@ -188,20 +182,17 @@ def _around_call(
             name = argument.parameter or name
         while name in free or name in names:
             name += "_"
-        names.append(name)
-        text = module.segment(value)
-        if text != name:
-            if layout_of(module.source).comments_in(*module.span(value)):
-                raise Refused("comments stand inside an argument, and would be lost", module, value)
-            edits.append(Edit(path, *module.span(value), name))
-    passed = ", ".join(module.segment(v) for v in swapped)
-    if "\n" in passed:
-        passed = " ".join(passed.split())
-    head = f"{checkpoint}(lambda {', '.join(names)}: "
+        names[name] = value
+    wrapped = f"{checkpoint}(lambda {', '.join(names)}: {{call}}{given})"
+    passed = ", ".join(f"{{given_{name}}}" for name in names)
+    parts = {f"given_{name}": value for name, value in names.items()}
     return [
-        Edit(path, start, start, head),
-        *edits,
-        Edit(path, end, end, f"{given})({passed})"),
+        Replace(module, call, Code.of(f"{wrapped}({passed})", call=call, **parts)),
+        *(
+            Replace(module, value, Code(name))
+            for name, value in names.items()
+            if not (isinstance(value, ast.Name) and value.id == name)
+        ),
     ]
 
 

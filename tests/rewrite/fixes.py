@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from remat_migrate.codemod.changes import Change
 from remat_migrate.model import Module, Project
 from remat_migrate.model.callable import targets_of
 from remat_migrate.model.scopes import FunctionNode
@@ -19,10 +20,11 @@ from remat_migrate.rewrite.placement import (
     wrap_body,
     wrap_call,
 )
+from remat_migrate.rule import Fix, Safety
 from remat_migrate.settings import Settings
 from remat_migrate.source import Edit, apply_edits
 
-Fixer = Callable[[Project, Module], list[Edit]]
+Fixer = Callable[[Project, Module], list[Change | Edit]]
 
 
 def opened(path: Path) -> tuple[Project, Module]:
@@ -36,14 +38,16 @@ def opened(path: Path) -> tuple[Project, Module]:
 def rewritten(path: Path, fixer: Fixer) -> str:
     """The text of a file after a fix; it must parse."""
     project, module = opened(path)
-    edits = fixer(project, module)
-    assert {edit.path for edit in edits} == {path}
+    fix = Fix("", Safety.UNSAFE, tuple(fixer(project, module)))
+    assert not fix.failure
+    assert fix.paths == {path}
+    edits = fix.edits
     text = apply_edits(module.source.text, edits)
     ast.parse(text)
     return text
 
 
-def moved(project: Project, module: Module) -> list[Edit]:
+def moved(project: Project, module: Module) -> list[Change | Edit]:
     """The only checkpoint of a file goes from the whole to the stages."""
     (site,) = project.sites_in(module)
     return move_to_stages(project, site, wrapped_function(project, site))
@@ -59,7 +63,7 @@ def option(name: str, value: object) -> Fixer:
     return lambda project, module: set_option(project, project.sites_in(module)[0], name, value)
 
 
-def body(project: Project, module: Module) -> list[Edit]:
+def body(project: Project, module: Module) -> list[Change | Edit]:
     """The body of the first loop of JAX gets a checkpoint."""
     for call in calls(module):
         for place in body_positions(project, module, call)[:1]:
@@ -70,7 +74,7 @@ def body(project: Project, module: Module) -> list[Edit]:
 def call_of(name: str, **how: object) -> Fixer:
     """The first call of a name gets a checkpoint."""
 
-    def fixer(project: Project, module: Module) -> list[Edit]:
+    def fixer(project: Project, module: Module) -> list[Change | Edit]:
         call = next(c for c in calls(module) if ast.unparse(c.func) == name)
         return wrap_call(project, module, call, **how)  # type: ignore[arg-type]
 
