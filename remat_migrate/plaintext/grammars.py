@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from .lines import line_start
 from .setting import TextSyntaxError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def check(text: str, root: Node) -> None:
     for statement in [root] if root.is_error else root.children:
         for node in _errors(statement):
             line = text.count("\n", 0, node.start_byte) + 1
-            readable = statement.start_byte if statement is not root else 0
+            readable = 0 if statement is root else line_start(text, statement.start_byte)
             raise TextSyntaxError(f"line {line} is not understood", readable)
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from .grammars import Range, check, descendants, parse, without
+from .lines import line_start
 from .setting import TextSyntaxError
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ _TESTS = frozenset(("if", "elif", "while", "until"))
 _BODIES = frozenset(("then", "else", "do", "{", "("))
 _CLAUSES = frozenset(("elif_clause", "else_clause", "do_group", "case_item"))
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-# The grammar has no node for a `-` before a here-document.
+# The grammar has no node for a `-` that is a word.
+_DASH = re.compile(r"(?<!\S)-[ \t]+\Z")
 _GAP = re.compile(r"(?:[ \t\r-]|\\\r?\n)*")
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 
@@ -153,12 +156,15 @@ def parse_shell(
         return CommandList()
     root = parse("bash", text, ranges)
     check(text, root)
-    return _Reader(text, skipped, occurs).commands(root.children)
+    return _Reader(text, start, skipped, occurs).commands(root.children)
 
 
 class _Reader:
-    def __init__(self, text: str, skipped: Sequence[Range], occurs: Callable[[str], bool]) -> None:
+    def __init__(
+        self, text: str, start: int, skipped: Sequence[Range], occurs: Callable[[str], bool]
+    ) -> None:
         self.text = text
+        self.start = start
         self.skipped = skipped
         self.occurs = occurs
 
@@ -260,12 +266,17 @@ class _Reader:
         for child in [node] if node.type == "variable_assignment" else node.children:
             if child.type in _REDIRECTS:
                 parts += self._redirect(child)
+            elif child.type == "subshell":
+                raise TextSyntaxError(f"{self._text(child)!r} is not understood")
             elif child.type != "comment" and child.start_byte < child.end_byte:
                 parts.append(self.word(child))
         return self._split(parts)
 
     def _split(self, parts: Sequence[Word | Redirect]) -> list[Link]:
         """Commands of these words: the grammar now and then joins them over the end of a line."""
+        line = max(self.start, line_start(self.text, parts[0].start))
+        if _DASH.search(self.text, line, parts[0].start):
+            raise TextSyntaxError("'-' is not understood")  # the item of a list in prose
         lines: list[list[Word | Redirect]] = []
         end = -1
         for part in parts:
@@ -286,9 +297,14 @@ class _Reader:
         text = self._text(node)
         if not self.occurs(text):
             return Word(start, end, text)
-        inner = tuple(self.commands(child.children) for child in descendants(node, _SUBSTITUTIONS))
+        nodes = [node] if node.type in _SUBSTITUTIONS else descendants(node, _SUBSTITUTIONS)
+        inner = tuple(self.commands(child.children) for child in nodes)
         value = node.child_by_field_name("value") if node.type == "variable_assignment" else None
         elements = None
+        whole = node if value is None else value
+        if whole.type == "concatenation":
+            if any(a.end_byte < b.start_byte for a, b in pairwise(whole.children)):
+                raise TextSyntaxError(f"{text!r} is not understood")  # several words
         if value is not None and value.type == "array":
             elements = tuple(self.word(child) for child in value.named_children)
         return Word(start, end, text, inner, elements)
