@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from remat_migrate.codemod.changes import (
+    Change,
+    Code,
+    Insert,
+    KeepSuite,
+    MoveNames,
+    Rename,
+    Rewrite,
+)
+from remat_migrate.codemod.removal import plan_removals
 from remat_migrate.model import Module, Project
 from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
 from remat_migrate.rule import Fix, Safety
-from remat_migrate.source import Edit
-from remat_migrate.source.changes import Change, is_pure
-from remat_migrate.source.imports import insert_beside, move_names
+from remat_migrate.source.changes import Change as Wanted
+from remat_migrate.source.changes import is_pure
 from remat_migrate.source.layout import layout_of
-from remat_migrate.source.pieces import Removal
-from remat_migrate.source.removal import plan_removals
 
 from .ad_checkpoint_uses import GONE, JAX, PACKAGE, Use
 
@@ -70,10 +78,10 @@ class Fixer:
         """A fix with what names the options of the calls that its uses lead to."""
         changes = set(fix.changes)
         naming = [
-            edit
+            change
             for use, other in found.items()
             if use.naming and not changes.isdisjoint(other.changes)
-            for edit in use.naming
+            for change in use.naming
         ]
         if not naming:
             return fix
@@ -85,12 +93,13 @@ class Fixer:
     def _moved(self, statement: ast.ImportFrom, uses: Sequence[Use]) -> Fix:
         names = " and ".join(f"`{use.name}`" for use in uses)
         moved = [use.alias for use in uses if use.alias is not None]
+        change: Change
         if statement.names[0].name == "*":
             listed = ", ".join(use.name for use in uses)
-            edits = [insert_beside(self.layout, statement, f"from jax import {listed}")]
+            change = Insert(self.module, statement, (Code(f"from jax import {listed}"),))
         else:
-            edits = move_names(self.layout, statement, moved, JAX.name)
-        return Fix(f"import {names} from jax", Safety.SAFE, tuple(edits))
+            change = MoveNames(self.module, statement, tuple(moved), JAX.name)
+        return Fix(f"import {names} from jax", Safety.SAFE, (change,))
 
     # -- `try` and `if` that choose between the old place and the new
 
@@ -106,8 +115,8 @@ class Fixer:
             new = [arm for arm in arms if not any(self._in(use, arm) for use in inside)]
             if not new or any(use not in self.fixable for use in inside):
                 continue
-            removals = self._plan([Change(suites=((holder, new[0]),))])
-            fix = Fix("import from jax alone", Safety.SAFE, _together(removals))
+            change = KeepSuite(self.module, holder, tuple(new[0]), self._is_used_elsewhere)
+            fix = Fix("import from jax alone", Safety.SAFE, (change,))
             yield from ((use, fix) for use in inside)
 
     def _holder(self, use: Use) -> ast.AST | None:
@@ -138,14 +147,18 @@ class Fixer:
     # -- reads of the attribute
 
     def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
-        changes: list[Change] = []
-        imports: list[tuple[Edit, ...]] = []
+        changes: list[Wanted] = []
+        imports: list[tuple[Change, ...]] = []
         for use in uses:
             change, new = self._rewritten(use)
             changes.append(change)
             imports.append(new)
         spare, plain = self._spare_imports(uses)
-        removals = self._plan([*changes, *(Change(remove=(alias,)) for alias in spare)])
+        removals = plan_removals(
+            self.module,
+            [*changes, *(Wanted(remove=(alias,)) for alias in spare)],
+            is_used_elsewhere=self._is_used_elsewhere,
+        )
         # Nothing else needs `import jax.ad_checkpoint`: its fate is that of all who used it.
         shared = {*range(len(uses), len(changes) + len(spare))}
         if spare or plain:
@@ -154,54 +167,28 @@ class Fixer:
             members = shared if index in shared else {index}
             joined = [removal for removal in removals if removal.members & members]
             members = members.union(*(removal.members for removal in joined))
-            edits = [edit for removal in joined for edit in removal.edits]
-            added = [edit for i in members if i < len(uses) for edit in imports[i]]
-            edits = [*self._making_room(edits, added), *added]
+            made: list[Change] = [change for removal in joined for change in removal.changes]
+            made += [change for i in members if i < len(uses) for change in imports[i]]
             if index in shared:
-                edits += plain
-            yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, _merged(edits))
+                made += plain
+            yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, tuple(dict.fromkeys(made)))
 
-    def _making_room(self, edits: Sequence[Edit], added: Sequence[Edit]) -> Iterator[Edit]:
-        """`edits`; where a new import takes an old one's place the blank lines around it stay."""
-        replaced = any(
-            edit.start <= new.start < edit.end and not edit.text for edit in edits for new in added
-        )
-        for edit in edits:
-            blank = not edit.text and not self.module.source.text[edit.start : edit.end].strip()
-            if not (replaced and blank):
-                yield edit
-
-    def _rewritten(self, use: Use) -> tuple[Change, tuple[Edit, ...]]:
-        """The change of one read, and the edits beside it: the import that it needs."""
+    def _rewritten(self, use: Use) -> tuple[Wanted, tuple[Change, ...]]:
+        """What one read asks for, and the import that it needs."""
         package, node = use.package, use.node
         assert package is not None
         assert isinstance(node, ast.expr)
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
             # As `jax` is spelled there: its import stays in use.
             if isinstance(node, ast.Attribute):
-                return Change(), (self._without_attribute(package),)
+                return Wanted(), (Rewrite(self.module, node, _without_package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
-            return Change(replace=((node, text),)), ()
+            return Wanted(replace=((node, text),)), ()
         beside = import_of(self.module, package)
         if beside is not None and not isinstance(beside, ast.Import | ast.ImportFrom):
             beside = None
         written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
-        return Change(replace=((node, written.text),)), written.edits
-
-    def _without_attribute(self, node: ast.Attribute) -> Edit:
-        """The edit that takes `.ad_checkpoint` off."""
-        end = self.module.span(node).end
-        dot = self.layout.before(end - len(node.attr))
-        assert dot is not None
-        before = self.layout.before(dot.start)
-        assert before is not None
-        start = before.end
-        if self.layout.comments_in(start, end):
-            start = dot.start
-            text, line = self.module.source.text, self.layout.line_start(start)
-            if not (text[line:start] + text[end : self.layout.line_end(end)]).strip():
-                start, end = line, self.layout.next_line(end)
-        return Edit(self.module.source.path, start, end, "")
+        return Wanted(replace=((node, written.text),)), written.changes
 
     def _by_submodule(self, use: Use) -> bool:
         """Whether the package is written as an attribute of `jax`."""
@@ -210,10 +197,9 @@ class Fixer:
             self.module, package.value
         ) == {JAX}
 
-    def _spare_imports(self, uses: Sequence[Use]) -> tuple[list[ast.alias], list[Edit]]:
-        """`import jax.ad_checkpoint` that nothing needs: the names to remove, or else the edits."""
+    def _spare_imports(self, uses: Sequence[Use]) -> tuple[list[ast.alias], list[Rename]]:
+        """`import jax.ad_checkpoint` that nothing needs: names to remove, names to shorten."""
         packages = {use.package for use in uses}
-        source = self.module.source
         for node in self.module.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "ad_checkpoint":
                 if node not in packages and PACKAGE in self.project.values(self.module, node):
@@ -225,7 +211,7 @@ class Fixer:
         if not any(self._by_submodule(use) for use in uses) or self._needed_elsewhere():
             return [], []
         spare: list[ast.alias] = []
-        plain: list[Edit] = []
+        plain: list[Rename] = []
         for node in self.module.nodes:
             if not isinstance(node, ast.Import) or self._is_guarded(node):
                 continue
@@ -234,7 +220,7 @@ class Fixer:
                     if self._binds_jax_too(node, alias) or self._is_jax_unread():
                         spare.append(alias)
                     else:
-                        plain.append(Edit(source.path, *source.span(alias), JAX.name))
+                        plain.append(Rename(self.module, alias, JAX.name))
         return spare, plain
 
     def _needed_elsewhere(self) -> bool:
@@ -281,13 +267,14 @@ class Fixer:
         reads = (isinstance(node, ast.Name) and node.id == "jax" for node in self.module.nodes)
         return not any(reads) and not is_used_elsewhere(self.project, self.module, "jax")
 
-    def _plan(self, changes: Sequence[Change]) -> list[Removal]:
-        return plan_removals(
-            self.module.source,
-            self.module.tree,
-            changes,
-            is_used_elsewhere=lambda name: is_used_elsewhere(self.project, self.module, name),
-        )
+    def _is_used_elsewhere(self, name: str) -> bool:
+        return is_used_elsewhere(self.project, self.module, name)
+
+
+def _without_package(node: Any, writing: object) -> Any:
+    from remat_migrate.codemod.expressions import without_middle
+
+    return without_middle(node)
 
 
 def _arms(node: ast.AST | None) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
@@ -298,17 +285,3 @@ def _arms(node: ast.AST | None) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
         case ast.If(body=body, orelse=[first, *rest]) if is_pure(node.test):
             return None if isinstance(first, ast.If) else (body, [first, *rest])
     return None
-
-
-def _together(removals: Iterable[Removal]) -> tuple[Edit, ...]:
-    return _merged([edit for removal in removals for edit in removal.edits])
-
-
-def _merged(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """`edits` in order, an insertion joined with the edit of the text behind it."""
-    found: list[Edit] = []
-    for edit in sorted(set(edits)):
-        if found and found[-1].start == found[-1].end == edit.start:
-            edit = Edit(edit.path, edit.start, edit.end, found.pop().text + edit.text)
-        found.append(edit)
-    return tuple(found)

@@ -134,8 +134,8 @@ class DecoratorFactory(Rule):
                 from remat_migrate.rewrite.factories import supply_subject
 
                 try:
-                    edits = tuple(supply_subject(project, site, factory))
-                    fix = Fix(_title(factory, module), Safety.SAFE, edits)
+                    changes = tuple(supply_subject(project, site, factory))
+                    fix = Fix(_title(factory, module), Safety.SAFE, changes)
                 except Refused as refused:
                     reason = refused.reason
             yield self.finding(

@@ -27,7 +27,6 @@ from remat_migrate.model.policy_values import (
     policy_places,
 )
 from remat_migrate.rule import Safety
-from remat_migrate.source import Edit
 
 from .policy_arguments import argument_faults
 
@@ -51,7 +50,7 @@ class Fault:
     silent: bool = False
     title: str = ""
     safety: Safety = Safety.SAFE
-    changes: tuple[Change | Edit, ...] = ()
+    changes: tuple[Change, ...] = ()
     reason: str = ""
 
 
@@ -183,7 +182,7 @@ def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str)
         return Fault(node, message, title=title, safety=Safety.MANUAL, reason=reason)
     found = written(project, place.module, f"{NAMESPACE}.{text}", node)
     change = Replace(place.module, node, Code(found.text))
-    return Fault(node, message, title=title, changes=(change, *found.edits))
+    return Fault(node, message, title=title, changes=(change, *found.changes))
 
 
 def _number(place: PolicyPlace, node: ast.expr, value: bool) -> Fault:

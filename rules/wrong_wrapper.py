@@ -280,7 +280,7 @@ def _changes(project: Project, found: Wrong) -> list[Change | Edit]:
             changes += pass_module(project, site, bound=found.bound)
     if api is not None:
         reference = written(project, module, api, site.reference)
-        changes += [Replace(module, site.reference, Code(reference.text)), *reference.edits]
+        changes += [Replace(module, site.reference, Code(reference.text)), *reference.changes]
     return changes
 
 

@@ -67,7 +67,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Remove(Change):
-    """A statement, argument, element, dictionary entry, decorator or imported name is removed.
+    """A statement, argument, parameter, element, dictionary entry, decorator or imported name is
+    removed.
 
     Statements and imports that are left without a use are removed as well; `is_used_elsewhere` says
     which module-level names other files use. Comments of the node are kept, but for those that
@@ -114,7 +115,7 @@ class Reduce(Change):
 
 @dataclass(frozen=True, slots=True)
 class Rename(Change):
-    """An attribute, a keyword, a string or an imported module or name becomes another name."""
+    """An attribute, a keyword, a string or an imported module becomes another name."""
 
     name: str
 
@@ -132,6 +133,13 @@ class SetArgument(Change):
     name: str
     code: Code
     instead_of: ast.keyword | ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InsertArgument(Change):
+    """A call gets another first argument."""
+
+    code: Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,22 @@ class Insert(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Indent(Change):
+    """A statement becomes the body of a new one.
+
+    Attributes:
+        header: the new statement as source code, with `pass` for a body: `with context(): pass`.
+    """
+
+    header: Code
+
+
+@dataclass(frozen=True, slots=True)
+class Require(Change):
+    """An imported name is needed, so that no other fix may remove it with this one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite(Change):
     """Anything else: a function from the LibCST node, as inner Changes left it, to the new one.
 
@@ -192,8 +216,25 @@ class Rewrite(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class MoveNames(Change):
+    """Some names of a `from` import, which `node` is, are imported from another module instead."""
+
+    names: tuple[ast.alias, ...]
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportName(Change):
+    """A `from` import, which `node` is, takes one more name, sorted in."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddImport(Change):
-    """An import is added at the top of the file, sorted in; `node` is the statement that needs it.
+    """An import is added at the top of the file, sorted in.
+
+    `node` is the top-level statement that needs it, or the tree if any place at the top will do.
 
     Attributes:
         statement: the import as source code.

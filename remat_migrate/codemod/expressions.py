@@ -65,10 +65,12 @@ class Expressions(cst.CSTTransformer):
             updated = self._grouped(updated, part)
         elif isinstance(original, cst.BooleanOperation):
             updated = self._operation(original, updated)
+        if isinstance(original, cst.Parameters):
+            updated = self._parameters(original, updated)
         for name in _LISTS:
             items = getattr(original, name, None)
             if isinstance(items, Sequence) and any(item in self.gone for item in items):
-                updated = _drop(updated, name, [item in self.gone for item in items])
+                updated = without_items(updated, name, [item in self.gone for item in items])
         if self._comments and isinstance(
             updated, cst.SimpleStatementLine | cst.BaseCompoundStatement
         ):
@@ -80,6 +82,27 @@ class Expressions(cst.CSTTransformer):
             updated = operation(updated)
         self.now[original] = updated
         return updated
+
+    def _parameters(self, original: cst.Parameters, updated: cst.Parameters) -> cst.Parameters:
+        """Parameters without those that are removed."""
+        fields: dict[str, Any] = {}
+        for name in ("posonly_params", "params", "kwonly_params"):
+            items, new = getattr(original, name), getattr(updated, name)
+            dropped = [item in self.gone for item in items]
+            if any(dropped):
+                left = (
+                    []
+                    if all(dropped)
+                    else list(getattr(without_items(updated, name, dropped), name))
+                )
+                if items[-1] in self.gone and left and not has_comma(items[-1]):
+                    left[-1] = left[-1].with_changes(
+                        whitespace_after_param=new[-1].whitespace_after_param
+                    )
+                fields[name] = left
+        if fields.get("kwonly_params") == [] and isinstance(updated.star_arg, cst.ParamStar):
+            fields["star_arg"] = cst.MaybeSentinel.DEFAULT
+        return updated.with_changes(**fields) if fields else updated
 
     def _operation(self, original: cst.BooleanOperation, updated: cst.BooleanOperation) -> Any:
         """An `and` or `or` whose operands are removed."""
@@ -159,11 +182,23 @@ def renamed(node: Any, name: str) -> Any:
             return node.with_changes(keyword=cst.Name(name))
         case cst.SimpleString(prefix=prefix, quote=quote):
             return node.with_changes(value=f"{prefix}{quote}{name}{quote}")
-        case cst.ImportFrom():
-            return node.with_changes(module=cst.parse_expression(name))
         case cst.ImportAlias():
             return node.with_changes(name=cst.parse_expression(name))
     raise CodemodError(f"{type(node).__name__} has no name")
+
+
+def without_middle(attribute: cst.Attribute) -> cst.Attribute:
+    """`a.b.c` as `a.c`."""
+    inner = attribute.value
+    if not isinstance(inner, cst.Attribute):
+        raise CodemodError("an attribute is read of something else")
+    dot, notes = inner.dot, comments_in(attribute.dot)
+    if not comments_in(dot):
+        return attribute.with_changes(value=inner.value)
+    if notes:
+        space: Any = dot.whitespace_before
+        dot = dot.with_changes(whitespace_before=_with_comments(space, space, notes))
+    return attribute.with_changes(value=inner.value, dot=dot)
 
 
 def without_comment(node: Any, pattern: str) -> Any:
@@ -179,7 +214,7 @@ def without_comment(node: Any, pattern: str) -> Any:
 # -- items of lists
 
 
-def _drop(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
+def without_items(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
     """A node without some items of a list; a statement left without items goes elsewhere."""
     if all(dropped):
         match holder:
@@ -206,6 +241,9 @@ def _drop(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
     return holder.with_changes(**{name: left})
 
 
+_NOTHING = cst.SimpleWhitespace("")
+
+
 def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
     """The item in front of one that is removed, with its line break, last comma and comments."""
     texts = comments_in(item)
@@ -228,6 +266,11 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
             fields["comma"] = item.comma.with_changes(whitespace_after=noted)
         elif isinstance(item, cst.Arg):
             fields["whitespace_after_arg"] = _with_comments(space, item.whitespace_after_arg, texts)
+        else:
+            comma = previous.comma
+            ending = comma.whitespace_after.with_changes(last_line=_NOTHING)
+            noted = _with_comments(space, ending, texts)
+            fields["comma"] = comma.with_changes(whitespace_after=noted)
     return previous.with_changes(**fields)
 
 
@@ -269,6 +312,29 @@ def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
     return holder.with_changes(decorators=left, lines_after_decorators=lines)
 
 
+def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
+    """A `from` import with one more name, in order where the names are in order."""
+    assert not isinstance(statement.names, cst.ImportStar)
+    names = list(statement.names)
+    known = [alias.evaluated_name.lower() for alias in names]
+    later = next((i for i, other in enumerate(known) if other > name.lower()), len(names))
+    index = later if known == sorted(known) else len(names)
+    added = cst.ImportAlias(cst.Name(name))
+    if index < len(names):
+        between = names[index - 1].comma if index else cst.MaybeSentinel.DEFAULT
+        if not isinstance(between, cst.Comma):
+            between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        names.insert(index, added.with_changes(comma=between))
+    else:
+        last = names[-1]
+        if len(names) > 1 and breaks_line(names[-2]):
+            between = names[-2].comma
+        else:
+            between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        names[-1:] = [last.with_changes(comma=between), added.with_changes(comma=last.comma)]
+    return statement.with_changes(names=names)
+
+
 # -- arguments of calls
 
 TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
@@ -294,6 +360,21 @@ def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.C
             args = [*call.args[:index], arg.with_changes(value=value), *call.args[index + 1 :]]
             return call.with_changes(args=args)
     return with_last(call, [keyword_argument(name, value)])
+
+
+def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
+    """A call with another first argument, on a line of its own if the others are."""
+    space = call.whitespace_before_args
+    if not call.args:
+        return call.with_changes(args=[cst.Arg(value)])
+    if not isinstance(space, cst.ParenthesizedWhitespace):
+        return call.with_changes(args=[cst.Arg(value), *call.args])
+    # Comments above the first argument stay there.
+    comma = cst.Comma(whitespace_after=space.with_changes(first_line=cst.TrailingWhitespace()))
+    return call.with_changes(
+        args=[cst.Arg(value, comma=comma), *call.args],
+        whitespace_before_args=space.with_changes(empty_lines=[]),
+    )
 
 
 def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:

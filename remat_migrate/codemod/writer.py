@@ -26,19 +26,25 @@ from .changes import (
     Code,
     Decorate,
     File,
+    ImportName,
+    Indent,
     Insert,
+    InsertArgument,
     Keep,
     KeepSuite,
+    MoveNames,
     NameArgument,
     Reduce,
     Remove,
     Rename,
     Replace,
+    Require,
     Rewrite,
     SetArgument,
     Spread,
 )
 from .expressions import with_argument, with_last
+from .imports import with_names_moved
 from .locate import Chunk, Statement, chunks_of, config_of
 from .removal import marks_of
 from .spreading import spread
@@ -170,7 +176,11 @@ class WrittenFile:
 
     def edits(self) -> list[Edit]:
         """What differs between the file and its new text."""
-        found: list[Edit] = []
+        found = [
+            Edit(self.source.path, *self.source.span(change.node), self.source.segment(change.node))
+            for change in self.changes
+            if isinstance(change, Require) and isinstance(change.node, ast.alias)
+        ]
         by_top = self._by_top()
         added = self._imports()
         carried: Lines = []  # what removed statements leave
@@ -215,10 +225,9 @@ class WrittenFile:
         found = []
         for change in self.changes:
             if isinstance(change, AddImport):
-                top = self._top(change.node)
-                edit = insert_import(
-                    layout_of(self.source), self.file.tree, change.statement, before=top
-                )
+                before = change.node if isinstance(change.node, ast.stmt) else None
+                layout, tree = layout_of(self.source), self.file.tree
+                edit = insert_import(layout, tree, change.statement, before=before)
                 found.append((edit.start, edit.text))
         return sorted(set(found))
 
@@ -230,7 +239,7 @@ class WrittenFile:
 
     def _by_top(self) -> dict[ast.stmt, list[ast.AST]]:
         """What is removed or changed, by the top-level statement that holds it."""
-        nodes = [c.node for c in self.changes if not isinstance(c, AddImport)]
+        nodes = [c.node for c in self.changes if not isinstance(c, AddImport | Require)]
         found: dict[ast.stmt, list[ast.AST]] = defaultdict(list)
         for node in (*nodes, *self.marks.removed, *self.marks.kept, *self.marks.suites):
             found[self._top(node)].append(node)
@@ -304,6 +313,13 @@ class WrittenFile:
                 )
             case Rename(name=name):
                 operate(chunk.find(node), lambda old: expressions.renamed(old, name))
+            case ImportName(name=name):
+                operate(chunk.find(node), lambda old: expressions.with_name(old, name))
+            case InsertArgument(code=code):
+                operate(
+                    chunk.find(node),
+                    lambda call: expressions.with_first(call, writing.expression(code)),
+                )
             case NameArgument(name=name):
                 operate(chunk.holder(node), lambda arg: expressions.named(arg, name))
             case Spread():
@@ -323,6 +339,11 @@ class WrittenFile:
                 writing.inserted.append(
                     lambda: place.setdefault(node, []).extend(map(writing.statement, codes))
                 )
+            case MoveNames(names=names, module=module) if isinstance(node, ast.ImportFrom):
+                moved = [alias in names for alias in node.names]
+                statements.instead[node] = lambda old: with_names_moved(old, moved, module)
+            case Indent(header=header) if isinstance(node, ast.stmt):
+                statements.instead[node] = lambda old: [_indented(writing.statement(header), old)]
             case Rewrite(make=make) if isinstance(node, ast.stmt):
                 statements.instead[node] = lambda old: make(old, writing)  # type: ignore[assignment,return-value]
             case Rewrite(make=make):
@@ -337,6 +358,11 @@ def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]]) -> str
         at = offset - chunk.start if lead == old else 0
         lead = lead[:at] + text + lead[at:]
     return lead
+
+
+def _indented(header: Any, old: Any) -> Any:
+    """A statement as the body of a new one."""
+    return header.with_changes(body=cst.IndentedBlock([old]))
 
 
 def _replaced(old: Any, new: Any) -> Any:

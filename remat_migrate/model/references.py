@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..codemod.changes import AddImport, Change, Code, ImportName, Insert
 from ..source import Edit
 from .module import Module
 from .scopes import Binding, Scope
 from .values import Constant, External, ModuleValue
 
 if TYPE_CHECKING:
-    from ..source.layout import Layout
     from .project import Project
 
 # Packages of which one name is imported, as is the custom, rather than the package.
@@ -28,10 +28,12 @@ class Reference:
     Attributes:
         text: the expression.
         edits: the import that it needs, if it needs a new one.
+        changes: the same as Changes.
     """
 
     text: str
     edits: tuple[Edit, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def reference_to(
@@ -248,7 +250,7 @@ def _position(node: ast.AST) -> tuple[int, int]:
 def _import_anew(
     module: Module, qualified: str, at: ast.expr | ast.stmt, beside: ast.stmt | None
 ) -> Reference:
-    from ..source.imports import insert_beside, insert_import
+    from ..source.imports import add_name, insert_beside, insert_import
     from ..source.layout import layout_of
 
     package, _, last = qualified.rpartition(".")
@@ -261,22 +263,24 @@ def _import_anew(
         text = name
         statement = f"from {package} import {last}" + (f" as {name}" if name != last else "")
     if beside is not None:
-        return Reference(text, (insert_beside(layout, beside, statement),))
-    if text == last and (edit := _add_to_import(module, layout, package, last, at)) is not None:
-        return Reference(text, (edit,))
+        change: Change = Insert(module, beside, (Code(statement),))
+        return Reference(text, (insert_beside(layout, beside, statement),), (change,))
+    if text == last and (known := _import_from(module, package, at)) is not None:
+        edit = add_name(layout, known, last)
+        if edit is not None:
+            return Reference(text, (edit,), (ImportName(module, known, last),))
     before = _top_level(module, at) if module.enclosing_function(at) is None else None
-    return Reference(text, (insert_import(layout, module.tree, statement, before=before),))
+    added = AddImport(module, module.tree if before is None else before, statement)
+    edit = insert_import(layout, module.tree, statement, before=before)
+    return Reference(text, (edit,), (added,))
 
 
-def _add_to_import(
-    module: Module, layout: Layout, package: str, name: str, at: ast.expr | ast.stmt
-) -> Edit | None:
-    from ..source.imports import add_name
-
+def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
+    """The first import of names of a package at the top of a module, above a place."""
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
             if _position(node) < _position(at):
-                return add_name(layout, node, name)
+                return node
     return None
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from ..model import Module, Project
+from ..codemod.changes import Change, Code, InsertArgument, Keep, Replace
+from ..model import Project
 from ..model.sites import Site
-from ..source import Edit
 from .imports import written
-from .leading_argument import leading_argument
 from .refusal import check_editable
 
 
-def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit]:
-    """The edits that make an application of an Api that is no factory one that works.
+def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Change]:
+    """The changes that make an application of an Api that is no factory one that works.
 
     `@jax.checkpoint()` becomes `@jax.checkpoint`, `jax.checkpoint(policy=p)(f)` becomes
     `jax.checkpoint(f, policy=p)`, and all else a `functools.partial`.
@@ -28,35 +27,19 @@ def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Edit
     """
     module = site.module
     check_editable(module, [factory])
-    subject = _subject(module, factory)
-    path = module.source.path
     if not factory.keywords and not factory.args:
-        end = module.span(factory.func).end
-        return [Edit(path, end, module.span(factory).end, "")]
-    if subject is not None:
-        outer = module.parent(factory)
-        assert isinstance(outer, ast.Call)
-        return [
-            leading_argument(module, factory, module.segment(subject)),
-            Edit(path, module.span(factory).end, module.span(outer).end, ""),
-        ]
-    partial = written(project, module, "functools.partial", factory)
-    start, end = module.span(factory.func)
-    return [
-        Edit(path, start, end, partial.text),
-        leading_argument(module, factory, module.segment(factory.func)),
-        *partial.edits,
-    ]
-
-
-def _subject(module: Module, factory: ast.Call) -> ast.expr | None:
-    """What is wrapped, where the result is called at once with that alone, on one line."""
+        return [Keep(module, factory, factory.func)]
     match module.parent(factory):
-        case ast.Call(func=func, args=[subject], keywords=[]) as outer if func is factory:
-            if isinstance(subject, ast.Starred):
-                return None
-            rest = (module.span(factory).end, module.span(outer).end)
-            if "\n" in module.source.text[slice(*rest)]:
-                return None  # its layout and comments stay where they are
-            return subject
-    return None
+        case ast.Call(func=func, args=[subject], keywords=[]) as outer if (
+            func is factory
+            and not isinstance(subject, ast.Starred)
+            and factory.end_lineno == outer.end_lineno  # else its layout and comments stay
+        ):
+            first = Code.of("{subject}", subject=subject)
+            return [InsertArgument(module, factory, first), Keep(module, outer, factory)]
+    partial = written(project, module, "functools.partial", factory)
+    return [
+        Replace(module, factory.func, Code(partial.text)),
+        InsertArgument(module, factory, Code.of("{wrapper}", wrapper=factory.func)),
+        *partial.changes,
+    ]

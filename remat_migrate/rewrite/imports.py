@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..codemod.changes import Require
 from ..model import Module, Project
 from ..model.references import Reference, reference_to
 from ..source import Edit
@@ -26,4 +27,11 @@ def written(project: Project, module: Module, qualified: str, at: ast.expr | ast
         for alias in node.names
         if (alias.asname or alias.name.partition(".")[0]) == name
     ]
-    return Reference(found.text, tuple(held))
+    required = tuple(
+        Require(module, alias)
+        for node in module.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (alias.asname or alias.name.partition(".")[0]) == name
+    )
+    return Reference(found.text, tuple(held), required)

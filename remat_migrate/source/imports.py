@@ -1,4 +1,4 @@
-"""Adding an import where it belongs, and importing some names of a statement from elsewhere."""
+"""Adding an import where it belongs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from .edits import Edit
-from .items import drop_items, list_of
 from .layout import Layout
-from .text import Span
 
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]
 
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r(?!\n))[ \t\f]*[\r\n]")
-# Comments to tools that hold for every import of the line: an unused one, one without types.
-_PRAGMA = re.compile(r"#\s*(noqa|type:|pylint:|isort:|pyright:|mypy:|ruff:|flake8)")
 
 
 def insert_import(
@@ -71,33 +67,6 @@ def add_name(layout: Layout, statement: ast.ImportFrom, name: str) -> Edit | Non
     else:
         at, text = layout.source.span(names[-1]).end, f", {name}"
     return Edit(layout.source.path, at, at, text)
-
-
-def move_names(
-    layout: Layout, statement: ast.ImportFrom, moved: Sequence[ast.alias], module: str
-) -> list[Edit]:
-    """The edits that import some names of a `from` import from `module` instead.
-
-    What a name is bound to locally stays, and so do comments: those of a moved name go with it.
-    """
-    path = layout.source.path
-    if len(moved) == len(statement.names):
-        return [Edit(path, *_module_span(layout, statement), module)]
-    found = list_of(moved[0], layout, lambda node: statement)
-    assert found is not None
-    _, spans, inside, bracketed = found
-    dropped = [alias in moved for alias in statement.names]
-    owned = _own_lines(layout, spans, dropped, inside) if bracketed else None
-    if owned is not None:
-        lines = [*_move_lines(layout, statement, moved, module, owned)]
-        cuts = [(low, high, "") for low, high in owned]
-    else:
-        names = ", ".join(layout.source.segment(alias) for alias in moved)
-        lines = [f"from {module} import {names}{_pragma(layout, statement)}"]
-        runs = drop_items(layout, spans, dropped, inside, bracketed=bracketed)
-        cuts = [cut for run, _ in runs for cut in run]
-    at, text = _in_front(layout, statement, lines)
-    return [Edit(path, at, at, text), *(Edit(path, *cut) for cut in cuts)]
 
 
 # -- where an import goes
@@ -244,7 +213,7 @@ def _is_docstring(node: ast.stmt) -> bool:
     )
 
 
-# -- names that move
+# -- beside a statement
 
 
 def _in_front(layout: Layout, statement: ast.stmt, lines: Sequence[str]) -> tuple[int, str]:
@@ -257,63 +226,3 @@ def _in_front(layout: Layout, statement: ast.stmt, lines: Sequence[str]) -> tupl
         return start, "".join(f"{text.partition('  #')[0]}; " for text in lines)
     newline = layout.source.newline
     return line, "".join(f"{indent}{text}{newline}" for text in lines)
-
-
-def _module_span(layout: Layout, statement: ast.ImportFrom) -> Span:
-    span = layout.source.span(statement)
-    tokens = []
-    for token in itertools.islice(layout.between(*span), 1, None):
-        if token.text == "import":
-            break
-        tokens.append(token)
-    return Span(tokens[0].start, tokens[-1].end)
-
-
-def _pragma(layout: Layout, statement: ast.stmt) -> str:
-    """The comment to tools that stands behind a statement, to be repeated behind another."""
-    end = layout.source.span(statement).end
-    comments = layout.comments_in(end, layout.line_end(end))
-    return f"  {comments[0].text}" if comments and _PRAGMA.match(comments[0].text) else ""
-
-
-def _own_lines(
-    layout: Layout, spans: Sequence[Span], dropped: Sequence[bool], inside: Span
-) -> list[Span] | None:
-    """The lines of each dropped name, with the comments above it; None if it shares its line."""
-    text = layout.source.text
-    found: list[Span] = []
-    for span, goes in zip(spans, dropped, strict=True):
-        if not goes:
-            continue
-        comma = layout.after(span.end)
-        end = comma.end if comma is not None and comma.text == "," else span.end
-        start = layout.line_start(span.start)
-        rest = text[end : layout.line_end(end)].strip()
-        alone = not text[start : span.start].strip() and (not rest or rest.startswith("#"))
-        if not alone or start < inside.start or layout.next_line(end) > inside.end:
-            return None
-        while text[layout.line_start(start - 1) : start].lstrip(" \t").startswith("#"):
-            start = layout.line_start(start - 1)
-        found.append(Span(start, layout.next_line(end)))
-    return found
-
-
-def _move_lines(
-    layout: Layout,
-    statement: ast.ImportFrom,
-    moved: Sequence[ast.alias],
-    module: str,
-    owned: Sequence[Span],
-) -> list[str]:
-    """The new statements: one for all names, or, where they have comments, one for each."""
-    comments = [layout.comments_in(*span) for span in owned]
-    names = [layout.source.segment(alias) for alias in moved]
-    if not any(comments):
-        return [f"from {module} import {', '.join(names)}{_pragma(layout, statement)}"]
-    lines: list[str] = []
-    for alias, name, own in zip(moved, names, comments, strict=True):
-        start = layout.source.span(alias).start
-        lines += [comment.text for comment in own if comment.start < start]
-        behind = [comment.text for comment in own if comment.start > start]
-        lines.append("  ".join([f"from {module} import {name}", *behind]))
-    return lines

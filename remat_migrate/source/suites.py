@@ -254,7 +254,7 @@ def lost_nodes(tree: ast.AST, verdicts: Verdicts) -> Iterator[tuple[ast.AST, Cau
                     stack.append((key, entry))
             continue
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.ExceptHandler) and stay is child.body:
+            if isinstance(child, ast.ExceptHandler) and stay == child.body:
                 # The handler's `except ...:` goes, what it does stays.
                 stack += [(s, None) for s in child.body]
                 stack += [(child.type, why)] if child.type is not None else []

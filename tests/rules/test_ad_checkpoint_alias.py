@@ -76,12 +76,14 @@ IMPORTS = [
     # Where it shares a line.
     (
         "import os; from jax.ad_checkpoint import checkpoint_name, checkpoint; x = 1\n",
-        "import os; from jax import checkpoint; from jax.ad_checkpoint import checkpoint_name;"
-        " x = 1\n",
+        "import os\nfrom jax import checkpoint\n"
+        "from jax.ad_checkpoint import checkpoint_name\nx = 1\n",
     ),
     (
         "if True: from jax.ad_checkpoint import checkpoint_name, checkpoint\n",
-        "if True: from jax import checkpoint; from jax.ad_checkpoint import checkpoint_name\n",
+        "if True:\n"
+        "    from jax import checkpoint\n"
+        "    from jax.ad_checkpoint import checkpoint_name\n",
     ),
     # Inside functions and conditions.
     (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.source import Edit, SourceFile, apply_edits
-from remat_migrate.source.imports import add_name, insert_beside, insert_import, move_names
+from remat_migrate.source import SourceFile, apply_edits
+from remat_migrate.source.imports import add_name, insert_beside, insert_import
 from remat_migrate.source.layout import Layout
 
 
@@ -218,32 +218,3 @@ def test_a_name_joins_those_that_are_imported(text: str, expected: str | None) -
     assert isinstance(statement, ast.ImportFrom)
     edit = add_name(layout, statement, "partial")
     assert (apply_edits(text, [edit]) if edit is not None else None) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "names", "expected"),
-    [
-        ("from a.b import x\n", "x", "from c import x\n"),
-        ("from . import x\n", "x", "from c import x\n"),
-        ("from ..b import (x, y as z)\n", "xy", "from c import (x, y as z)\n"),
-        ("from a import x, y, z\n", "y", "from c import y\nfrom a import x, z\n"),
-        ("from a import x, y, z\n", "xz", "from c import x, z\nfrom a import y\n"),
-        ("from a import (x, y, z)\n", "z", "from c import z\nfrom a import (x, y)\n"),
-        ("from a import (\n    x, y,\n    z,\n)\n", "y",
-         "from c import y\nfrom a import (\n    x,\n    z,\n)\n"),
-        ("from a import (  # head\n    x,\n    y\n)\n", "y",
-         "from c import y\nfrom a import (  # head\n    x,\n)\n"),
-        ("from a import (\n    x,  # one\n    y,  # two\n    z,\n)\n", "xy",
-         "from c import x  # one\nfrom c import y  # two\nfrom a import (\n    z,\n)\n"),
-        ("if q: from a import (\n    x,  # one\n    y,\n)\n", "x",
-         "if q: from c import x; from a import (\n    y,\n)\n"),
-    ],
-)  # fmt: skip
-def test_names_that_move(text: str, names: str, expected: str) -> None:
-    layout, tree = laid_out(text)
-    statement = next(node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    moved = [alias for alias in statement.names if alias.name in names]
-    edits: list[Edit] = move_names(layout, statement, moved, "c")
-    after = apply_edits(text, edits)
-    ast.parse(after)
-    assert after == expected

@@ -1,0 +1,92 @@
+"""Imports some names of a `from` import from another module."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import libcst as cst
+
+from .expressions import has_comma, without_items
+from .statements import PRAGMA, Statement, own_lines
+
+
+def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Statement]:
+    """The line of a `from` import without some names, behind the lines that import those.
+
+    The comments of a name on a line of its own move with it.
+    """
+    (node,) = line.body
+    if all(moved):
+        origin = cst.parse_expression(module)
+        return [line.with_changes(body=[node.with_changes(module=origin, relative=())])]
+    spaces = _spaces(node)
+    own = [i for i, moves in enumerate(moved) if moves]
+    names = [node.names[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in own]
+    if not all(map(_breaks, (s for i in own for s in spaces[i : i + 2]))):
+        # They share their line with others, which keep the comments.
+        kept = without_items(node, "names", moved)
+        return [_import(module, names, comment=_pragma(line)), line.with_changes(body=[kept])]
+    kept = _without_lines(node, moved, spaces)
+    above = [[x.comment.value for x in spaces[i].empty_lines if x.comment] for i in own]
+    behind = [spaces[i + 1].first_line.comment for i in own]
+    if any(above) or any(behind):
+        new = [
+            _import(module, [name], lines, comment)
+            for name, lines, comment in zip(names, above, behind, strict=True)
+        ]
+    else:
+        new = [_import(module, names, comment=_pragma(line))]
+    return [*new, line.with_changes(body=[kept])]
+
+
+def _spaces(node: Any) -> list[Any]:
+    """The whitespace in front of, between and behind the names."""
+    spaces = [name.comma.whitespace_after for name in node.names if has_comma(name)]
+    if not has_comma(node.names[-1]):
+        spaces.append(node.rpar.whitespace_before if node.rpar else None)
+    return [node.lpar.whitespace_after if node.lpar else None, *spaces]
+
+
+def _breaks(space: Any) -> bool:
+    return isinstance(space, cst.ParenthesizedWhitespace)
+
+
+def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> Any:
+    """A `from` import without names that have lines of their own, and without those lines."""
+    count = len(moved)
+    kept = [-1, *(i for i, moves in enumerate(moved) if not moves), count]
+    joined = [
+        spaces[low + 1]
+        if low + 1 == high
+        else spaces[high].with_changes(first_line=spaces[low + 1].first_line)
+        for low, high in itertools.pairwise(kept)
+    ]
+    opening = node.lpar.with_changes(whitespace_after=joined[0])
+    names = [
+        node.names[i].with_changes(comma=cst.Comma(whitespace_after=space))
+        for i, space in zip(kept[1:-1], joined[1:], strict=True)
+    ]
+    if has_comma(node.names[-1]):
+        return node.with_changes(names=names, lpar=opening)
+    names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    closing = node.rpar.with_changes(whitespace_before=joined[-1])
+    return node.with_changes(names=names, lpar=opening, rpar=closing)
+
+
+def _import(
+    module: str,
+    names: Sequence[cst.ImportAlias],
+    above: Sequence[str] = (),
+    comment: cst.Comment | None = None,
+) -> cst.SimpleStatementLine:
+    node = cst.ImportFrom(cst.parse_expression(module), names)  # type: ignore[arg-type]
+    behind = cst.TrailingWhitespace(cst.SimpleWhitespace("  " if comment else ""), comment)
+    return cst.SimpleStatementLine([node], own_lines(above), behind)
+
+
+def _pragma(line: cst.SimpleStatementLine) -> cst.Comment | None:
+    """The comment to tools behind a statement, which is repeated behind others like it."""
+    comment = line.trailing_whitespace.comment
+    return comment if comment and PRAGMA.match(comment.value) else None
