@@ -191,7 +191,7 @@ def migrated(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ..
                 Related(n.module.source, n.module.span(n.node), n.message) for n in migration.notes
             )
             safety = Safety.UNSAFE if migration.breaks else Safety.SAFE
-            return Fix(migration.title, safety, migration.edits), related, migration.breaks
+            return Fix(migration.title, safety, migration.changes), related, migration.breaks
         except Refused as refused:
             reason = refused.reason
             if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):

@@ -20,10 +20,10 @@ def by_position(
     last: int,
 ) -> tuple[Fix, str]:
     """The fix that makes calls pass their static arguments by position, or why there is none."""
-    from remat_migrate.rewrite.positional_calls import positional_edits
+    from remat_migrate.rewrite.positional_calls import positional_changes
 
     try:
-        edits = positional_edits(project, static, calls, last)
+        edits = positional_changes(project, static, calls, last)
     except Refused as refused:
         reason = f"{refused.reason}: pass the static arguments by position"
         return Fix(reason, Safety.MANUAL), reason

@@ -147,7 +147,7 @@ class StaticArgnamesIgnored(Rule):
         use = ConcreteUse(option, sites[0].definition, applied, True, span)
         try:
             made = migrate(project, use, named_statics)
-            fix = Fix(made.title, Safety.SAFE, made.edits)
+            fix = Fix(made.title, Safety.SAFE, made.changes)
             related = tuple(
                 Related(n.module.source, n.module.span(n.node), n.message) for n in made.notes
             )

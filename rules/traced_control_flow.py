@@ -153,7 +153,7 @@ class TracedControlFlow(Rule):
         else:
             try:
                 made = make_static(project, site, names)
-                fix = Fix(made.title, Safety.SAFE, made.edits)
+                fix = Fix(made.title, Safety.SAFE, made.changes)
             except Refused as refused:
                 reason = refused.reason
                 if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):

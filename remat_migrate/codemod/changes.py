@@ -189,6 +189,26 @@ class Insert(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceStatement(Change):
+    """A statement is replaced with others, each given as source code without indentation."""
+
+    statements: tuple[Code, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nest(Change):
+    """The body of a function becomes a function in it. The attributes are those of `Nesting`."""
+
+    name: str
+    closed: frozenset[str]
+    handed: tuple[str, ...]
+    decorator: str
+    removed: int
+    moved: frozenset[int]
+    super_call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Indent(Change):
     """A statement becomes the body of a new one.
 

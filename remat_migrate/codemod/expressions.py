@@ -83,6 +83,12 @@ class Expressions(cst.CSTTransformer):
         self.now[original] = updated
         return updated
 
+    def kept_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
+        """New code; the comments of the old one that are not in it go above the statement."""
+        kept = comments_in(new)
+        self._comments += [text for text in comments_in(old) if text not in kept]
+        return new
+
     def _parameters(self, original: cst.Parameters, updated: cst.Parameters) -> cst.Parameters:
         """Parameters without those that are removed."""
         fields: dict[str, Any] = {}
@@ -168,9 +174,12 @@ def bare(node: N) -> N:
         return node
     if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield | cst.NamedExpr):
         return node
-    if "\n" in cst.Module([]).code_for_node(node):
-        return node
-    return node.with_changes(lpar=[], rpar=[])
+    return node if spans_lines(node) else node.with_changes(lpar=[], rpar=[])
+
+
+def spans_lines(node: cst.CSTNode) -> bool:
+    """Whether a node stands on several lines."""
+    return "\n" in cst.Module([]).code_for_node(node)
 
 
 def renamed(node: Any, name: str) -> Any:
@@ -383,27 +392,25 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
         return call.with_changes(args=added)
     *head, last = call.args
     each = _each_on_its_line(call)
-    args = [*head, last, *added]
-    args[-1] = args[-1].with_changes(
-        comma=last.comma, whitespace_after_arg=last.whitespace_after_arg
-    )
-    if each is not None:
-        between = cst.Comma(whitespace_after=each)
-        for index in range(len(head), len(args) - 1):
-            args[index] = args[index].with_changes(
-                comma=between, whitespace_after_arg=cst.SimpleWhitespace("")
-            )
-        if not has_comma(last):
-            closing = last.whitespace_after_arg
-            args[-1] = args[-1].with_changes(
-                comma=cst.Comma(whitespace_after=closing),
-                whitespace_after_arg=cst.SimpleWhitespace(""),
-            )
-    else:
-        args[len(head)] = last.with_changes(
+    if each is None:
+        final = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
+        last = last.with_changes(
             comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
         )
-    return call.with_changes(args=args)
+        return call.with_changes(args=[*head, last, *added[:-1], added[-1].with_changes(**final)])
+    end: Any = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg  # type: ignore[union-attr]
+    # The comment behind the last argument stays there.
+    behind = end.with_changes(indent=each.indent, last_line=each.last_line)
+    closing = each.with_changes(indent=end.indent, last_line=end.last_line)
+    last = last.with_changes(
+        comma=cst.Comma(whitespace_after=behind), whitespace_after_arg=cst.SimpleWhitespace("")
+    )
+    spaces = [*[each] * (len(added) - 1), closing]
+    new = [
+        arg.with_changes(comma=cst.Comma(whitespace_after=space))
+        for arg, space in zip(added, spaces, strict=True)
+    ]
+    return call.with_changes(args=[*head, last, *new])
 
 
 def _each_on_its_line(call: Any) -> cst.ParenthesizedWhitespace | None:

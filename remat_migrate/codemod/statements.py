@@ -60,7 +60,7 @@ class Statements:
         for item in items:
             size = len(item.body) if isinstance(item, cst.SimpleStatementLine) else 1
             own, rest = rest[:size], rest[size:]
-            made, tail = self.statement(own, item)
+            made, tail = self.statement(own, item, is_first=not new)
             if made:
                 lines = list(made[0].leading_lines)
                 if carried or gone_above:
@@ -109,10 +109,28 @@ class Statements:
 
     # -- statements
 
-    def statement(self, own: Sequence[ast.stmt], node: Statement) -> tuple[list[Statement], Lines]:
-        """What is left of a line or a compound statement, and the lines behind it or instead."""
+    def statement(
+        self,
+        own: Sequence[ast.stmt],
+        node: Statement,
+        *,
+        is_first: bool = True,
+        blank_lines: int = 1,
+    ) -> tuple[list[Statement], Lines]:
+        """What is left of a line or a compound statement, and the lines behind it or instead.
+
+        Args:
+            own: the statements of the line, or the one that `node` is.
+            node: the line or compound statement.
+            is_first: whether nothing stands above it in its block.
+            blank_lines: how many stand around a definition.
+        """
         if any(self._is_changed(statement) for statement in own):
-            return self._changed(own, node)
+            made, tail = self._changed(own, node)
+            if any(map(_is_definition, made)) and not _is_definition(node):
+                gap = [cst.EmptyLine(indent=False)] * blank_lines
+                return _apart(made, gap, is_first=is_first), [*tail, *gap]
+            return made, tail
         if isinstance(node, cst.SimpleStatementLine):
             left = self._small(own, node.body)
             if left:
@@ -137,18 +155,17 @@ class Statements:
         bare = node.with_changes(leading_lines=[])
         tail: Lines = []
         if statement in self.instead:
+            if not isinstance(bare, cst.SimpleStatementLine):
+                bare = self._compound(statement, bare)
             made = list(self.instead[statement](bare))
+            kept = {text for new in made for text in comments_in(new)}
+            lines = [*lines, *own_lines(t for t in comments_in(bare) if t not in kept)]
+        elif self.verdicts.gone(statement) is not None:
+            made, tail = [], self._remains(statement, bare)
+        elif isinstance(bare, cst.SimpleStatementLine):
+            made = [bare]
         else:
-            if isinstance(node, cst.SimpleStatementLine):
-                gone = self.verdicts.gone(statement) is not None
-            else:
-                gone = self.verdicts.gone(statement) is not None
-            if gone:
-                made, tail = [], self._remains(statement, bare)
-            elif isinstance(bare, cst.SimpleStatementLine):
-                made = [bare]
-            else:
-                made = [self._compound(statement, bare)]
+            made = [self._compound(statement, bare)]
         new = [*self.before.get(statement, ()), *made, *self.behind.get(statement, ())]
         if new:
             new[0] = new[0].with_changes(leading_lines=[*lines, *new[0].leading_lines])
@@ -260,6 +277,24 @@ class Statements:
             return self._else(chain, c.with_changes(orelse=block))
         new = self.required(reduced[0], block)
         return c.with_changes(orelse=cst.Else(new, leading_lines=c.orelse.leading_lines))
+
+
+def _is_definition(node: Statement) -> bool:
+    return isinstance(node, cst.FunctionDef | cst.ClassDef)
+
+
+def _apart(made: Sequence[Any], gap: Lines, *, is_first: bool) -> list[Statement]:
+    """Statements with blank lines around the definitions among them."""
+    new: list[Any] = []
+    for statement in made:
+        lines = list(statement.leading_lines)
+        wanted = not is_first if not new else _is_definition(statement) or _is_definition(new[-1])
+        if not new and not _is_definition(statement):
+            wanted = False
+        if wanted and len(trimmed_start(lines)) == len(lines):
+            lines = [*gap, *lines]
+        new.append(statement.with_changes(leading_lines=lines))
+    return new
 
 
 def _block_of(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import libcst as cst
@@ -34,25 +34,28 @@ from .changes import (
     KeepSuite,
     MoveNames,
     NameArgument,
+    Nest,
     Reduce,
     Remove,
     Rename,
     Replace,
+    ReplaceStatement,
     Require,
     Rewrite,
     SetArgument,
     Spread,
 )
-from .expressions import with_argument, with_last
+from .edits import edits_between, joined
+from .expressions import is_open, with_argument, with_last
 from .imports import with_names_moved
+from .line_length import fitted, line_length
 from .locate import Chunk, Statement, chunks_of, config_of
+from .nesting import Nesting
 from .removal import marks_of
 from .spreading import spread
 from .statements import Lines, Statements, seam, trimmed
 
-_WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
 _NAMES = re.compile(r"[^\W\d]\w*")
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
 
 
 def write(changes: Iterable[Change]) -> list[Edit]:
@@ -194,7 +197,7 @@ class WrittenFile:
                 found += [Edit(self.source.path, o, o, text) for o, text in inserts]
                 is_first = False
                 continue
-            made, tail = self._statement(chunk, own) if own else (None, [])
+            made, tail = self._statement(chunk, own, is_first) if own else (None, [])
             if made == []:
                 carried = seam(carried, tail) if gone else [*carried, *tail]
                 gone = True
@@ -206,12 +209,25 @@ class WrittenFile:
                 rest = chunk.rest
                 if made:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
+                if made:
+                    rest = self._fitted(chunk, rest)
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
                 carried, gone, is_first = tail, False, False
             found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
         if carried or gone:
             found += self._end(at, trimmed(carried), is_first)
         return found
+
+    def _fitted(self, chunk: Chunk, new: str) -> str:
+        """A changed statement with its new lines broken where they are too long."""
+        old = set(chunk.rest.splitlines())
+        changed = [n for n, line in enumerate(new.splitlines(), 1) if line not in old]
+        return fitted(new, changed, self.width)
+
+    @cached_property
+    def width(self) -> int:
+        """How long new lines may be."""
+        return line_length(self.source)
 
     def _end(self, at: int, carried: Lines, is_empty: bool) -> list[Edit]:
         """The lines behind the last statement, where that is removed."""
@@ -252,7 +268,9 @@ class WrittenFile:
 
     # -- one statement
 
-    def _statement(self, chunk: Chunk, nodes: Sequence[ast.AST]) -> tuple[list[Statement], Lines]:
+    def _statement(
+        self, chunk: Chunk, nodes: Sequence[ast.AST], is_first: bool
+    ) -> tuple[list[Statement], Lines]:
         """What a statement becomes, and the lines behind it or instead of it."""
         work = expressions.Expressions(chunk.parents)
         writing = Writing(chunk, work)
@@ -274,7 +292,7 @@ class WrittenFile:
             made()
         lines = [*chunk.lead, *changed.leading_lines]
         changed = changed.with_changes(leading_lines=lines)
-        return statements.statement(chunk.statements, changed)
+        return statements.statement(chunk.statements, changed, is_first=is_first, blank_lines=2)
 
     def _register(
         self,
@@ -296,7 +314,13 @@ class WrittenFile:
             case Replace(code=code):
                 found = chunk.find(node)
                 work.replaced.add(found)
-                operate(found, lambda old: _replaced(old, writing.expression(code, node, old)))
+                put = partial(_replaced, is_open=is_open(chunk.parents[found], found))
+                operate(
+                    found,
+                    lambda old: work.kept_comments(
+                        old, put(old, writing.expression(code, node, old))
+                    ),
+                )
             case SetArgument(name=name, code=code, instead_of=None):
                 operate(
                     chunk.find(node),
@@ -342,6 +366,21 @@ class WrittenFile:
             case MoveNames(names=names, module=module) if isinstance(node, ast.ImportFrom):
                 moved = [alias in names for alias in node.names]
                 statements.instead[node] = lambda old: with_names_moved(old, moved, module)
+            case ReplaceStatement(statements=codes) if isinstance(node, ast.stmt):
+                statements.instead[node] = lambda old: [
+                    *map(writing.statement, codes),
+                ]
+            case Nest() if isinstance(node, ast.stmt):
+                nesting = Nesting(
+                    change.name,
+                    change.closed,
+                    change.handed,
+                    change.decorator,
+                    change.removed,
+                    change.moved,
+                    change.super_call,
+                )
+                statements.instead[node] = nesting.make
             case Indent(header=header) if isinstance(node, ast.stmt):
                 statements.instead[node] = lambda old: [_indented(writing.statement(header), old)]
             case Rewrite(make=make) if isinstance(node, ast.stmt):
@@ -365,13 +404,15 @@ def _indented(header: Any, old: Any) -> Any:
     return header.with_changes(body=cst.IndentedBlock([old]))
 
 
-def _replaced(old: Any, new: Any) -> Any:
-    """New code in the place of an expression, in its parentheses if there are any."""
+def _replaced(old: Any, new: Any, *, is_open: bool) -> Any:
+    """New code in the place of an expression, in its parentheses or in those that it needs."""
     if isinstance(old, cst.Arg):
         return old.with_changes(value=new)
-    if expressions.is_atom(new):
+    if expressions.is_atom(new) and not expressions.spans_lines(new):
         return new
-    return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+    if old.lpar:
+        return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+    return new if is_open else expressions.parenthesized(new)
 
 
 def decorated(function: Any, decorator: cst.BaseExpression) -> Any:
@@ -399,49 +440,3 @@ def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.
     ]
     call = call.with_changes(args=placed)
     return with_last(call, added) if added else call
-
-
-# -- edits
-
-
-def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
-    """What differs between a statement and its new text: by lines, in those by words."""
-    path = chunk.source.path
-    for at, gone, put in _hunks(0, _LINES.findall(chunk.text), _LINES.findall(new)):
-        if gone and put:
-            pairs = _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
-        else:
-            pairs = iter([(at, gone, put)])
-        for low, before, after in pairs:
-            yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
-
-
-def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[Edit]:
-    """Edits, those within one of the ranges as one: other fixes must not edit what is between."""
-    last: Edit | None = None
-    for edit in edits:
-        if last is None:
-            last = edit
-        elif any(start <= last.start and edit.end <= end for start, end in whole):
-            between = text[last.end : edit.start]
-            last = Edit(edit.path, last.start, edit.end, last.text + between + edit.text)
-        else:
-            yield last
-            last = edit
-    if last is not None:
-        yield last
-
-
-def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[tuple[int, str, str]]:
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
-    base += sum(map(len, old[:same]))
-    old, new = old[same:], new[same:]
-    starts = [base]
-    for part in old:
-        starts.append(starts[-1] + len(part))
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
-        if tag != "equal":
-            yield starts[i], "".join(old[i:j]), "".join(new[k:m])

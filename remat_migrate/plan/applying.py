@@ -20,9 +20,9 @@ from ..integrity import check_integrity
 from ..model import Module, Project
 from ..model.scopes import parameters
 from ..model.work import does_work
-from ..rewrite.concrete import merged
 from ..rewrite.imports import written
 from ..rewrite.loop_bodies import body_positions
+from ..rewrite.merged_edits import merged
 from ..rewrite.placement import remove_site, wrap_body, wrap_call
 from ..rewrite.refusal import Refused
 from ..rewrite.traced_arguments import Arrays

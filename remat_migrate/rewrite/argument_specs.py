@@ -10,12 +10,12 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..codemod.changes import Change, Code, Replace, SetArgument
 from ..model import Module, Project
 from ..model.scopes import FunctionNode
 from ..model.static_options import read_index_values
 from ..model.uses import Call
 from ..model.values import Applied, Bound, Class, External, Instance, Partial, Value, Wrapped
-from ..source import Edit
 from .literals import is_literal, quoted
 from .refusal import Refused, check_editable
 
@@ -94,8 +94,8 @@ _SPECS: Mapping[str, _Specs] = {
 }
 
 
-def spec_edits(project: Project, calls: Iterable[tuple[Call, Sequence[Added]]]) -> list[Edit]:
-    """The edits of the transformations through which calls pass more arguments by position.
+def spec_changes(project: Project, calls: Iterable[tuple[Call, Sequence[Added]]]) -> list[Change]:
+    """The changes of the transformations through which calls pass more arguments by position.
 
     Raises:
         Refused: one of them would not hand the arguments on as the checkpoint needs them.
@@ -113,7 +113,7 @@ def spec_edits(project: Project, calls: Iterable[tuple[Call, Sequence[Added]]]) 
             found = by_node.setdefault(wrapped.node, _Transformation(project, wrapped))
             found.passed.add(count + shift)
             found.added |= {replace(a, position=a.position + shift) for a in added}
-    return [edit for found in by_node.values() for edit in found.edits()]
+    return [change for found in by_node.values() for change in found.changes()]
 
 
 def _transformations(
@@ -154,8 +154,8 @@ class _Transformation:
         self.passed: set[int] = set()
         self.added: set[Added] = set()
 
-    def edits(self) -> list[Edit]:
-        """The edits of its options."""
+    def changes(self) -> list[Change]:
+        """The changes of its options."""
         specs = self.specs
         if specs is None:
             what = f"`{self.name}`" if self.name != "?" else "this decorator"
@@ -163,18 +163,18 @@ class _Transformation:
         if specs is _NOTHING:
             return []
         options = self._options(specs)
-        edits: list[Edit] = []
+        changes: list[Change] = []
         static = {a.position for a in self.added if a.needed} if specs.static else set()
         if static:
-            edits += self._static(specs, options)
+            changes += self._static(specs, options)
         for name in specs.shardings:
             if name in options and any(a.position not in static for a in self.added):
                 raise self._refused(f"`{name}` has an entry for each argument", options[name])
         if specs.axes:
-            edits += self._axes(specs.axes, options.get(specs.axes), static)
+            changes += self._axes(specs.axes, options.get(specs.axes), static)
         if specs.differentiated in options:
             self._indices(specs.differentiated, options[specs.differentiated])
-        return edits
+        return changes
 
     def _refused(self, reason: str, option: tuple[Module, ast.expr] | None = None) -> Refused:
         module, node = option or (self.module, self.wrapped.node)
@@ -214,7 +214,9 @@ class _Transformation:
 
     # -- writing
 
-    def _static(self, specs: _Specs, options: Mapping[str, tuple[Module, ast.expr]]) -> list[Edit]:
+    def _static(
+        self, specs: _Specs, options: Mapping[str, tuple[Module, ast.expr]]
+    ) -> list[Change]:
         by_position = {a.position: a for a in self.added if a.needed}
         needed = [by_position[position] for position in sorted(by_position)]
         if specs.static in options:
@@ -230,13 +232,11 @@ class _Transformation:
             return self._extended(specs.static_names, option, missing)
         node = self._own_call(f"`{self.name}` traces `{needed[0].name}`")
         text = ", ".join(str(a.position) for a in needed) + ("," if len(needed) == 1 else "")
-        given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-        end = self.module.span(given[-1]).end
-        return [Edit(self.module.source.path, end, end, f", {specs.static}=({text})")]
+        return [SetArgument(self.module, node, specs.static, Code(f"({text})"))]
 
     def _axes(
         self, name: str, option: tuple[Module, ast.expr] | None, static: Collection[int]
-    ) -> list[Edit]:
+    ) -> list[Change]:
         added = sorted(self.added, key=lambda a: a.position)
         match option:
             case (_, ast.Tuple(elts=parts) | ast.List(elts=parts)):
@@ -253,7 +253,7 @@ class _Transformation:
 
     def _extended(
         self, name: str, option: tuple[Module, ast.expr], more: Sequence[str]
-    ) -> list[Edit]:
+    ) -> list[Change]:
         """A literal tuple, list or single value with more entries."""
         if not more:
             return []
@@ -263,12 +263,11 @@ class _Transformation:
             reason = f"`{name}` of `{self.name}` is written where other functions may share it"
             raise self._refused(reason, option)
         parts = _parts(value)
-        start, end = module.span(value)
         texts = [*(module.segment(part) for part in parts), *more]
-        if "\n" in module.source.text[start:end] or not all(map(is_literal, parts)):
+        if "\n" in module.segment(value) or not all(map(is_literal, parts)):
             raise self._refused(f"`{name}` of `{self.name}` is computed", option)
         opening, closing = "[]" if isinstance(value, ast.List) else "()"
-        return [Edit(module.source.path, start, end, f"{opening}{', '.join(texts)}{closing}")]
+        return [Replace(module, value, Code(f"{opening}{', '.join(texts)}{closing}"))]
 
     def _own_call(self, why: str) -> ast.Call:
         """The call that applies it, if its options are for this function alone.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from ..codemod.changes import Change
 from ..model import Project
 from ..model.bind import positional_parameters
 from ..model.changing import changes_later
 from ..model.sites import Option, Site
 from ..model.statics import Required, Statics
 from ..source import Edit
-from ..source.layout import layout_of
 from .closure import close_over
 from .closure_of_call import close_over_all
 from .compile_time import hoist
@@ -19,10 +19,10 @@ from .options import given_behind, literal_indices
 from .refusal import Refused, check_editable
 
 
-def closing_edits(
+def closing_changes(
     project: Project, site: Site, statics: Statics, option: Option | None
-) -> tuple[list[Edit], Statics]:
-    """The edits that close over what Python must know at an application, and what that is.
+) -> tuple[list[Change | Edit], Statics]:
+    """The changes that close over what Python must know at an application, and what that is.
 
     Raises:
         Refused: it would not keep the meaning.
@@ -31,23 +31,22 @@ def closing_edits(
     statics = _with_named(site, statics)
     checkpoint, options = _rest(site, option)
     hoisted = hoist(project, [n for r in statics.required for n in r.needs])
-    edits = close_over(project, site, statics, checkpoint, options, hoisted)
-    return [*_comments_above(site), *edits], statics
+    return close_over(project, site, statics, checkpoint, options, hoisted), statics
 
 
-def closing_all_edits(
+def closing_all_changes(
     project: Project, site: Site, statics: Statics, option: Option | None
-) -> list[Edit]:
-    """The edits that close over all arguments at an application.
+) -> list[Change]:
+    """The changes that close over all arguments at an application.
 
     Raises:
         Refused: it is of a form that does not allow it.
     """
     _check(site)
     checkpoint, options = _rest(site, option)
-    edits = close_over_all(project, site, checkpoint, options)
+    changes = close_over_all(project, site, checkpoint, options)
     needs = [n for one in statics.each for r in one.required for n in r.needs]
-    return [*_comments_above(site), *edits, *hoist(project, needs)]
+    return [*changes, *hoist(project, needs)]
 
 
 def _check(site: Site) -> None:
@@ -59,34 +58,6 @@ def _check(site: Site) -> None:
         )
     assert site.application is not None
     check_editable(site.module, [site.application])
-
-
-def _comments_above(site: Site) -> list[Edit]:
-    """Move the comments inside an application, which is written anew, above its statement.
-
-    Raises:
-        Refused: they stand inside an argument, or the statement does not start its line.
-    """
-    module, application = site.module, site.application
-    assert application is not None
-    layout = layout_of(module.source)
-    comments = layout.comments_in(*module.span(application))
-    if not isinstance(application, ast.Call) or not comments:
-        return []
-    if any(layout.comments_in(*module.span(a)) for a in application.args) or any(
-        layout.comments_in(*module.span(k)) for k in application.keywords
-    ):
-        raise Refused("a comment inside an argument would be lost", module, application)
-    holder = module.statement(application)
-    decorators = holder.decorator_list if isinstance(holder, ast.FunctionDef) else []
-    first = decorators[0] if application in decorators else holder
-    start = layout.line_start(module.span(first).start)
-    before = module.source.text[start : module.span(first).start]
-    indent = before[: len(before) - len(before.lstrip(" \t"))]
-    if before.strip("@ \t"):
-        raise Refused("the statement does not start its line", module, holder)
-    lines = "".join(f"{indent}{comment.text}{module.source.newline}" for comment in comments)
-    return [Edit(module.source.path, start, start, lines)]
 
 
 def _with_named(site: Site, statics: Statics) -> Statics:

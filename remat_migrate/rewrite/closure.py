@@ -14,21 +14,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ..codemod.changes import Change, Nest
 from ..model import Module, Project
 from ..model.apis import TRANSPARENT
 from ..model.callable import Target
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.statics import Statics
-from ..source import Edit, SourceFile, apply_edits
-from ..source.changes import Change
-from .closure_at_once import free_name
+from ..source import Edit
+from ..source.changes import Change as Marked
 from .closure_of_call import check_not_hidden, close_over_call
 from .imports import written
-from .indent import indent_unit, indentation, indented
-from .options import removal_edits
+from .options import removal_changes
 from .refusal import Refused
-from .signature import bracketed, names_in, signature
+from .signature import free_name, names_in
 from .subclass import checkpointed_subclass
 
 
@@ -38,9 +37,9 @@ def close_over(
     statics: Statics,
     checkpoint: str,
     options: Sequence[str],
-    hoisted: Sequence[Edit] = (),
-) -> list[Edit]:
-    """The edits that close over the required parameters at one application.
+    hoisted: Sequence[Change] = (),
+) -> list[Change | Edit]:
+    """The changes that close over the required parameters at one application.
 
     Args:
         project: the project.
@@ -48,7 +47,7 @@ def close_over(
         statics: what Python must know there.
         checkpoint: the Api as it is to be written, such as `jax.checkpoint`.
         options: the options that stay, as `name=value`.
-        hoisted: the edits that compute at compile time what Python needs.
+        hoisted: the changes that compute at compile time what Python needs.
 
     Raises:
         Refused: the form does not allow it.
@@ -82,8 +81,8 @@ def _nested_body(
     statics: Statics,
     checkpoint: str,
     options: Sequence[str],
-    hoisted: Sequence[Edit],
-) -> list[Edit]:
+    hoisted: Sequence[Change],
+) -> list[Change | Edit]:
     module, node = site.module, target.function.node
     if not isinstance(node, ast.FunctionDef):
         raise Refused("an asynchronous function", module, site.reference)
@@ -92,63 +91,35 @@ def _nested_body(
     check_not_hidden(module, site.application, node, checkpoint, options)
     names = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in names]
-    name = free_name(f"checkpointed_{node.name.strip('_')}", names_in(node))
-    rebound = [n for n in closed if _is_rebound(module, node, n)]
-    inner = signature(
-        node,
-        without=closed,
-        defaults=None,
-        annotations=lambda e: module.segment(e),
-    )
-    # A name that the body assigns is local there: hand it over as a default.
-    handed = [f"{n}={n}" for n in rebound]
+    # A name that the body assigns is local there: it is passed on as a default.
+    handed = tuple(n for n in closed if _is_rebound(module, node, n))
     if handed and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
-    star = ["*"] if handed and not _has_star(node, closed) else []
-    first = _first_statement(node)
-    unit, outer = _unit(module, node), indentation(module, node.lineno)
-    newline, deeper = module.source.newline, outer + unit
-    decorator = f"@{checkpoint}"
-    imports: tuple[Edit, ...] = ()
+    decorator = checkpoint
+    changes: list[Change | Edit] = []
     if options:
-        partial = written(project, module, "functools.partial", first)
-        decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
-        imports = partial.edits
-    moved = _decorators_below(module, node, site, project)
-    head = [
-        *(f"{deeper}{d}" for d in (decorator, *moved)),
-        *bracketed(f"def {name}", [*inner.written, *star, *handed], ":", deeper, unit),
-    ]
-    tail = bracketed(f"return {name}", inner.passed, "", deeper, unit)
-    start, end = _body_start(module, node, first), _body_end(module, node)
-    if _on_header_line(module, node, first):
-        if hoisted:
-            raise Refused("its body stands on the line of its header", module, node)
-        start = module.span(first).start
-        body = f"{deeper}{unit}{module.source.text[start:end]}"
-        head.insert(0, "")
+        partial = written(project, module, "functools.partial", _first_statement(node))
+        decorator = f"{partial.text}({checkpoint}, {', '.join(options)})"
+        changes += partial.changes
     else:
-        inside = [e for e in hoisted if e.path == module.source.path and start <= e.start <= end]
-        imports = (*imports, *(e for e in hoisted if e not in inside))
-        source = _edited(module, [*_plain_super(module, node), *inside])
-        longer = len(source.text) - len(module.source.text)
-        body = indented(source, start, end + longer, unit, outer)
-    text = newline.join([*head, body, "", *tail])
-    edits = [Edit(module.source.path, start, end, text), *imports]
-    edits += _without_decorators(module, node, site, moved)
-    if not options:
-        edits += _spared_imports(project, module, site)
-    return edits
-
-
-def _edited(module: Module, edits: list[Edit]) -> SourceFile:
-    return (
-        module.source.replaced(apply_edits(module.source.text, edits)) if edits else module.source
+        changes += _spared_import(project, module, site)
+    index = node.decorator_list.index(site.application)
+    nest = Nest(
+        module,
+        node,
+        free_name(f"checkpointed_{node.name.strip('_')}", names_in(node)),
+        frozenset(closed),
+        handed,
+        decorator,
+        index,
+        _decorators_below(module, node, index, project),
+        _plain_super(module, node),
     )
+    return [nest, *changes, *hoisted]
 
 
-def _plain_super(module: Module, node: ast.FunctionDef) -> list[Edit]:
-    """The edits of `super()` in the function to `super(Class, self)`: it stands in a nested one.
+def _plain_super(module: Module, node: ast.FunctionDef) -> str:
+    """What `super()` in the function becomes in a nested one; "" where there is none.
 
     Raises:
         Refused: the class has no name that is seen there.
@@ -162,7 +133,7 @@ def _plain_super(module: Module, node: ast.FunctionDef) -> list[Edit]:
         and not n.args
     ]
     if not calls:
-        return []
+        return ""
     cls = module.enclosing_class(node)
     if cls is None or module.parent(cls) is not module.tree or not node.args.args:
         raise Refused(
@@ -171,31 +142,7 @@ def _plain_super(module: Module, node: ast.FunctionDef) -> list[Edit]:
             module,
             calls[0],
         )
-    put = f"super({cls.name}, {node.args.args[0].arg})"
-    path = module.source.path
-    return [Edit(path, *module.span(call), put) for call in calls]
-
-
-def _on_header_line(module: Module, node: ast.FunctionDef, first: ast.stmt) -> bool:
-    """`def f(x): return x`, or with the body behind a backslash."""
-    start, text = module.source.line_starts[first.lineno - 1], module.source.text
-    is_continued = text[:start].rstrip("\r\n").endswith("\\")
-    return is_continued or bool(text[start : module.span(first).start].strip())
-
-
-def _unit(module: Module, node: ast.FunctionDef) -> str:
-    """One step of indentation as the function's own body has it."""
-    outer, inner = (indentation(module, n.lineno) for n in (node, node.body[0]))
-    if len(inner) > len(outer) and inner.startswith(outer):
-        return inner.removeprefix(outer)
-    return indent_unit(module)
-
-
-def _has_star(node: FunctionNode, closed: Sequence[str]) -> bool:
-    a = node.args
-    if a.vararg is not None and a.vararg.arg not in closed:
-        return True
-    return any(p.arg not in closed for p in a.kwonlyargs)
+    return f"super({cls.name}, {node.args.args[0].arg})"
 
 
 def _check_body(module: Module, node: ast.FunctionDef) -> None:
@@ -239,42 +186,12 @@ def _first_statement(node: ast.FunctionDef) -> ast.stmt:
     return first
 
 
-def _body_start(module: Module, node: ast.FunctionDef, first: ast.stmt) -> int:
-    """The start of the line behind the docstring or the header: comments there move along."""
-    index = node.body.index(first)
-    line = first.lineno
-    if isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        line = min([line, *(d.lineno for d in first.decorator_list)])
-    if index > 0:
-        previous = node.body[index - 1].end_lineno
-        assert previous is not None
-        at = previous + 1
-    else:
-        at = line
-        while at - 1 > node.lineno and module.source.line_text(at - 1).lstrip().startswith("#"):
-            at -= 1
-    while at < line and not module.source.line_text(at).strip():
-        at += 1
-    return module.source.line_starts[at - 1]
-
-
-def _body_end(module: Module, node: ast.FunctionDef) -> int:
-    """The end of the body, with a comment that stands on its last line."""
-    end = module.span(node).end
-    text = module.source.text
-    stop = end
-    while stop < len(text) and text[stop] not in "\r\n":
-        stop += 1
-    return stop if text[end:stop].lstrip().startswith("#") else end
-
-
 def _decorators_below(
-    module: Module, node: ast.FunctionDef, site: Site, project: Project
-) -> list[str]:
+    module: Module, node: ast.FunctionDef, index: int, project: Project
+) -> frozenset[int]:
     """The decorators under the checkpoint go with the inner function, but for `nn.compact`."""
-    index = node.decorator_list.index(site.application)  # type: ignore[arg-type]
     found = []
-    for decorator in node.decorator_list[index + 1 :]:
+    for number, decorator in enumerate(node.decorator_list[index + 1 :], index + 1):
         names = project.qualified(module, decorator)
         if any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
             continue
@@ -282,38 +199,13 @@ def _decorators_below(
             raise Refused(
                 "a decorator under the checkpoint would run at every call", module, decorator
             )
-        found.append(f"@{module.segment(decorator)}")
-    return found
+        found.append(number)
+    return frozenset(found)
 
 
-def _without_decorators(
-    module: Module, node: ast.FunctionDef, site: Site, moved: Sequence[str]
-) -> list[Edit]:
-    edits = []
-    text = module.source.text
-    for decorator in node.decorator_list:
-        written = f"@{module.segment(decorator)}"
-        if decorator is not site.application and written not in moved:
-            continue
-        start, end = module.span(decorator)
-        start = text.rindex("@", 0, start)
-        begin = module.source.line_starts[module.source.position(start)[0] - 1]
-        line = module.source.position(end)[0]
-        starts = module.source.line_starts
-        stop = starts[line] if line < len(starts) else len(text)
-        comment = text[end:stop].strip()
-        put = ""
-        if comment:
-            put = f"{text[begin:start]}{comment}{module.source.newline}"
-        edits.append(Edit(module.source.path, begin, stop, put))
-    return edits
-
-
-def _spared_imports(project: Project, module: Module, site: Site) -> list[Edit]:
-    """The edits that take `functools.partial` away where only the old decorator used it."""
+def _spared_import(project: Project, module: Module, site: Site) -> list[Change]:
+    """Removes the import of `functools.partial` where only the old decorator used it."""
     call = site.application
     if not isinstance(call, ast.Call) or site.reference not in call.args:
         return []
-    start, end = module.span(call)
-    shortened = removal_edits(project, module, Change(keep=((call, site.reference),)))
-    return [e for e in shortened if e.end < start or e.start > end]
+    return removal_changes(project, module, Marked(keep=((call, site.reference),)))

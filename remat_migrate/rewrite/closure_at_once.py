@@ -6,20 +6,17 @@ jax.checkpoint(f, concrete=True)(x, train)   ->   jax.checkpoint(lambda x: f(x, 
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..codemod.changes import Change, Code, Replace
 from ..model import Module, Project
 from ..model.bind import Arguments, default_of, positional_parameters
 from ..model.library import ARRAY_ATTRIBUTES
 from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.statics import Statics
-from ..source import Edit
-from ..source.layout import layout_of
-from .indent import indent_unit, indentation
-from .signature import laid_out, lambda_text
+from .signature import free_name, lambda_text, names_in
 
 _EFFECTS = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
@@ -35,8 +32,8 @@ class _Argument:
 
 def close_over_at_once(
     site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
-) -> list[Edit] | None:
-    """The edits of a checkpoint that is called where it is applied; None for other forms."""
+) -> list[Change] | None:
+    """The changes of a checkpoint that is called where it is applied; None for other forms."""
     module, outer = site.module, _call_at_once(site)
     if outer is None or site.subject is None:
         return None
@@ -56,24 +53,24 @@ def close_over_at_once(
     if _order_matters(kept, traced):
         return None
     if isinstance(subject, ast.Lambda):
-        function = _of_lambda(module, subject, kept, traced, bound)
+        function = _of_lambda(subject, kept, traced, bound)
     else:
-        function = _of_call(module, subject, arguments, traced)
+        function = _of_call(subject, arguments, traced)
     if function is None:
         return None
-    return _written(module, outer, checkpoint, [function, *options], traced)
+    return _called(module, outer, checkpoint, function, options, traced)
 
 
 def close_over_all_at_once(
     project: Project, site: Site, checkpoint: str, options: Sequence[str]
-) -> list[Edit] | None:
+) -> list[Change] | None:
     """The same where the wrapped function cannot be seen: only arrays stay arguments."""
     module, outer = site.module, _call_at_once(site)
     if outer is None or site.subject is None or not isinstance(site.subject[1], ast.expr):
         return None
     given = [("", arg) for arg in outer.args]
     given += [(f"{k.arg}=" if k.arg else "**", k.value) for k in outer.keywords]
-    taken = set().union(*(_names(node) for _, node in given), _names(site.subject[1]))
+    taken = set().union(*(names_in(node) for _, node in given), names_in(site.subject[1]))
     arguments: list[_Argument] = []
     for prefix, node in given:
         if isinstance(node, ast.Name) and all(a.parameter != node.id for a in arguments):
@@ -85,25 +82,18 @@ def close_over_all_at_once(
     traced = [a for a in arguments if project.kinds.of(module, a.node) == "array"]
     if _order_matters([a for a in arguments if a not in traced], traced):
         return None
-    function = _of_call(module, site.subject[1], arguments, traced)
+    function = _of_call(site.subject[1], arguments, traced)
     if function is None:
         return None
-    return _written(module, outer, checkpoint, [function, *options], traced)
+    return _called(module, outer, checkpoint, function, options, traced)
 
 
 def _call_at_once(site: Site) -> ast.Call | None:
-    """The call of what an application makes, where it stands around it and has no comment."""
+    """The call of what an application makes, where it stands around it."""
     module, application = site.module, site.application
     outer = module.parent(application) if application is not None else None
-    if not isinstance(outer, ast.Call) or outer.func is not application:
-        return None
-    return None if layout_of(module.source).comments_in(*module.span(outer)) else outer
-
-
-def free_name(wanted: str, taken: Collection[str]) -> str:
-    """`wanted`, with a number if it is taken."""
-    names = (wanted if i == 1 else f"{wanted}_{i}" for i in itertools.count(1))
-    return next(name for name in names if name not in taken)
+    is_called = isinstance(outer, ast.Call) and outer.func is application
+    return outer if is_called and isinstance(outer, ast.Call) else None
 
 
 def _arguments(call: ast.Call, bound: Arguments) -> Iterator[_Argument]:
@@ -129,52 +119,50 @@ def _has_effects(node: ast.expr) -> bool:
 
 
 def _of_call(
-    module: Module, subject: ast.expr, arguments: Sequence[_Argument], traced: Sequence[_Argument]
-) -> str | None:
+    subject: ast.expr, arguments: Sequence[_Argument], traced: Sequence[_Argument]
+) -> Code | None:
     """`lambda x: f(x, train)`; what must be evaluated before is a default: `n=sizes[i]`."""
     own = {a.parameter for a in traced}
-    if any(isinstance(n, ast.Call) for n in ast.walk(subject)) or own & _names(subject):
+    if any(isinstance(n, ast.Call) for n in ast.walk(subject)) or own & names_in(subject):
         return None
-    plain = {a for a in arguments if _is_plain(a.node) and not own & _names(a.node)}
-    taken = own.union(_names(subject), *(_names(a.node) for a in plain))
+    plain = {a for a in arguments if _is_plain(a.node) and not own & names_in(a.node)}
+    taken = own.union(names_in(subject), *(names_in(a.node) for a in plain))
     names = [a.parameter for a in traced]
     given: list[str] = []
-    for argument in arguments:
+    parts = {"subject": subject}
+    for number, argument in enumerate(arguments):
         text = argument.parameter
         if argument not in traced:
-            text = module.segment(argument.node)
+            value, is_starred = argument.node, isinstance(argument.node, ast.Starred)
+            parts[f"argument{number}"] = value.value if isinstance(value, ast.Starred) else value
+            text = f"{'*' * is_starred}{{argument{number}}}"
             if argument not in plain:
                 if not argument.parameter or argument.parameter in taken:
                     return None
                 names.append(f"{argument.parameter}={text}")
                 text = argument.parameter
         given.append(argument.keyword + text)
-    return lambda_text(names, f"{module.segment(subject)}({', '.join(given)})")
+    return Code.of(lambda_text(names, f"{{subject}}({', '.join(given)})"), **parts)
 
 
 def _of_lambda(
-    module: Module,
-    subject: ast.Lambda,
-    kept: Sequence[_Argument],
-    traced: Sequence[_Argument],
-    bound: Arguments,
-) -> str | None:
+    subject: ast.Lambda, kept: Sequence[_Argument], traced: Sequence[_Argument], bound: Arguments
+) -> Code | None:
     """The same lambda without the parameters that are closed over under their own names."""
     if bound.unclear or len(parameters(subject)) > len(positional_parameters(subject)):
         return None
     names = [a.parameter for a in traced]
+    parts: dict[str, ast.expr] = {"body": subject.body}
     for argument in kept:
         if not isinstance(argument.node, ast.Name) or argument.node.id != argument.parameter:
-            names.append(f"{argument.parameter}={module.segment(argument.node)}")
+            parts[f"value_{argument.parameter}"] = argument.node
+            names.append(f"{argument.parameter}={{value_{argument.parameter}}}")
     for parameter in positional_parameters(subject):
         default = default_of(subject, parameter)
         if parameter.arg not in bound.by_name and default is not None:
-            names.append(f"{parameter.arg}={module.segment(default)}")
-    return lambda_text(names, module.segment(subject.body))
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            parts[f"value_{parameter.arg}"] = default
+            names.append(f"{parameter.arg}={{value_{parameter.arg}}}")
+    return Code.of(lambda_text(names, "{body}"), **parts)
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -191,17 +179,16 @@ def _is_plain(node: ast.expr) -> bool:
     return False
 
 
-def _written(
+def _called(
     module: Module,
     outer: ast.Call,
     checkpoint: str,
-    arguments: Sequence[str],
+    function: Code,
+    options: Sequence[str],
     traced: Sequence[_Argument],
-) -> list[Edit]:
-    passed = ", ".join(module.segment(a.node) for a in traced)
-    source, span = module.source, module.span(outer)
-    before = source.text[source.line_starts[outer.lineno - 1] : span.start]
-    around = before, source.text[span.end :].partition("\n")[0]
-    indent, unit = indentation(module, outer.lineno), indent_unit(module)
-    lines = laid_out(checkpoint, arguments, f"({passed})", around, indent, unit)
-    return [Edit(source.path, *span, source.newline.join(lines))]
+) -> list[Change]:
+    """The checkpoint of a function, called with the arguments that it keeps."""
+    parts = {f"traced{number}": argument.node for number, argument in enumerate(traced)}
+    passed = ", ".join(f"{{{name}}}" for name in parts)
+    text = f"{checkpoint}({', '.join([function.text, *options])})({passed})"
+    return [Replace(module, outer, Code(text, (*function.parts, *parts.items())))]

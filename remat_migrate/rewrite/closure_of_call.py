@@ -20,6 +20,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..codemod.changes import Change, Code, Insert, Replace, ReplaceStatement
 from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.callable import Target
@@ -27,13 +28,11 @@ from ..model.changing import changes_later
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.statics import Statics
-from ..source import Edit
-from .closure_at_once import close_over_all_at_once, close_over_at_once, free_name
+from .closure_at_once import close_over_all_at_once, close_over_at_once
 from .imports import written
-from .indent import indent_unit, indentation
 from .literals import is_literal, literal_text
 from .refusal import Refused
-from .signature import Signature, bracketed, laid_out, lambda_text, names_in, signature
+from .signature import Signature, free_name, lambda_text, names_in, signature
 
 
 def close_over_call(
@@ -42,8 +41,8 @@ def close_over_call(
     statics: Statics,
     checkpoint: str,
     options: Sequence[str],
-) -> list[Edit]:
-    """The edits of a call that applies a checkpoint.
+) -> list[Change]:
+    """The changes of a call that applies a checkpoint.
 
     Raises:
         Refused: what is wrapped cannot be named, or called, where the checkpoint is applied.
@@ -79,15 +78,14 @@ def close_over_call(
     check_not_hidden(module, call, node, checkpoint, options)
     form = _Form(checkpoint, options, whole, array)
     if isinstance(subject, ast.Lambda):
-        text = _grouped(module, call, form.as_lambda(module.segment(subject.body)))
-        return [Edit(module.source.path, *module.span(call), text)]
-    return _write(module, call, subject, form)
+        return [Replace(module, call, Code.of(form.as_lambda("{body}"), body=subject.body))]
+    return _changes(module, call, subject, form)
 
 
 def close_over_all(
     project: Project, site: Site, checkpoint: str, options: Sequence[str]
-) -> list[Edit]:
-    """The edits of a call that applies a checkpoint: it closes over all arguments.
+) -> list[Change]:
+    """The changes of a call that applies a checkpoint: it closes over all arguments.
 
     Raises:
         Refused: it wraps a class or a lambda, or what it wraps is named in another file.
@@ -111,10 +109,10 @@ def close_over_all(
     whole = Signature(everything, everything)
     form = _Form(checkpoint, options, whole, Signature((), ()), wraps.text)
     statement = module.parent(call)
-    if not isinstance(statement, ast.Return) or not _starts_line(module, statement):
-        return [*_write(module, call, subject, form), *wraps.edits]
+    if not isinstance(statement, ast.Return):
+        return [*_changes(module, call, subject, form), *wraps.changes]
     name = free_name("checkpointed", names_in(module.enclosing_function(call) or module.tree))
-    return [*_as_definition(module, statement, name, subject, form), *wraps.edits]
+    return [*_as_definition(module, statement, name, subject, form), *wraps.changes]
 
 
 def check_not_hidden(
@@ -154,48 +152,81 @@ class _Form:
             self.whole.written, f"{self.checkpoint}({inner})({self.array.arguments})"
         )
 
-    def as_definition(self, name: str, plain: str, indent: str, unit: str) -> list[str]:
-        decorator = [f"{indent}@{self.wraps}({plain})"] if self.wraps else []
-        head = [*decorator, *bracketed(f"def {name}", self.whole.written, ":", indent, unit)]
+    def as_definition(self, name: str, plain: str) -> str:
+        decorator = f"@{self.wraps}({plain})\n" if self.wraps else ""
         inner = lambda_text(self.array.written, f"{plain}({self.whole.arguments})")
-        inside = indent + unit
-        tail, around = f"({self.array.arguments})", (inside, "return ")
-        first, *rest = laid_out(self.checkpoint, [inner, *self.options], tail, around, inside, unit)
-        return [*head, f"{inside}return {first}", *rest]
+        checkpoint = f"{self.checkpoint}({', '.join([inner, *self.options])})"
+        head = f"{decorator}def {name}({self.whole.parameters}):\n"
+        return f"{head}    return {checkpoint}({self.array.arguments})\n"
 
 
-def _write(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> list[Edit]:
-    """The edits that write a form in place of an application."""
-    name = module.segment(subject)
+def _changes(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> list[Change]:
+    """The changes that put a form in the place of an application."""
     assigned = _assigned_name(module, call)
     if assigned is not None:
         return _as_definition(module, *assigned, subject, form)
-    plain = "plain" if _may_change(module, subject) else name
+    statement = _statement_to_define_before(module, call, subject)
+    if statement is not None:
+        return _defined_before(module, statement, call, subject, form)
+    plain = "plain" if _may_change(module, subject) else "{subject}"
     text = form.as_lambda(f"{plain}({form.whole.arguments})")
     if form.wraps:
         text = f"{form.wraps}({plain})({text})"
-    if plain != name:
-        text = f"(lambda plain: {text})({name})"
-    elif not form.wraps:
-        text = _grouped(module, call, text)
-    return [Edit(module.source.path, *module.span(call), text)]
+    if plain == "plain":
+        text = f"(lambda plain: {text})({{subject}})"
+    return [Replace(module, call, Code.of(text, subject=subject))]
 
 
-def _grouped(module: Module, call: ast.expr, text: str) -> str:
-    """A lambda needs parentheses unless it is a whole argument, value or element."""
-    match module.parent(call):
-        case ast.keyword() | ast.Assign() | ast.AnnAssign() | ast.Return():
-            return text
-        case ast.Call(func=func) if func is not call:
-            return text
-        case ast.List():
-            return text
-    return f"({text})"
+def _defined_before(
+    module: Module, statement: ast.stmt, call: ast.Call, subject: ast.expr, form: _Form
+) -> list[Change]:
+    """A definition in front of the statement that holds an application."""
+    match subject:
+        case ast.Name(id=known) | ast.Attribute(attr=known):
+            base = known.strip("_")
+        case _:
+            base = "function"
+    taken = names_in(module.enclosing_function(call) or module.tree)
+    name = free_name(f"checkpointed_{base}", taken)
+    codes: list[Code] = []
+    plain = module.segment(subject)
+    if _may_change(module, subject):
+        plain = free_name(f"plain_{base}", taken)
+        codes.append(Code.of(f"{plain} = {{subject}}", subject=subject))
+    codes.append(Code(form.as_definition(name, plain)))
+    return [Insert(module, statement, tuple(codes)), Replace(module, call, Code(name))]
+
+
+def _statement_to_define_before(
+    module: Module, call: ast.Call, subject: ast.expr
+) -> ast.stmt | None:
+    """The statement that holds an application, where a definition in front of it means the same."""
+    statement = module.statement(call)
+    function = module.enclosing_function(call)
+    scopes = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    around = list(itertools.takewhile(lambda n: n is not statement, module.ancestors(call)))
+    if any(isinstance(node, scopes) for node in around):
+        return None
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.If):
+        return None
+    holder = module.parent(statement)
+    if isinstance(holder, ast.ClassDef):
+        return None
+    if isinstance(statement, ast.If) and isinstance(holder, ast.If) and statement in holder.orelse:
+        return None  # perhaps an `elif`
+    computed = any(isinstance(node, ast.Call | ast.Subscript) for node in ast.walk(subject))
+    if computed and not isinstance(module.parent(call), ast.Assign | ast.AnnAssign | ast.Return):
+        return None  # something else may be evaluated first
+    loops = itertools.takewhile(lambda n: n is not function, module.ancestors(statement))
+    in_loop = any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in loops)
+    if in_loop and _may_change(module, subject):
+        return None  # it would read the names of the last round
+    return statement
 
 
 def _assigned_name(module: Module, call: ast.expr) -> tuple[ast.Assign, str] | None:
     statement = module.parent(call)
-    if not isinstance(statement, ast.Assign) or not _starts_line(module, statement):
+    if not isinstance(statement, ast.Assign):
         return None
     target = statement.targets[0]
     if len(statement.targets) > 1 or not isinstance(target, ast.Name):
@@ -223,10 +254,6 @@ def _outlives_loop(module: Module, statement: ast.Assign, name: str) -> bool:
             ):
                 return True
     return False
-
-
-def _starts_line(module: Module, statement: ast.stmt) -> bool:
-    return not module.source.line_text(statement.lineno)[: statement.col_offset].strip()
 
 
 def _may_change(module: Module, subject: ast.expr, *, here: bool = False) -> bool:
@@ -262,29 +289,14 @@ def _as_definition(
     variable: str,
     subject: ast.expr,
     form: _Form,
-) -> list[Edit]:
-    source = module.source
-    outer, unit = indentation(module, statement.lineno), indent_unit(module)
+) -> list[Change]:
+    """A definition in the place of the statement that assigns or returns the application."""
+    codes: list[Code] = []
     plain = module.segment(subject)
-    lines: list[str] = []
-    gap = [""] * (1 if outer else 2)
     if variable in names_in(subject) or _may_change(module, subject, here=True):
-        kept = f"plain_{variable}"
-        lines += [f"{outer}{kept} = {plain}", *gap]
-        plain = kept
-    lines += form.as_definition(variable, plain, outer, unit)
+        plain = f"plain_{variable}"
+        codes.append(Code.of(f"{plain} = {{subject}}", subject=subject))
+    codes.append(Code(form.as_definition(variable, plain)))
     if isinstance(statement, ast.Return):
-        lines += ["", f"{outer}return {variable}"]
-    start, end = source.line_starts[statement.lineno - 1], source.span(statement).end
-    if lines[0].lstrip().startswith(("def", "@")) and not _opens_block(module, statement):
-        lines = [*gap, *lines]
-    rest = source.text[end:].partition("\n")[2]
-    if rest.strip() and rest.partition("\n")[0].strip():
-        lines += gap
-    return [Edit(source.path, start, end, source.newline.join(lines))]
-
-
-def _opens_block(module: Module, statement: ast.stmt) -> bool:
-    """Whether nothing stands above a statement in its block, or a blank line or comment does."""
-    above = module.source.line_text(statement.lineno - 1).strip() if statement.lineno > 1 else ""
-    return not above or above.startswith("#") or above.endswith(":")
+        codes.append(Code(f"return {variable}"))
+    return [ReplaceStatement(module, statement, tuple(codes))]

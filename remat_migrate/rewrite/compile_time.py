@@ -10,18 +10,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from ..model import Module, Project
 from ..model.need import Need
-from ..source import Edit
 from .imports import written
-from .indent import indent_unit, indentation, indented
 from .refusal import Refused
+from .signature import free_name, names_in
 
 _CONTEXT = "jax.ensure_compile_time_eval"
 
 
-def hoist(project: Project, needs: Iterable[Need]) -> list[Edit]:
-    """The edits that compute at compile time what Python needs of `jax.numpy` operations.
+def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
+    """The changes that compute at compile time what Python needs of `jax.numpy` operations.
 
     Raises:
         Refused: the operation stands where it cannot be taken out, or in a file that is not to
@@ -44,16 +44,16 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Edit]:
             else:
                 place = _place(module, statement, operation)
                 taken.setdefault(statement, {})[place] = module
-    edits: list[Edit] = []
+    changes: list[Change] = []
     for statement, module in wrapped.items():
-        edits += _wrap(project, module, statement)
+        changes += _wrap(project, module, statement)
     for statement, places in taken.items():
         if statement in wrapped:
             continue
         outer = [p for p in places if not any(p is not q and _inside(p, q) for q in places)]
         module = places[outer[0]]
-        edits += _take_out(project, module, statement, outer)
-    return edits
+        changes += _take_out(project, module, statement, outer)
+    return changes
 
 
 def _inside(node: ast.AST, outer: ast.AST) -> bool:
@@ -123,15 +123,11 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr
     return place
 
 
-def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Edit]:
-    source = module.source
-    start, end = source.span(statement)
+def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]:
     _own_line(module, statement)
-    indent, unit = indentation(module, statement.lineno), indent_unit(module)
     context = written(project, module, _CONTEXT, statement)
-    lines = indented(source, source.line_starts[statement.lineno - 1], end, unit, indent).lstrip()
-    text = f"with {context.text}():{source.newline}{indent}{unit}{lines}"
-    return [Edit(source.path, start, end, text), *context.edits]
+    header = Code(f"with {context.text}(): pass")
+    return [Indent(module, statement, header), *context.changes]
 
 
 def _own_line(module: Module, statement: ast.stmt) -> None:
@@ -142,32 +138,19 @@ def _own_line(module: Module, statement: ast.stmt) -> None:
 
 def _take_out(
     project: Project, module: Module, statement: ast.stmt, places: list[ast.expr]
-) -> list[Edit]:
-    source = module.source
+) -> list[Change]:
     _own_line(module, statement)
-    indent, unit = indentation(module, statement.lineno), indent_unit(module)
     context = written(project, module, _CONTEXT, statement)
-    function = module.enclosing_function(statement)
-    taken = {n.id for n in ast.walk(function or module.tree) if isinstance(n, ast.Name)}
+    taken = names_in(module.enclosing_function(statement) or module.tree)
     lines: list[str] = []
-    edits: list[Edit] = []
+    parts: dict[str, ast.expr] = {}
+    changes: list[Change] = []
     for place in sorted(places, key=lambda n: (n.lineno, n.col_offset)):
         base = "condition" if isinstance(statement, ast.If) else "static_value"
-        name, number = base, 2
-        while name in taken:
-            name, number = f"{base}_{number}", number + 1
+        name = free_name(base, taken)
         taken.add(name)
-        start, end = source.span(place)
-        text = source.text[start:end]
-        if "\n" in text and not _bracketed(place):
-            text = f"({text})"
-        lines.append(f"{indent}{unit}{name} = {text}")
-        edits.append(Edit(source.path, start, end, name))
-    start = source.span(statement).start
-    head = source.newline.join([f"with {context.text}():", *lines])
-    edits.append(Edit(source.path, start, start, f"{head}{source.newline}{indent}"))
-    return [*edits, *context.edits]
-
-
-def _bracketed(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call | ast.Tuple | ast.List)
+        parts[name] = place
+        lines.append(f"    {name} = {{{name}}}")
+        changes.append(Replace(module, place, Code(name)))
+    code = Code.of("\n".join([f"with {context.text}():", *lines, ""]), **parts)
+    return [Insert(module, statement, (code,)), *changes, *context.changes]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
+from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
 from ..model import Module, Project
 from ..model.bind import default_of, positional_parameters
 from ..model.concrete_options import ConcreteUse
@@ -18,18 +18,18 @@ from ..model.statics import Required, Statics
 from ..model.uses import Call
 from ..model.values import Function
 from ..source import Edit
-from .argument_specs import Added, spec_edits
+from .argument_specs import Added, spec_changes
 from .calls import pass_by_position
-from .closing import closing_all_edits, closing_edits
+from .closing import closing_all_changes, closing_changes
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .imports import written
 from .options import (
     drop_change,
     given_behind,
-    naming_edits,
-    removal_edits,
-    static_argnums_edits,
+    naming_changes,
+    removal_changes,
+    static_argnums_changes,
 )
 from .refusal import Refused
 
@@ -45,13 +45,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How one `concrete=` is migrated: what was decided, its edits, the places that explain it.
+    """How one `concrete=` is migrated: what was decided, its changes, the places that explain it.
 
     `breaks`: what callers outside the project may lose by it.
     """
 
     title: str
-    edits: tuple[Edit, ...]
+    changes: tuple[Change | Edit, ...]
     notes: tuple[Note, ...] = ()
     breaks: str = ""
 
@@ -59,8 +59,8 @@ class Migration:
 def drop(project: Project, use: ConcreteUse) -> Migration:
     """Take out a `concrete=False`."""
     change = drop_change(project, use.option)
-    edits = [*removal_edits(project, use.module, change), *_named_behind(use.option)]
-    return Migration("drop `concrete=False`, which has no effect", merged(edits))
+    changes = [*removal_changes(project, use.module, change), *_named_behind(use.option)]
+    return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
 
 Decide = Callable[[Project, Site], Statics]
@@ -77,7 +77,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     option, sites = use.option, use.sites
     if use.value is None:
         title, dropped, breaks = drop_parameter(project, option)
-        return Migration(title, merged([*dropped, *_named_behind(option)]), breaks=breaks)
+        return Migration(title, distinct([*dropped, *_named_behind(option)]), breaks=breaks)
     if not sites:
         raise Refused(
             "where it is applied cannot be seen: take `concrete` out and name the static arguments"
@@ -87,13 +87,13 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
     shared = _shared_indices(plans, option)
-    edits: list[Edit] = []
+    changes: list[Change | Edit] = []
     notes: list[Note] = []
     titles: list[str] = []
     in_place = False
     for plan in plans:
         notes += plan.notes
-        edits += plan.edits
+        changes += plan.changes
         if plan.title not in titles:
             titles.append(plan.title)
         if plan.indices:
@@ -101,51 +101,55 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             named = "static_argnums" in plan.site.arguments
             if (own or shared) and not named and not isinstance(option.call, ast.Dict):
                 if not in_place:
-                    edits += static_argnums_edits(plan.site, plan.indices, option)
+                    changes += static_argnums_changes(plan.site, plan.indices, option)
                     in_place = True
                 continue
-            edits += at_application(project, plan.site, plan.indices, named)
+            changes += at_application(project, plan.site, plan.indices, named)
     if not in_place and not any(plan.replaces for plan in plans):
         # `functools.partial` is still needed where a plan writes it anew.
         needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
         change = drop_change(project, option, shorten=not needed)
-        edits += removal_edits(project, option.module, change)
+        changes += removal_changes(project, option.module, change)
     if not any(plan.replaces for plan in plans):
-        edits += _named_behind(option)
-    return Migration("; ".join(titles), merged(edits), tuple(notes))
+        changes += _named_behind(option)
+    return Migration("; ".join(titles), distinct(changes), tuple(notes))
 
 
-def _named_behind(option: Option) -> list[Edit]:
-    """The edits that name what stands behind an option by position."""
+def _named_behind(option: Option) -> list[Change]:
+    """The changes that name what stands behind an option by position."""
     if not isinstance(option.call, ast.Call):
         return []
-    return naming_edits(option.module, option.call, given_behind(option))
+    return naming_changes(option.module, given_behind(option))
 
 
-def merged(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Edits without repetitions, insertions at one place put together."""
-    found: dict[tuple[Path, int, int], Edit] = {}
-    for edit in dict.fromkeys(edits):
-        key = (edit.path, edit.start, edit.end)
-        if key in found and edit.start == edit.end:
-            edit = Edit(edit.path, edit.start, edit.end, found[key].text + edit.text)
-        elif key in found:
-            raise Refused("two changes of one place contradict each other")
-        found[key] = edit
-    return tuple(sorted(found.values()))
+def distinct(changes: Iterable[Change | Edit]) -> tuple[Change | Edit, ...]:
+    """Changes without repetitions.
+
+    Raises:
+        Refused: two change one call in different ways.
+    """
+    found: dict[tuple[object, ...], Change | Edit] = {}
+    for change in dict.fromkeys(changes):
+        if isinstance(change, SetArgument | ArrangeArguments | Replace):
+            name = change.name if isinstance(change, SetArgument) else ""
+            if found.setdefault((type(change), change.node, name), change) != change:
+                raise Refused("two changes of one place contradict each other")
+        else:
+            found[change,] = change
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is done at one application.
 
-    `replaces`: the edits rewrite the application itself, the option included.
+    `replaces`: the changes rewrite the application itself, the option included.
     """
 
     site: Site
     title: str
     indices: tuple[int, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change | Edit, ...] = ()
     notes: tuple[Note, ...] = ()
     replaces: bool = False
 
@@ -167,15 +171,15 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     needs = [n for one in statics.each for r in one.required for n in r.needs]
     notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
     try:
-        edits = _positional(project, site, statics)
+        changes = _positional(project, site, statics)
     except Refused as refused:
         return _closure(project, site, statics, option, notes, refused)
     assert statics.indices is not None
     hoisted = hoist(project, needs)
-    moved = sum(1 for _ in {e.start for e in edits})
     title = f"static_argnums={statics.indices!r}"
-    calls = _calls_changed(statics, edits)
-    if moved:
+    changed = {change.node for change in changes}
+    calls = len({call.node for one in statics.each for call, _ in one.bound} & changed)
+    if changes:
         title += f", and {calls} call{'s' if calls != 1 else ''} passed by position"
     if hoisted:
         title += ", with `jax.ensure_compile_time_eval`"
@@ -187,27 +191,17 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         )
         for one in statics.each
         for call, _ in one.bound
-        if any(_within(call.module, call.node, e) for e in edits)
+        if call.node in changed
     )
-    return Plan(site, title, statics.indices, (*edits, *hoisted), (*notes, *called))
-
-
-def _calls_changed(statics: Statics, edits: list[Edit]) -> int:
-    calls = {call.node: call.module for s in statics.each for call, _ in s.bound}
-    return sum(any(_within(module, node, e) for e in edits) for node, module in calls.items())
-
-
-def _within(module: Module, node: ast.expr, edit: Edit) -> bool:
-    start, end = module.span(node)
-    return edit.path == module.source.path and start <= edit.start and edit.end <= end
+    return Plan(site, title, statics.indices, (*changes, *hoisted), (*notes, *called))
 
 
 def _note(need: Need, required: Required) -> Note:
     return Note(need.module, need.node, f"Python needs `{required.name}`: {need.reason}")
 
 
-def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
-    """The edits of calls that static arguments by position ask for.
+def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
+    """The changes of calls that static arguments by position ask for.
 
     Raises:
         Refused: some call cannot be seen or cannot be rewritten.
@@ -245,17 +239,17 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Edit]:
         escape = statics.escapes[0]
         raise Refused(f"not every call can be seen: {escape.reason}", escape.module, escape.node)
     return [
-        edit
+        change
         for one in statics.each
         if one.target is not None
-        for edit in _calls_by_position(project, site, one, one.target.function)
+        for change in _calls_by_position(project, site, one, one.target.function)
     ]
 
 
 def _calls_by_position(
     project: Project, site: Site, statics: Statics, function: Function
-) -> list[Edit]:
-    edits: list[Edit] = []
+) -> list[Change]:
+    changes: list[Change] = []
     positions = [r.position for r in statics.required if r.position is not None]
     count = len(positional_parameters(function.node))
     last = max(min(p, count - 1) for p in positions)
@@ -282,8 +276,8 @@ def _calls_by_position(
                 call.module,
                 call.node,
             )
-        edits += made
-    return [*edits, *spec_edits(project, through)]
+        changes += made
+    return [*changes, *spec_changes(project, through)]
 
 
 def _has_default(statics: Statics, function: ast.AST) -> bool:
@@ -303,7 +297,7 @@ def _closure(
     if statics.open_ended:
         return _closure_of_all(project, site, statics, option, notes, why)
     try:
-        edits, closed = closing_edits(project, site, statics, option)
+        changes, closed = closing_changes(project, site, statics, option)
     except Refused as refused:
         if refused.module is None:
             raise why from refused
@@ -317,7 +311,7 @@ def _closure(
         notes = (*notes, Note(why.module, why.node, why.reason))
     title = f"close over {names}" if names else "a new checkpointed function for each call"
     own = _holds(site, option)
-    return Plan(site, title, (), tuple(edits), notes, own)
+    return Plan(site, title, (), tuple(changes), notes, own)
 
 
 def _closure_of_all(
@@ -329,13 +323,13 @@ def _closure_of_all(
     why: Refused,
 ) -> Plan:
     try:
-        edits = closing_all_edits(project, site, statics, option)
+        changes = closing_all_changes(project, site, statics, option)
     except Refused as refused:
         raise why from refused
     if why.module is not None and isinstance(why.node, ast.expr | ast.stmt | ast.arg):
         notes = (*notes, Note(why.module, why.node, why.label))
     own = _holds(site, option)
-    return Plan(site, "close over all arguments", (), tuple(edits), notes, own)
+    return Plan(site, "close over all arguments", (), tuple(changes), notes, own)
 
 
 def _holds(site: Site, option: Option | None) -> bool:
@@ -352,8 +346,8 @@ def _shared_indices(plans: list[Plan], option: Option) -> bool:
 
 def at_application(
     project: Project, site: Site, indices: tuple[int, ...], named: bool
-) -> list[Edit]:
-    """The edits that write `static_argnums` at an application; `named`: it has some already."""
+) -> list[Change]:
+    """The changes that write `static_argnums` at an application; `named`: it has some already."""
     if not site.certain:
         raise Refused(
             "what is applied there is not always a checkpoint, and takes no `static_argnums`",
@@ -361,9 +355,10 @@ def at_application(
             site.reference,
         )
     if isinstance(site.application, ast.Call) or named:
-        return static_argnums_edits(site, indices, None)
+        return static_argnums_changes(site, indices, None)
     assert site.application is not None
     partial = written(project, site.module, "functools.partial", site.application)
-    text = f"{partial.text}({site.module.segment(site.application)}, static_argnums={indices!r})"
-    span = site.module.span(site.application)
-    return [Edit(site.module.source.path, *span, text), *partial.edits]
+    code = Code.of(
+        f"{partial.text}({{checkpoint}}, static_argnums={indices!r})", checkpoint=site.application
+    )
+    return [Replace(site.module, site.application, code), *partial.changes]

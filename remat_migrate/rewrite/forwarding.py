@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from ..codemod.changes import Change, Remove
 from ..model import Module, Project
 from ..model.sites import Option
 from ..model.wrappers import Forwarded, escaping, forwarded, passed_for
-from ..source import Edit, Span
-from ..source.changes import Change
-from ..source.layout import layout_of
-from .options import removal_edits
+from ..source.changes import Change as Marked
+from .options import removal_changes
 from .refusal import Refused
 
 
-def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit], str]:
-    """The title and edits that take an option handed on from a parameter out, and the parameter.
+def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change], str]:
+    """The title and changes that take an option handed on from a parameter out, and the parameter.
 
     Also returns why callers outside the project may break; "" if there can be none.
 
@@ -26,16 +25,16 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Edit], s
     assert handed is not None
     search = _Drop(project, option)
     search.drop(handed)
-    edits = search.edits()
+    changes = search.changes()
     names = ", ".join(f"`{f.function.name}`" for f in search.done)
     title = f"drop `concrete`, which no caller sets, and the parameter of {names}"
     public = next((f for f in search.done if _is_public(f)), None)
     if public is None:
-        return title, edits, ""
+        return title, changes, ""
     name, function = public.parameter.arg, public.function
     after = "" if public.parameter in function.args.kwonlyargs else ", or more by position,"
     breaks = f"`{function.name}` is public: callers elsewhere that pass `{name}`{after} break"
-    return title, edits, breaks
+    return title, changes, breaks
 
 
 def _is_public(handed: Forwarded) -> bool:
@@ -162,49 +161,10 @@ class _Drop:
         if not module.editable:
             raise Refused("a caller stands in a file that is not to be changed", module, call)
 
-    def edits(self) -> list[Edit]:
-        """All edits: keywords and arguments, then parameters."""
-        found: list[Edit] = []
+    def changes(self) -> list[Change]:
+        """All changes: keywords and arguments, then parameters."""
+        found: list[Change] = []
         for module, nodes in self.removed.items():
-            found += removal_edits(self.project, module, Change(remove=tuple(dict.fromkeys(nodes))))
-        for handed in self.done:
-            found.append(_without_parameter(handed))
-        return found
-
-
-def _without_parameter(handed: Forwarded) -> Edit:
-    """The edit that takes a parameter out of a signature, with its comma and its line."""
-    module, function = handed.module, handed.function
-    layout, text = layout_of(module.source), module.source.text
-    start = module.span(handed.parameter).start
-    default = handed.default
-    assert default is not None
-    end = module.span(default).end
-    before, after = layout.before(start), layout.after(end)
-    assert before is not None
-    assert after is not None
-    a = function.args
-    if before.text == "*" or (
-        before.text == "," and _only_keyword(function, handed.parameter) and a.vararg is None
-    ):
-        star = layout.before(before.start)
-        assert star is not None
-        start = star.start
-        before = layout.before(start)
-        assert before is not None
-    if after.text == ",":
-        end = after.end
-        # Alone on its line: the line goes.
-        line, stop = layout.line_start(start), layout.next_line(end)
-        if not text[line:start].strip() and not text[end:stop].strip():
-            return Edit(module.source.path, line, stop, "")
-        while text[end : end + 1] == " ":
-            end += 1
-        return Edit(module.source.path, start, end, "")
-    if before.text == ",":
-        start = before.start
-    return Edit(module.source.path, *Span(start, end), "")
-
-
-def _only_keyword(function: ast.FunctionDef, parameter: ast.arg) -> bool:
-    return function.args.kwonlyargs == [parameter]
+            marked = Marked(remove=tuple(dict.fromkeys(nodes)))
+            found += removal_changes(self.project, module, marked)
+        return [*found, *(Remove(handed.module, handed.parameter) for handed in self.done)]

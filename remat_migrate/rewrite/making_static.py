@@ -10,7 +10,7 @@ from ..model.sites import Site
 from ..model.static_arguments import find_statics, static_indices
 from ..model.static_options import tracing_layer
 from ..model.statics import Statics
-from .concrete import Migration, at_application, merged, plan_site
+from .concrete import Migration, at_application, distinct, plan_site
 from .refusal import Refused
 
 
@@ -41,10 +41,10 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
                 "called here",
             )
     plan = plan_site(project, site, statics, None)
-    edits = [*plan.edits]
+    changes = [*plan.changes]
     if plan.indices:
-        edits += at_application(project, site, plan.indices, named is not None)
-    return Migration(plan.title, merged(edits), plan.notes)
+        changes += at_application(project, site, plan.indices, named is not None)
+    return Migration(plan.title, distinct(changes), plan.notes)
 
 
 def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:

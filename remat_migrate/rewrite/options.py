@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import partial
 
+from ..codemod.changes import (
+    Change,
+    Code,
+    Keep,
+    NameArgument,
+    Remove,
+    Replace,
+    SetArgument,
+)
 from ..model import Module, Project
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
 from ..model.values import External
 from ..source import Edit, Span
-from ..source.changes import Change
+from ..source.changes import Change as Marked
 from ..source.layout import layout_of
 from ..source.removal import plan_removals
 from .refusal import Refused, check_editable
@@ -40,7 +50,7 @@ def indices_text(indices: Sequence[int]) -> str:
     return repr(tuple(indices))
 
 
-def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Change:
+def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Marked:
     """The change of a tree that takes an option out.
 
     A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
@@ -52,13 +62,13 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ch
     if isinstance(call, ast.Dict):
         key = next(k for k, v in zip(call.keys, call.values, strict=True) if v is option.value)
         assert key is not None
-        return Change(remove=(key,))
+        return Marked(remove=(key,))
     if option.keyword is None:
-        return Change(remove=(option.value,))
+        return Marked(remove=(option.value,))
     if shorten and len(call.args) == 1 and len(call.keywords) == 1:
         if External("functools.partial") in project.values(option.module, call.func):
-            return Change(keep=((call, call.args[0]),))
-    return Change(remove=(option.keyword,))
+            return Marked(keep=((call, call.args[0]),))
+    return Marked(remove=(option.keyword,))
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
@@ -86,7 +96,54 @@ def naming_edits(
     return edits
 
 
-def removal_edits(project: Project, module: Module, change: Change) -> list[Edit]:
+def naming_changes(module: Module, named: Iterable[tuple[str, ast.expr]]) -> list[Change]:
+    """The changes that turn positional arguments of a call into keywords."""
+    return [NameArgument(module, value, name) for name, value in named]
+
+
+def removal_changes(project: Project, module: Module, marked: Marked) -> list[Change]:
+    """What a change of one module removes, with imports that nothing uses any more.
+
+    Raises:
+        Refused: what changes stands in an f-string.
+    """
+    check_editable(module, (*marked.remove, *(whole for whole, _ in marked.keep)))
+    is_used = partial(is_used_elsewhere, project, module)
+    return [
+        *(Remove(module, node, is_used) for node in marked.remove),
+        *(Keep(module, whole, part, is_used) for whole, part in marked.keep),
+    ]
+
+
+def static_argnums_changes(
+    site: Site, indices: Sequence[int], instead_of: Option | None
+) -> list[Change]:
+    """The changes that make an application name static arguments.
+
+    Args:
+        site: the application; it is a call, or a decorator that is one.
+        indices: what to name, on top of what is named already.
+        instead_of: an option of the same call whose place the new one takes.
+
+    Raises:
+        Refused: what is named already is computed, or it stands in an f-string.
+    """
+    if site.application is not None:
+        check_editable(site.module, [site.application])
+    named = site.arguments.get("static_argnums")
+    if named is not None:
+        together = tuple(sorted({*literal_indices(named), *indices}))
+        return [Replace(named.module, named.value, Code(indices_text(together)))]
+    code = Code(indices_text(indices))
+    if instead_of is not None:
+        assert isinstance(instead_of.call, ast.Call)
+        place = instead_of.keyword or instead_of.value
+        return [SetArgument(instead_of.module, instead_of.call, "static_argnums", code, place)]
+    assert isinstance(site.application, ast.Call)
+    return [SetArgument(site.module, site.application, "static_argnums", code)]
+
+
+def removal_edits(project: Project, module: Module, change: Marked) -> list[Edit]:
     """A change of one module as edits, with imports that nothing uses any more.
 
     Raises:

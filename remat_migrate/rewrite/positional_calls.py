@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..codemod.changes import Change
 from ..model import Project
 from ..model.bind import Arguments
 from ..model.static_options import StaticSite
 from ..model.uses import Call
-from ..source import Edit
-from .argument_specs import Added, spec_edits
+from .argument_specs import Added, spec_changes
 from .calls import pass_by_position
 from .refusal import Refused
 
 
-def positional_edits(
+def positional_changes(
     project: Project, static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
-) -> list[Edit]:
-    """The edits that make calls pass parameters up to number `last` by position.
+) -> list[Change]:
+    """The changes that make calls pass parameters up to number `last` by position.
 
     All calls are changed where a transformation that they go through must be changed with them.
 
     Raises:
         Refused: some call cannot be rewritten, or not by the tool.
     """
-    edits, specs = _edits(project, static, calls, last)
+    changes, specs = _changes(project, static, calls, last)
     if specs:
-        edits, specs = _edits(project, static, static.bound, last)
-    return [*edits, *specs]
+        changes, specs = _changes(project, static, static.bound, last)
+    return [*changes, *specs]
 
 
-def _edits(
+def _changes(
     project: Project, static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
-) -> tuple[list[Edit], list[Edit]]:
+) -> tuple[list[Change], list[Change]]:
     every = static.site.definition.static_calls == "keywords-ignored"
     needed = {p.name for p in static.static}
-    edits: list[Edit] = []
+    changes: list[Change] = []
     through: list[tuple[Call, list[Added]]] = []
     for call, bound in calls:
         made, added = pass_by_position(
@@ -46,5 +46,5 @@ def _edits(
                 "the call stands in a file that is not to be changed", call.module, call.node
             )
         through.append((call, added))
-        edits += made
-    return edits, spec_edits(project, through)
+        changes += made
+    return changes, spec_changes(project, through)

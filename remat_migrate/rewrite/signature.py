@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,12 @@ def names_in(node: ast.AST) -> set[str]:
     walked = list(ast.walk(node))
     names = {n.id for n in walked if isinstance(n, ast.Name)}
     return names | {n.arg for n in walked if isinstance(n, ast.arg)}
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """`wanted`, with a number if it is taken."""
+    names = (wanted if i == 1 else f"{wanted}_{i}" for i in itertools.count(1))
+    return next(name for name in names if name not in taken)
 
 
 def signature(

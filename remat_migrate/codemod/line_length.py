@@ -1,0 +1,215 @@
+"""Breaks lines that new code has made too long, as Black and ruff do."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from ..source import SourceFile
+
+_MOST = 100  # breaks in one statement: each makes a line shorter
+
+
+def fitted(text: str, changed: Collection[int], width: int) -> str:
+    """A statement whose changed lines are broken where they are longer than `width`.
+
+    The outermost brackets of a line are broken first: their contents on one line of their own if
+    they fit there, else one item a line.
+
+    Args:
+        text: the source code of one top-level statement.
+        changed: the numbers, from 1, of the lines that may be broken.
+        width: the longest line that stays.
+    """
+    lines = text.splitlines()
+    if not any(len(lines[n - 1]) > width for n in changed if n <= len(lines)):
+        return text
+    module = cst.parse_module(text)
+    wanted = set(changed)
+    for _ in range(_MOST):
+        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+        broken = _break_one(wrapper, wanted, width)
+        if broken is None:
+            break
+        before = len(module.code.splitlines())
+        line, module = broken
+        more = len(module.code.splitlines()) - before
+        wanted = {n for n in wanted if n <= line} | {n + more for n in wanted if n > line}
+        wanted |= set(range(line, line + more + 1))
+    return module.code
+
+
+def _break_one(
+    wrapper: MetadataWrapper, changed: Collection[int], width: int
+) -> tuple[int, cst.Module] | None:
+    """The module with one bracket broken, and the number of its line; None if all is well."""
+    module = wrapper.module
+    lines = module.code.splitlines()
+    long = {n for n in changed if n <= len(lines) and len(lines[n - 1]) > width}
+    if not long:
+        return None
+    calls: list[tuple[int, int, cst.Call]] = []
+    for node, place in wrapper.resolve(PositionProvider).items():
+        line = place.start.line
+        if line not in long:
+            continue
+        unit, indent = module.default_indent, _indent(lines[line - 1])
+        if isinstance(node, cst.FunctionDef) and _all_parameters(node.params):
+            if "\n" not in module.code_for_node(node.params):
+                return line, _with(module, node, _signature(module, node, indent, unit, width))
+        if isinstance(node, cst.Call) and node.args and place.end.line == line:
+            calls.append((line, len(module.code_for_node(node)), node))
+    if not calls:
+        return None
+    line, _, call = max(calls, key=lambda found: found[:2])
+    while isinstance(call.func, cst.Call) and _size(module, call.func) > _size(module, call):
+        call = call.func  # `checkpoint(a long function)(x)`
+    indent = _indent(lines[line - 1])
+    return line, _with(
+        module, call, _broken_call(module, call, indent, module.default_indent, width)
+    )
+
+
+def _with(module: cst.Module, old: cst.CSTNode, new: cst.CSTNode) -> cst.Module:
+    return cst.ensure_type(module.deep_replace(old, new), cst.Module)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _size(module: cst.Module, call: cst.Call) -> int:
+    return sum(len(module.code_for_node(arg)) for arg in call.args)
+
+
+def _space(indent: str) -> cst.ParenthesizedWhitespace:
+    """A line break, and the indentation of the next line."""
+    return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(indent))
+
+
+def _broken_call(
+    module: cst.Module, call: cst.Call, indent: str, unit: str, width: int
+) -> cst.Call:
+    plain = [
+        a.with_changes(
+            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
+        )
+        for a in call.args
+    ]
+    inside, closing = _space(indent + unit), _space(indent)
+    texts = [module.code_for_node(arg) for arg in plain]
+    if len(indent + unit + ", ".join(texts)) <= width or len(plain) == 1:
+        plain[-1] = plain[-1].with_changes(whitespace_after_arg=closing)
+        return call.with_changes(whitespace_before_args=inside, args=plain)
+    spaces = [*[inside] * (len(plain) - 1), closing]
+    args = [
+        arg.with_changes(comma=cst.Comma(whitespace_after=space))
+        for arg, space in zip(plain, spaces, strict=True)
+    ]
+    return call.with_changes(whitespace_before_args=inside, args=args)
+
+
+def _all_parameters(params: cst.Parameters) -> list[Any]:
+    found: list[Any] = [*params.posonly_params, *params.params]
+    if isinstance(params.star_arg, cst.Param):
+        found.append(params.star_arg)
+    found += params.kwonly_params
+    return [*found, params.star_kwarg] if params.star_kwarg is not None else found
+
+
+def _signature(
+    module: cst.Module, node: cst.FunctionDef, indent: str, unit: str, width: int
+) -> cst.FunctionDef:
+    params = node.params
+    inside, closing = _space(indent + unit), _space(indent)
+    every = _all_parameters(params)
+    last = every[-1]
+    on_one_line = len(indent + unit + module.code_for_node(params).strip()) <= width
+
+    def placed(param: Any) -> Any:
+        if param is not last:
+            space = cst.SimpleWhitespace(" ") if on_one_line else inside
+            return param.with_changes(comma=cst.Comma(whitespace_after=space))
+        if on_one_line:
+            return param.with_changes(
+                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_param=closing
+            )
+        return param.with_changes(comma=cst.Comma(whitespace_after=closing))
+
+    fields: dict[str, Any] = {
+        name: [placed(param) for param in getattr(params, name)]
+        for name in ("posonly_params", "params", "kwonly_params")
+    }
+    space = cst.SimpleWhitespace(" ") if on_one_line else inside
+    comma = cst.Comma(whitespace_after=space)
+    if params.posonly_params:
+        fields["posonly_ind"] = cst.ParamSlash(
+            comma if every[len(params.posonly_params) :] else cst.MaybeSentinel.DEFAULT
+        )
+    if isinstance(params.star_arg, cst.Param):
+        fields["star_arg"] = placed(params.star_arg)
+    elif params.kwonly_params:
+        fields["star_arg"] = cst.ParamStar(comma)
+    if params.star_kwarg is not None:
+        fields["star_kwarg"] = placed(params.star_kwarg)
+    return node.with_changes(whitespace_before_params=inside, params=params.with_changes(**fields))
+
+
+# -- how long lines may be
+
+_DEFAULT, _LONGEST = 88, 120
+
+
+def line_length(source: SourceFile) -> int:
+    """The line length of a project: its formatter's setting, else the longest line of the file."""
+    for folder in source.path.parents:
+        found = _setting(folder)
+        if found is not None:
+            return found
+    lengths = (len(line) for line in source.text.splitlines())
+    return max([_DEFAULT, *(length for length in lengths if length <= _LONGEST)])
+
+
+@cache
+def _setting(folder: Path) -> int | None:
+    """The line length that the settings of a formatter in a folder say."""
+    for name in ("ruff.toml", ".ruff.toml", "pyproject.toml"):
+        try:
+            data: Any = tomllib.loads((folder / name).read_text())
+        except (OSError, ValueError):
+            continue  # not there, or not TOML: others say so
+        tools = [data] if name != "pyproject.toml" else _tools(data)
+        for tool in tools:
+            length = tool.get("line-length", tool.get("column_limit", _DEFAULT))
+            if isinstance(length, int):
+                return length
+    for name, section, key in _INI:
+        parser = configparser.ConfigParser(interpolation=None)
+        try:
+            parser.read(folder / name)
+        except configparser.Error:
+            continue
+        if (value := parser.get(section, key, fallback="")).isdigit():
+            return int(value)
+    return None
+
+
+_INI = (
+    (".style.yapf", "style", "column_limit"),
+    ("setup.cfg", "yapf", "column_limit"),
+    ("setup.cfg", "flake8", "max-line-length"),
+    (".flake8", "flake8", "max-line-length"),
+    ("tox.ini", "flake8", "max-line-length"),
+)
+
+
+def _tools(data: dict[str, Any]) -> list[dict[str, Any]]:
+    tools = data.get("tool", {})
+    return [tools[name] for name in ("ruff", "black", "yapf") if isinstance(tools.get(name), dict)]

@@ -1,0 +1,147 @@
+"""A function whose body becomes a checkpointed function in it: the closing form of a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+import libcst.matchers as m
+
+from .expressions import TIGHT
+from .statements import Lines, own_lines, trimmed_start
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """How a function is nested.
+
+    Attributes:
+        name: the name of the inner function.
+        closed: the parameters that it closes over.
+        handed: those of them that the body assigns, passed on as defaults of keyword parameters.
+        decorator: the checkpoint, as it decorates the inner function.
+        removed: the index of the decorator that is replaced.
+        moved: the indices of the decorators that go with the inner function.
+        super_call: what `super()` becomes; "" where the body has none.
+    """
+
+    name: str
+    closed: Collection[str]
+    handed: Sequence[str]
+    decorator: str
+    removed: int
+    moved: Collection[int]
+    super_call: str = ""
+
+    def make(self, node: Any) -> list[cst.FunctionDef]:
+        """The function with its body in a new one, which it calls."""
+        docstring, blanks, body = _split(node.body)
+        if self.super_call:
+            replaced = body.visit(_Super(cst.parse_expression(self.super_call)))
+            body = cst.ensure_type(replaced, cst.IndentedBlock)
+        decorators = [cst.Decorator(cst.parse_expression(self.decorator))]
+        decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in self.moved]
+        inner = cst.FunctionDef(
+            cst.Name(self.name),
+            _without(node.params, self.closed, self.handed),
+            body,
+            decorators,
+            leading_lines=blanks,
+        )
+        call = cst.Call(cst.Name(self.name), _passed(node.params, self.closed))
+        last = cst.SimpleStatementLine(
+            [cst.Return(call)], leading_lines=[cst.EmptyLine(indent=False)]
+        )
+        gone = {self.removed, *self.moved}
+        lines = [line for i in sorted(gone) for line in _lines_of(node.decorators[i])]
+        block = node.body if isinstance(node.body, cst.IndentedBlock) else cst.IndentedBlock([])
+        return [
+            node.with_changes(
+                decorators=[d for i, d in enumerate(node.decorators) if i not in gone],
+                lines_after_decorators=[*lines, *node.lines_after_decorators],
+                body=block.with_changes(body=[*docstring, inner, last]),
+            )
+        ]
+
+
+def _plain(decorator: cst.Decorator) -> cst.Decorator:
+    return decorator.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
+
+
+def _lines_of(decorator: cst.Decorator) -> Lines:
+    """The lines above a decorator, and its comment on a line of its own."""
+    comment = decorator.trailing_whitespace.comment
+    return [*decorator.leading_lines, *own_lines([comment.value] if comment else [])]
+
+
+def _split(
+    body: cst.BaseSuite,
+) -> tuple[list[Any], list[cst.EmptyLine], cst.IndentedBlock]:
+    """The docstring, the blank lines behind it, and the rest of a body."""
+    if isinstance(body, cst.SimpleStatementSuite):
+        line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
+        return [], [], cst.IndentedBlock([line])
+    assert isinstance(body, cst.IndentedBlock)
+    docstring = m.SimpleStatementLine([m.Expr(m.SimpleString() | m.ConcatenatedString())])
+    if len(body.body) > 1 and m.matches(body.body[0], docstring):
+        first: Any = body.body[1]
+        rest = trimmed_start(first.leading_lines)
+        blanks = list(first.leading_lines[: len(first.leading_lines) - len(rest)])
+        statements = [first.with_changes(leading_lines=rest), *body.body[2:]]
+        inner = body.with_changes(body=statements, header=cst.TrailingWhitespace())
+        return [body.body[0]], blanks, inner
+    return [], [], body.with_changes(header=cst.TrailingWhitespace())
+
+
+def _without(
+    params: cst.Parameters, closed: Collection[str], handed: Sequence[str]
+) -> cst.Parameters:
+    """Parameters without some of them and without defaults; `handed` are passed on as defaults."""
+
+    def left(parameters: Sequence[cst.Param]) -> list[cst.Param]:
+        return [
+            cst.Param(p.name, p.annotation, star=p.star if isinstance(p.star, str) else "")
+            for p in parameters
+            if p.name.value not in closed
+        ]
+
+    star = left([params.star_arg]) if isinstance(params.star_arg, cst.Param) else []
+    double = left([params.star_kwarg]) if params.star_kwarg is not None else []
+    keywords = [cst.Param(cst.Name(n), default=cst.Name(n), equal=TIGHT) for n in handed]
+    return cst.Parameters(
+        params=left(params.params),
+        posonly_params=left(params.posonly_params),
+        kwonly_params=[*left(params.kwonly_params), *keywords],
+        star_arg=star[0] if star else cst.MaybeSentinel.DEFAULT,
+        star_kwarg=double[0] if double else None,
+    )
+
+
+def _passed(params: cst.Parameters, closed: Collection[str]) -> list[cst.Arg]:
+    """Arguments that pass parameters on under their own names."""
+    found = [cst.Arg(p.name) for p in (*params.posonly_params, *params.params)]
+    if isinstance(params.star_arg, cst.Param):
+        found.append(cst.Arg(params.star_arg.name, star="*"))
+    found += [cst.Arg(p.name, p.name, TIGHT) for p in params.kwonly_params]
+    if params.star_kwarg is not None:
+        found.append(cst.Arg(params.star_kwarg.name, star="**"))
+    return [arg for arg in found if cst.ensure_type(arg.value, cst.Name).value not in closed]
+
+
+class _Super(cst.CSTTransformer):
+    """Replaces `super()` in a body, but not in functions and classes in it."""
+
+    def __init__(self, put: cst.BaseExpression) -> None:
+        super().__init__()
+        self.put = put
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        return False
+
+    def leave_Call(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        return self.put if m.matches(original, m.Call(m.Name("super"), [])) else updated
