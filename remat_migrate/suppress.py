@@ -13,8 +13,10 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .codemod.changes import SetComment
+from .codemod.comments import comment_edit
 from .rule import Finding, Rule
-from .source import Edit, SourceFile, Span, apply_edits
+from .source import SourceFile, Span, apply_edits
 
 _CODE = r"[A-Za-z]+[0-9]+"
 _NOQA = re.compile(
@@ -94,8 +96,8 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
     )
 
 
-def suppressing_edit(source: SourceFile, line: int, code: str) -> Edit | None:
-    """The edit of a Python file that suppresses the findings of `code` that start in `line`.
+def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
+    """The comment in a Python file that suppresses the findings of `code` that start in `line`.
 
     A `# noqa` with codes on the same logical line gets one more. Else a comment comes at the end of
     the line, or, where a string or a backslash goes on there, of the first one after it that can
@@ -104,7 +106,10 @@ def suppressing_edit(source: SourceFile, line: int, code: str) -> Edit | None:
     try:
         for directive in read_directives(source, python=True):
             if line in directive.lines and directive.codes:
-                return Edit(source.path, directive.span.end, directive.span.end, f", {code}")
+                start, end = directive.comment
+                at = directive.span.end
+                text = f"{source.text[start:at]}, {code}{source.text[at:end]}"
+                return SetComment.of(source, directive.comment, text)
         last = next(rows[-1] for rows in _logical_lines(source) if line in rows)
     except (SyntaxError, tokenize.TokenError, StopIteration):
         return None
@@ -112,11 +117,12 @@ def suppressing_edit(source: SourceFile, line: int, code: str) -> Edit | None:
         text = source.line_text(number)
         start = source.line_starts[number - 1]
         # Blanks at the line's end go: they would be in front of the comment.
-        edit = Edit(source.path, start + len(text.rstrip()), start + len(text), f"  # noqa: {code}")
-        after = source.replaced(apply_edits(source.text, [edit]))
+        place = Span(start + len(text.rstrip()), start + len(text))
+        change = SetComment.of(source, place, f"  # noqa: {code}")
+        after = source.replaced(apply_edits(source.text, [comment_edit(change)]))
         with contextlib.suppress(SyntaxError, tokenize.TokenError):
             if any(one.covers(line, code) for one in read_directives(after, python=True)):
-                return edit
+                return change
     return None
 
 

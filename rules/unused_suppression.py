@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from remat_migrate.codemod.changes import SetComment
 from remat_migrate.rule import Example, Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile
+from remat_migrate.source import SourceFile
 from remat_migrate.suppress import Directive, SuppressionRule, Unused
 
 
@@ -50,19 +51,19 @@ class UnusedSuppression(SuppressionRule):
         """One finding for every comment with something unused in it."""
         for each in unused:
             directive = each.directive
-            edit = _removal(source, directive, each.codes)
+            left = _left(source, directive, each.codes)
             if directive.whole_file:
                 message = "`ignore-file` suppresses nothing: the file has no finding"
             elif each.codes == each.unknown:
                 message = f"no rule has the code {_listed(each.codes)}"
             else:
                 message = f"nothing to suppress: the line has no {_listed(each.codes)}"
-            title = "remove the comment" if not edit.text else "remove the code"
+            title = "remove the code" if left else "remove the comment"
             yield self.finding(
                 source,
                 directive.span,
                 message,
-                fix=Fix(title, Safety.SAFE, (edit,)),
+                fix=Fix(title, Safety.SAFE, (SetComment.of(source, directive.comment, left),)),
             )
 
 
@@ -70,31 +71,18 @@ def _listed(codes: Sequence[str]) -> str:
     return ", ".join(code.upper() for code in codes)
 
 
-def _removal(source: SourceFile, directive: Directive, codes: Sequence[str]) -> Edit:
-    """The edit that leaves of a comment what is not ours or is used."""
-    text, path = source.text, source.path
+def _left(source: SourceFile, directive: Directive, codes: Sequence[str]) -> str:
+    """What is left of a comment: what is not ours, or is used."""
+    start, end = directive.comment
+    before, after = source.text[start : directive.span.start], source.text[directive.span.end : end]
     kept = [code for code in directive.codes if code not in codes]
     if kept:
-        written = text[slice(*directive.span)]
+        written = source.text[slice(*directive.span)]
         head = written[: written.upper().rindex(directive.codes[0].upper())]
         found = re.search(rf"{directive.codes[0]}(\s*,\s*|\s+)", written)
         separator = found[1] if found else ", "
-        return Edit(path, *directive.span, head + separator.join(kept))
-    start, end = directive.comment
-    before = text[start : directive.span.start].rstrip()
-    after = text[directive.span.end : end].strip()
-    if before or after:
-        if after and not before and not after.startswith("#"):
-            after = f"# {after}"
-        return Edit(path, start, end, "  ".join(filter(None, (before, after))))
-    line, _ = source.position(start)
-    line_start = source.line_starts[line - 1]
-    if text[line_start:start].strip():
-        code_end = line_start + len(text[line_start:start].rstrip())
-        return Edit(path, code_end, end, "")
-    if text[:line_start].rstrip("\r\n").endswith("\\"):
-        # A line that is continued ends here, and must not go on with the next one.
-        return Edit(path, start, end, "")
-    # The comment has the line to itself: the line goes.
-    line_end = source.line_starts[line] if line < len(source.line_starts) else end
-    return Edit(path, line_start, line_end, "")
+        return before + head + separator.join(kept) + after
+    before, after = before.rstrip(), after.strip()
+    if after and not before and not after.startswith("#"):
+        after = f"# {after}"
+    return "  ".join(filter(None, (before, after)))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ..source import SourceFile
+from ..source import SourceFile, Span
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -222,6 +222,33 @@ class Indent(Change):
 @dataclass(frozen=True, slots=True)
 class Require(Change):
     """An imported name is needed, so that no other fix may remove it with this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetComment(Change):
+    """A comment becomes another, or is removed; the file may be of any format.
+
+    Attributes:
+        comment: its place; an empty one gets a comment that was not there.
+        text: the new comment, empty to remove it.
+    """
+
+    comment: Span
+    text: str
+
+    @classmethod
+    def of(cls, source: SourceFile, comment: Span, text: str) -> SetComment:
+        """The change of a comment in any file."""
+        file = _Text(source)
+        return cls(file, file.tree, comment, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A file of which the code does not matter."""
+
+    source: SourceFile
+    tree: ast.Module = field(default=ast.Module([], []))
 
 
 @dataclass(frozen=True, slots=True)

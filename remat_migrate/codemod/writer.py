@@ -19,6 +19,7 @@ from ..source.layout import layout_of
 from ..source.suites import Marks, Verdicts
 from ..source.tree_index import TreeIndex, index_of
 from . import expressions, templates
+from .arguments import arranged, spread
 from .changes import (
     AddImport,
     ArrangeArguments,
@@ -43,16 +44,17 @@ from .changes import (
     Require,
     Rewrite,
     SetArgument,
+    SetComment,
     Spread,
 )
+from .comments import comment_edit
 from .edits import edits_between, joined
-from .expressions import is_open, with_argument, with_last
+from .expressions import is_open, with_argument
 from .imports import with_names_moved
 from .line_length import fitted, line_length
 from .locate import Chunk, Statement, chunks_of, config_of
 from .nesting import Nesting
 from .removal import marks_of
-from .spreading import spread
 from .statements import Lines, Statements, seam, trimmed
 
 _NAMES = re.compile(r"[^\W\d]\w*")
@@ -72,6 +74,8 @@ def write(changes: Iterable[Change]) -> list[Edit]:
     found: list[Edit] = []
     for path, own in by_file.items():
         file = files[path]
+        found += [comment_edit(change) for change in own if isinstance(change, SetComment)]
+        own = [change for change in own if not isinstance(change, SetComment)]
         found += WrittenFile(file, own, _marks(file, own)).edits()
     return found
 
@@ -419,24 +423,3 @@ def decorated(function: Any, decorator: cst.BaseExpression) -> Any:
     """A function or class with one more decorator above those it has."""
     decorators = [cst.Decorator(decorator), *function.decorators]
     return function.with_changes(decorators=decorators)
-
-
-def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:
-    """A call with its arguments in another order, in the places of the old ones."""
-    slots = call.args
-    new: list[cst.Arg] = []
-    for item in change.arguments:
-        if isinstance(item, Code):
-            new.append(cst.Arg(writing.expression(item)))
-            continue
-        arg = writing.item(item)
-        if item in change.by_position:
-            arg = arg.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
-        new.append(arg)
-    old, added = new[: len(slots)], new[len(slots) :]
-    placed = [
-        arg.with_changes(comma=slot.comma, whitespace_after_arg=slot.whitespace_after_arg)
-        for arg, slot in zip(old, slots, strict=True)
-    ]
-    call = call.with_changes(args=placed)
-    return with_last(call, added) if added else call

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from lsprotocol import types
 
+from ..codemod.comments import comment_edit
 from ..engine import UNREADABLE
 from ..errors import ApplyError, SourceError
 from ..integrity import check_integrity
 from ..rule import Finding, Rule, Safety
 from ..run import mend
 from ..source import Edit, SourceFile, Span, apply_edits
-from ..suppress import SuppressionRule, suppressing_edit
+from ..suppress import SuppressionRule, suppression
 from .diagnostics import Abilities, diagnostic
 from .documents import Document, uri_of
 from .places import range_of, touches
@@ -136,9 +137,10 @@ def _suppression(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
     if document is None or not document.python:
         return None
     line, _ = finding.source.position(finding.span.start)
-    edit = suppressing_edit(finding.source, line, finding.code)
-    if edit is None:
+    comment = suppression(finding.source, line, finding.code)
+    if comment is None:
         return None
+    edit = comment_edit(comment)
     return _workspace_edit(offer, {edit.path: [edit]}, {edit.path: finding.source})
 
 

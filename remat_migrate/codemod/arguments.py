@@ -1,17 +1,42 @@
-"""Passes the items of an argument one by one: `f(["a", "b"])` becomes `f("a", "b")`."""
+"""Puts the arguments of a call in another order, or passes the items of one one by one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 import libcst.matchers as m
 
-from .expressions import has_comma, parenthesized
+from .changes import ArrangeArguments, Code
+from .expressions import has_comma, parenthesized, with_last
+
+if TYPE_CHECKING:
+    from .writer import Writing
+
+
+def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:
+    """A call with its arguments in another order, in the places of the old ones."""
+    slots = call.args
+    new: list[cst.Arg] = []
+    for item in change.arguments:
+        if isinstance(item, Code):
+            new.append(cst.Arg(writing.expression(item)))
+            continue
+        arg = writing.item(item)
+        if item in change.by_position:
+            arg = arg.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+        new.append(arg)
+    old, added = new[: len(slots)], new[len(slots) :]
+    placed = [
+        arg.with_changes(comma=slot.comma, whitespace_after_arg=slot.whitespace_after_arg)
+        for arg, slot in zip(old, slots, strict=True)
+    ]
+    call = call.with_changes(args=placed)
+    return with_last(call, added) if added else call
 
 
 def spread(call: cst.Call, index: int) -> cst.Call:
-    """A call whose argument number `index` is passed as `*argument`.
+    """A call whose argument number `index` is passed as `*argument`: item by item.
 
     A list, tuple or set loses its brackets instead, where no comment is lost with them.
     """
