@@ -182,7 +182,7 @@ def test_rule_of_contributing_is_found_runs_and_fixes(acme, tmp_path):
     (work / "example.py").write_text(example)
     output = remat_migrate("--select", "ACM", "--output-format", "json", ".", cwd=work, path=acme)
     found = [(f["path"], f["code"], f["line"]) for f in json.loads(output)["findings"]]
-    assert found == [("example.py", "ACM001", 4)]
+    assert found == [("example.py", "ACM001", 3)]
     remat_migrate("--select", "ACM", "--fix", ".", cwd=work, path=acme)
     assert (work / "example.py").read_text() == example.replace("checkpoint_dots", "dots_saveable")
     assert (work / "other.py").read_text() == old

@@ -14,8 +14,8 @@ from support import write_files
 RULE = '''
 """ACME001: our models must not keep the compiler from merging in checkpoints."""
 
+from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.rule import Example, Fix, Rule, Safety
-from remat_migrate.source import Edit, Span
 
 
 class PreventCse(Rule):
@@ -43,13 +43,12 @@ class PreventCse(Rule):
 
     def check(self, module, project):
         """Findings, with a fix that rewrites the value."""
-        text = module.source.text
         for site in project.sites_in(module):
             if site.options.get("prevent_cse") == "True":
-                at = text.index("prevent_cse=True", site.span.start) + len("prevent_cse=")
-                edit = Edit(module.source.path, at, at + 4, "False")
-                fix = Fix("prevent_cse=False", Safety.SAFE, (edit,))
-                yield self.finding(module.source, Span(at, at + 4), "True is not ours", fix=fix)
+                value = site.arguments["prevent_cse"].value
+                change = Replace(module, value, Code("False"))
+                fix = Fix("prevent_cse=False", Safety.SAFE, (change,))
+                yield self.finding(module.source, module.span(value), "True is not ours", fix=fix)
 
 
 RULES = [PreventCse]

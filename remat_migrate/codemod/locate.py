@@ -11,12 +11,14 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ..errors import CodemodError
 from ..source import SourceFile
+from .changes import File
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -221,6 +223,24 @@ class _Places:
                     if isinstance(found, cst.BaseExpression) and self.ends[found] == last:
                         return found
         return None
+
+
+_CHUNKS: WeakKeyDictionary[File, list[Chunk]] = WeakKeyDictionary()
+
+
+def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
+    """The LibCST node of an expression, with the comments and the layout in it.
+
+    Raises:
+        CodemodError: LibCST cannot parse the statement.
+    """
+    if file not in _CHUNKS:
+        _CHUNKS[file] = list(chunks_of(file.source, file.tree))
+    at = file.source.span(node).start
+    chunk = next(chunk for chunk in _CHUNKS[file] if at < chunk.end)
+    found = chunk.find(node)
+    assert isinstance(found, cst.BaseExpression)
+    return found
 
 
 def chunks_of(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:

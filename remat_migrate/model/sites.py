@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..codemod.changes import Change, Rewrite
 from ..source import Span
 from .apis import Api
 from .application import api_of, given, subject_of
@@ -85,18 +86,16 @@ class Site:
         """The Api's qualified name."""
         return self.definition.name
 
+    @property
     def node(self) -> cst.BaseExpression:
-        """The application as LibCST, parsed from its own text, for rules to match and rewrite.
+        """The application as a LibCST node, or the name of an Api that is only named."""
+        from ..codemod.locate import node_of  # only rules that ask for it pay for the import
 
-        Comments and layout are in it; `libcst.Module([]).code_for_node` gives the text back. Of
-        what is only named, the name.
-        """
-        import libcst  # only rules that ask for it pay for the import
+        return node_of(self.module, self.application or self.reference)
 
-        place = self.application or self.reference
-        start, end = self.module.span(place)
-        text = self.module.source.text[start:end]
-        return libcst.parse_expression(text)
+    def changed(self, node: cst.BaseExpression) -> Change:
+        """The change that puts another LibCST node in the place of `node`."""
+        return Rewrite(self.module, self.application or self.reference, lambda old, writing: node)
 
     @property
     def options(self) -> Mapping[str, str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import libcst
+import libcst.matchers as m
 import pytest
 
+from remat_migrate.codemod.writer import write
 from remat_migrate.model import Project, Site
+from remat_migrate.source import apply_edits
 
 HEAD = """\
 import functools
@@ -243,10 +246,14 @@ def test_sites_are_in_order_and_the_same_in_every_run(open_project) -> None:
 
 
 def test_a_site_is_seen_as_libcst(open_project: Callable[..., Project]) -> None:
-    text = "import jax\n\nf = jax.checkpoint(  # why\n    abs,\n    concrete=True,\n)\n"
+    text = (
+        "import jax\n\n\ndef f(x):\n"
+        "    return jax.checkpoint(  # why\n        abs,\n        concrete=True,\n    )(x)\n"
+    )
     (site,) = open_project(text).sites
-    node = site.node()
-    assert isinstance(node, libcst.Call)
-    kept = [a for a in node.args if not (a.keyword and a.keyword.value == "concrete")]
-    code = libcst.Module([]).code_for_node(node.with_changes(args=kept))
-    assert code == "jax.checkpoint(  # why\n    abs,\n    )"
+    is_on = m.Arg(m.Name("True"), m.Name("concrete"))
+    (arg,) = m.findall(site.node, is_on)
+    assert isinstance(arg, libcst.Arg)
+    new = site.node.deep_replace(arg, arg.with_changes(value=libcst.Name("False")))
+    edits = write([site.changed(new)])
+    assert apply_edits(text, edits) == text.replace("True", "False")
