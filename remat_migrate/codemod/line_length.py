@@ -64,6 +64,8 @@ def _break_one(
         if isinstance(node, cst.FunctionDef) and _all_parameters(node.params):
             if "\n" not in module.code_for_node(node.params):
                 return line, _with(module, node, _signature(module, node, indent, unit, width))
+        if isinstance(node, cst.IfExp) and not node.lpar and place.end.line == line:
+            return line, _with(module, node, _broken_condition(node, indent, unit))
         if isinstance(node, cst.Call) and node.args and place.end.line == line:
             calls.append((line, len(module.code_for_node(node)), node))
     if not calls:
@@ -114,6 +116,17 @@ def _broken_call(
         for arg, space in zip(plain, spaces, strict=True)
     ]
     return call.with_changes(whitespace_before_args=inside, args=args)
+
+
+def _broken_condition(node: cst.IfExp, indent: str, unit: str) -> cst.IfExp:
+    """A conditional expression in parentheses, a part on each line."""
+    inside, closing = _space(indent + unit), _space(indent)
+    return node.with_changes(
+        lpar=[cst.LeftParen(inside)],
+        rpar=[cst.RightParen(closing)],
+        whitespace_before_if=inside,
+        whitespace_before_else=inside,
+    )
 
 
 def _all_parameters(params: cst.Parameters) -> list[Any]:

@@ -47,6 +47,7 @@ class Statements:
         self.before: dict[ast.stmt, list[Statement]] = {}
         self.behind: dict[ast.stmt, list[Statement]] = {}
         self.instead: dict[ast.stmt, Make] = {}
+        self.gap: Lines = []  # behind a definition at the end of a block
 
     # -- blocks
 
@@ -61,6 +62,7 @@ class Statements:
             size = len(item.body) if isinstance(item, cst.SimpleStatementLine) else 1
             own, rest = rest[:size], rest[size:]
             made, tail = self.statement(own, item, is_first=not new)
+            tail, self.gap = [*tail, *self.gap], []
             if made:
                 lines = list(made[0].leading_lines)
                 if carried or gone_above:
@@ -70,6 +72,8 @@ class Statements:
             else:
                 carried = seam(carried, tail) if gone_above else [*carried, *tail]
                 gone_above = True
+        if carried and new and not gone_above and not trimmed(carried):
+            self.gap = carried
         return new, trimmed(carried)
 
     def block(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite | None:

@@ -266,8 +266,8 @@ class WrittenFile:
         return found
 
     def _replaced(self, nodes: Sequence[ast.AST]) -> list[Span]:
-        """The places of expressions that are replaced."""
-        known = {c.node for c in self.changes if isinstance(c, Replace)}
+        """The places of expressions and statements that are replaced."""
+        known = {c.node for c in self.changes if isinstance(c, Replace | ReplaceStatement)}
         return [self.source.span(node) for node in nodes if node in known]  # type: ignore[arg-type]
 
     # -- one statement
@@ -292,11 +292,14 @@ class WrittenFile:
         (parsed,) = chunk.module.body
         changed = parsed.visit(work)
         assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        for made in writing.inserted:
-            made()
+        for insert in writing.inserted:
+            insert()
         lines = [*chunk.lead, *changed.leading_lines]
         changed = changed.with_changes(leading_lines=lines)
-        return statements.statement(chunk.statements, changed, is_first=is_first, blank_lines=2)
+        made, tail = statements.statement(
+            chunk.statements, changed, is_first=is_first, blank_lines=2
+        )
+        return made, [*tail, *statements.gap, *statements.gap]
 
     def _register(
         self,
