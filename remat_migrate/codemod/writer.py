@@ -266,11 +266,16 @@ class WrittenFile:
         return found
 
     def _replaced(self, nodes: Sequence[ast.AST]) -> list[Span]:
-        """The places of expressions and statements that are replaced."""
-        known = {c.node for c in self.changes if isinstance(c, Replace | ReplaceStatement)}
-        return [self.source.span(node) for node in nodes if node in known]  # type: ignore[arg-type]
-
-    # -- one statement
+        """The places of expressions, and the lines of statements, that are made anew."""
+        kinds = Replace | ReplaceStatement | ArrangeArguments | Rewrite
+        starts = [*self.source.line_starts, len(self.source.text)]
+        found = []
+        for node in [c.node for c in self.changes if isinstance(c, kinds) and c.node in nodes]:
+            if isinstance(node, ast.stmt):
+                found.append(Span(starts[node.lineno - 1], starts[node.end_lineno or node.lineno]))
+            else:
+                found.append(self.source.span(node))  # type: ignore[arg-type]
+        return found
 
     def _statement(
         self, chunk: Chunk, nodes: Sequence[ast.AST], is_first: bool
