@@ -251,10 +251,10 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, st
     if not site.definition.same_function:
         return Fix(reason, Safety.MANUAL), reason
     try:
-        edits = pass_module(project, site, bound=kind.form == "method")
+        changes = pass_module(project, site, bound=kind.form == "method")
     except Refused as refused:
         return Fix(refused.reason, Safety.MANUAL), refused.reason
-    return Fix("wrap a function of the module", Safety.SAFE, tuple(edits)), ""
+    return Fix("wrap a function of the module", Safety.SAFE, tuple(changes)), ""
 
 
 def _fix_class(
@@ -282,7 +282,7 @@ def _fix_class(
         except Refused as refused:
             safety, reason = Safety.UNSAFE, refused.reason
     title = "wrap the class" if name is None else f"wrap the class, and name the module {name}"
-    fix = Fix(title, safety, tuple(wrap_class(site, maker, name)))
+    fix = Fix(title, safety, (wrap_class(site, maker, name),))
     return fix, reason if safety is Safety.UNSAFE else ""
 
 

@@ -14,7 +14,6 @@ from remat_migrate.model.parts import DifferentiatedPart
 from remat_migrate.model.scopes import parameters
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Fix, Related, Safety
-from remat_migrate.source import Edit
 
 # In code that may compute logits over a vocabulary, larger than all else.
 HEAD_WORDS = re.compile(
@@ -24,7 +23,7 @@ HEAD_WORDS = re.compile(
 
 
 def placement_fix(
-    title: str, suspicion: bool, advice: str, make: Callable[[], Sequence[Change | Edit]]
+    title: str, suspicion: bool, advice: str, make: Callable[[], Sequence[Change]]
 ) -> tuple[Fix | None, str]:
     """An unsafe fix, or None with the reason: what stands in the way, and `advice`.
 

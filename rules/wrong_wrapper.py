@@ -17,7 +17,6 @@ from remat_migrate.model.wrong_wrappers import Fault, wrong_wrapper
 from remat_migrate.model.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit
 
 _FLAX = """\
 import flax.linen as nn
@@ -242,7 +241,7 @@ def _fix(project: Project, found: Wrong) -> tuple[Fix, str]:
     return Fix(instead, Safety.SAFE, tuple(changes)), ""
 
 
-def _changes(project: Project, found: Wrong) -> list[Change | Edit]:
+def _changes(project: Project, found: Wrong) -> list[Change]:
     """The changes that use the framework's own checkpoint.
 
     Raises:
@@ -258,7 +257,7 @@ def _changes(project: Project, found: Wrong) -> list[Change | Edit]:
         raise Refused("")
     if found.fault == "haiku-outside":
         raise Refused("")
-    changes: list[Change | Edit] = []
+    changes: list[Change] = []
 
     def is_needed(name: str) -> bool:
         return is_used_elsewhere(project, module, name)
@@ -275,7 +274,7 @@ def _changes(project: Project, found: Wrong) -> list[Change | Edit]:
     elif found.fault in ("linen-instance", "linen-mixed", "nnx-bound"):
         if isinstance(found.subject, ast.Call):
             name = kept_name(project, module, found.subject, (found.subject,))
-            changes += wrap_class(site, found.subject, name)
+            changes.append(wrap_class(site, found.subject, name))
         else:
             changes += pass_module(project, site, bound=found.bound)
     if api is not None:

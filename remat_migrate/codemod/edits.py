@@ -10,19 +10,67 @@ from ..source import Edit, Span
 from .locate import Chunk
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
+_BRACKETS = re.compile(r"[()\[\]{}]")
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
+
+# Where code is replaced, what, and with what.
+_Hunk = tuple[int, str, str]
 
 
 def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
     """What differs between a statement and its new text: by lines, in those by words."""
     path = chunk.source.path
+    hunks: list[_Hunk] = []
     for at, gone, put in _hunks(0, _LINES.findall(chunk.text), _LINES.findall(new)):
         if gone and put:
-            pairs = _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
+            hunks += _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
         else:
-            pairs = iter([(at, gone, put)])
-        for low, before, after in pairs:
-            yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
+            hunks.append((at, gone, put))
+    for low, before, after in _balanced(chunk.text, hunks):
+        yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
+
+
+def _balanced(text: str, hunks: Sequence[_Hunk]) -> list[_Hunk]:
+    """Hunks grown until each holds both brackets of a pair, or neither.
+
+    What stands between two brackets keeps its meaning only if the two still belong together: an
+    edit that takes one of them must not be made without the other.
+    """
+    found: list[_Hunk] = []
+    rest = list(reversed(hunks))
+    while rest:
+        at, gone, put = rest.pop()
+        while lacking := _lacking(gone) or _lacking(put):
+            end = at + len(gone)
+            if lacking == "opening" and found and found[-1][0] + len(found[-1][1]) == at:
+                at, before, after = found.pop()
+                gone, put = before + gone, after + put
+            elif lacking == "opening" and at > 0:
+                low = found[-1][0] + len(found[-1][1]) if found else 0
+                start = max([low, *(m.start() for m in _BRACKETS.finditer(text, low, at))])
+                gone, put, at = text[start:at] + gone, text[start:at] + put, start
+            elif lacking == "closing" and rest and rest[-1][0] == end:
+                _, before, after = rest.pop()
+                gone, put = gone + before, put + after
+            elif lacking == "closing" and end < len(text):
+                high = rest[-1][0] if rest else len(text)
+                bracket = _BRACKETS.search(text, end, high)
+                stop = bracket.end() if bracket else high
+                gone, put = gone + text[end:stop], put + text[end:stop]
+            else:
+                break
+        found.append((at, gone, put))
+    return found
+
+
+def _lacking(text: str) -> str:
+    """Which bracket of a pair is not in a piece of code: the "opening" or the "closing" one."""
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "([{" else -1
+        if depth < 0:
+            return "opening"
+    return "closing" if depth else ""
 
 
 def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[Edit]:
@@ -41,7 +89,7 @@ def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[
         yield last
 
 
-def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[tuple[int, str, str]]:
+def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[_Hunk]:
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
         same += 1

@@ -170,11 +170,16 @@ def parenthesized(node: N) -> N:
 
 def bare(node: N) -> N:
     """An expression without the parentheses around it, where they do not hold lines together."""
+    return node if spans_lines(node) else stripped(node)
+
+
+def stripped(node: N) -> N:
+    """An expression without the parentheses around it."""
     if not isinstance(node, cst.BaseExpression) or not node.lpar:
         return node
     if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield | cst.NamedExpr):
-        return node
-    return node if spans_lines(node) else node.with_changes(lpar=[], rpar=[])
+        return node  # they are part of it
+    return node.with_changes(lpar=[], rpar=[])
 
 
 def spans_lines(node: cst.CSTNode) -> bool:
@@ -391,7 +396,7 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
     if not call.args:
         return call.with_changes(args=added)
     *head, last = call.args
-    each = _each_on_its_line(call)
+    each = _own_line(call)
     if each is None:
         final = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
         last = last.with_changes(
@@ -413,19 +418,17 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
     return call.with_changes(args=[*head, last, *new])
 
 
-def _each_on_its_line(call: Any) -> cst.ParenthesizedWhitespace | None:
-    """The line break in front of the last argument, where each has a line of its own."""
-    breaks = [call.whitespace_before_args]
-    breaks += [
-        arg.comma.whitespace_after if has_comma(arg) else cst.SimpleWhitespace("")
-        for arg in call.args[:-1]
-    ]
-    last = call.args[-1]
+def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
+    """The line break in front of the last argument, where that has a line of its own."""
+    *head, last = call.args
+    before = call.whitespace_before_args
+    if head:
+        before = head[-1].comma.whitespace_after if has_comma(head[-1]) else None
     end = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg
-    if not all(isinstance(b, cst.ParenthesizedWhitespace) for b in [*breaks, end]):
+    if not isinstance(before, cst.ParenthesizedWhitespace):
         return None
-    before = breaks[-1]
-    assert isinstance(before, cst.ParenthesizedWhitespace)
+    if not isinstance(end, cst.ParenthesizedWhitespace):
+        return None
     return before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
 
 

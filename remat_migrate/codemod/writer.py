@@ -49,7 +49,7 @@ from .changes import (
 )
 from .comments import comment_edit
 from .edits import edits_between, joined
-from .expressions import is_open, with_argument
+from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
 from .line_length import fitted, line_length
 from .locate import Chunk, Statement, chunks_of, config_of
@@ -115,7 +115,8 @@ class Writing:
 
     def _parts(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> dict[str, Any]:
         return {
-            name: updated if part is own and updated is not None else self._part(part)
+            # Parentheses around `own` stay where they are, or go with it where it needs some.
+            name: stripped(updated) if part is own and updated is not None else self._part(part)
             for name, part in code.parts
         }
 
@@ -158,6 +159,8 @@ def _new_names(change: Change) -> Iterator[str]:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Code):
                 yield from _NAMES.findall(item.text)
+                nodes = (node for _, part in item.parts for node in ast.walk(part))
+                yield from (node.id for node in nodes if isinstance(node, ast.Name))
 
 
 class WrittenFile:

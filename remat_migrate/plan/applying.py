@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from ..model.scopes import parameters
 from ..model.work import does_work
 from ..rewrite.imports import written
 from ..rewrite.loop_bodies import body_positions
-from ..rewrite.merged_edits import merged
 from ..rewrite.placement import remove_site, wrap_body, wrap_call
 from ..rewrite.refusal import Refused
 from ..rewrite.traced_arguments import Arrays
@@ -91,7 +90,7 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
     """
     project = opened({})
     obstacles = list(_unwritable(plan.best.stages))
-    removals: list[codemod.Change | Edit] = []
+    removals: list[codemod.Change] = []
     wraps = [stage for stage in plan.best.stages if stage.decision != PLAIN]
     for path, line in plan.sites:
         try:
@@ -112,13 +111,12 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
     if obstacles:
         return Rewriting(obstacles=tuple(dict.fromkeys(obstacles)))
     before: dict[Path, SourceFile] = {}
-    removed = _written(removals)
-    bare = _made(project, removed, before)
-    moved = {path: OffsetMap(e for e in removed if e.path == path) for path in bare}
+    bare, removed = _made(removals, before)
+    moved = {path: OffsetMap(edits) for path, edits in removed.items()}
     if bare:
         project = opened(bare)
     arrays = Arrays(project, _known(project, differentiated))
-    additions: list[codemod.Change | Edit] = []
+    additions: list[codemod.Change] = []
     for stage, start in places:
         place = moved[stage.path].moved(start) if stage.path in moved else start
         try:
@@ -127,7 +125,7 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
             obstacles.append(Obstacle(stage.path, stage.line, refused.reason))
     if obstacles:
         return Rewriting(obstacles=tuple(obstacles))
-    after = {**bare, **_made(project, _written(additions), before)}
+    after = bare | _made(additions, before)[0]
     together = frozenset(p for p in after if after[p].text != before[p].text)
     return Rewriting(
         tuple(Change(before[path], after[path], together) for path in sorted(together))
@@ -150,37 +148,23 @@ def _unwritable(stages: Sequence[StageDecision]) -> Iterator[Obstacle]:
         yield Obstacle(stage.path, stage.line, reason)
 
 
-def _written(changes: Sequence[codemod.Change | Edit]) -> list[Edit]:
-    """Changes as edits.
+def _made(
+    changes: Sequence[codemod.Change], before: dict[Path, SourceFile]
+) -> tuple[dict[Path, SourceFile], dict[Path, list[Edit]]]:
+    """The new texts and the edits that make them; `before` gets the old texts that it lacks.
 
     Raises:
-        ApplyError: they cannot be written.
+        ApplyError: the changes cannot be written, or would break a file.
     """
-    edits = [change for change in changes if isinstance(change, Edit)]
+    sources = {change.file.source.path: change.file.source for change in changes}
+    edits: dict[Path, list[Edit]] = defaultdict(list)
     try:
-        edits += write(change for change in changes if not isinstance(change, Edit))
+        for edit in write(changes):
+            edits[edit.path].append(edit)
     except CodemodError as error:
         raise ApplyError(f"the plan cannot be written: {error}") from error
-    return edits
-
-
-def _made(
-    project: Project, edits: Iterable[Edit], before: dict[Path, SourceFile]
-) -> dict[Path, SourceFile]:
-    """The texts with edits made; those that were are noted in `before` where they are not yet.
-
-    Raises:
-        ApplyError: the edits would break a file.
-    """
-    by_path: dict[Path, list[Edit]] = defaultdict(list)
-    try:
-        for edit in merged(list(edits)):
-            by_path[edit.path].append(edit)
-        sources = {path: _module(project, path).source for path in by_path}
-    except Refused as refused:
-        raise ApplyError(f"the plan cannot be written: {refused.reason}") from refused
     found = {}
-    for path, here in by_path.items():
+    for path, here in edits.items():
         source = sources[path]
         text = apply_edits(source.text, here)
         reason = check_integrity(source, text, here)
@@ -188,7 +172,7 @@ def _made(
             raise ApplyError(f"{path}: the plan cannot be written: {reason}")
         before.setdefault(path, source)
         found[path] = source.replaced(text)
-    return found
+    return found, edits
 
 
 def _module(project: Project, path: Path) -> Module:
@@ -292,7 +276,7 @@ def _run_by(node: ast.expr) -> Iterator[ast.AST]:
 
 def _wrapped(
     project: Project, stage: StageDecision, start: int, arrays: Arrays
-) -> list[codemod.Change | Edit]:
+) -> list[codemod.Change]:
     module = _module(project, stage.path)
     statement = next(
         (
@@ -308,11 +292,11 @@ def _wrapped(
         raise Refused("nothing is left of the line without the checkpoints that there are")
     call = _call(project, module, statement)
     options: list[str] = []
-    imports: tuple[Edit, ...] = ()
+    imports: tuple[codemod.Change, ...] = ()
     if stage.policy is not None:
         policies = written(project, module, "jax.checkpoint_policies", call)
         options.append(f"policy={policies.text}.{stage.policy}")
-        imports = policies.edits
+        imports = policies.changes
     if stage.decision != BODY:
         return [*imports, *wrap_call(project, module, call, options, arrays=arrays)]
     bodies = [call.args[n] for n in body_positions(project, module, call) if n < len(call.args)]

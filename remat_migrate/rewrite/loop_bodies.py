@@ -14,7 +14,6 @@ from ..model.apis import TRACED_BODIES
 from ..model.bind import positional_parameters
 from ..model.callable import layers, targets_of, underlying
 from ..model.values import Applied, External, Function, Value
-from ..source import Edit
 from .callees import api_of_instance, may_lack_hash, receiver_of, uses_haiku
 from .flax_names import is_flax_class, names_of_instances
 from .hazards import check_hazards
@@ -33,7 +32,7 @@ def wrap_body(
     options: Sequence[str] = (),
     *,
     checkpoint: str = "jax.checkpoint",
-) -> list[Change | Edit]:
+) -> list[Change]:
     """Put a checkpoint on the body of `jax.lax.scan` and the like.
 
     With `prevent_cse=False` where the loop is one of the compiler: not unrolled, not of one turn.
@@ -81,13 +80,13 @@ def wrap_body(
     decorated = _only_here(project, module, body)
     place: ast.expr | ast.stmt = decorated or body
     reference = written(project, module, checkpoint if api == _JAX else api, place)
-    name, imports = reference.text, reference.edits
+    name, imports = reference.text, reference.changes
     if decorated is not None:
         if not given:
             return [Decorate(module, decorated, Code(name)), *imports]
         partial = written(project, module, "functools.partial", decorated)
         code = Code(f"{partial.text}({name}{given})")
-        return [Decorate(module, decorated, code), *imports, *partial.edits]
+        return [Decorate(module, decorated, code), *imports, *partial.changes]
     code = Code.of(f"{name}({{body}}{given})", body=body)
     if may_lack_hash(project, values):
         names = _body_parameters(project, values)
@@ -97,9 +96,7 @@ def wrap_body(
     return [Replace(module, body, code), *imports]
 
 
-def _flax_body(
-    project: Project, module: Module, call: ast.Call, body: ast.expr
-) -> list[Change | Edit]:
+def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr) -> list[Change]:
     """`nn.scan(nn.remat(Block, prevent_cse=False))`, with names and flags as they were.
 
     Raises:
@@ -125,7 +122,7 @@ def _flax_body(
     code = Code.of(f"{reference.text}({{body}}{given})", body=body)
     return [
         Replace(module, body, code),
-        *reference.edits,
+        *reference.changes,
         *names_of_instances(project, module, call),
     ]
 

@@ -10,43 +10,44 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from ..codemod.changes import Change, Code, InsertArgument, Remove, Replace, Rewrite
 from ..model import Module, Project
+from ..model.references import is_used_elsewhere
 from ..model.sites import Site
-from ..source import Edit
-from ..source.changes import Change
-from ..source.layout import layout_of
 from .flax_names import flax_name, unnamed
-from .leading_argument import leading_argument
-from .options import removal_edits
 from .refusal import Refused, check_editable
 
+if TYPE_CHECKING:
+    from ..codemod.writer import Writing
 
-def wrap_class(site: Site, maker: ast.Call, name: str | None) -> list[Edit]:
-    """The edits that wrap the class that `maker`, the subject of a site, makes an instance of.
+
+def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
+    """Wrap the class that `maker`, the subject of a site, makes an instance of.
 
     Args:
         site: the site; its application is a call that stands around `maker`.
         maker: the call of the class.
         name: the `name=` that the instance gets, as an expression.
     """
-    module, application = site.module, site.application
+    application = site.application
     assert application is not None
-    end = module.span(maker).end
-    opening = layout_of(module.source).opening(end - 1)
-    behind = module.span(maker.func).end
-    given = module.source.text[opening + 1 : end - 1]
-    if name is not None:
-        given = (
-            f"{given.rstrip().removesuffix(',')}, name={name}" if given.strip() else f"name={name}"
-        )
-    at = module.span(application).end
-    path = module.source.path
-    return [Edit(path, behind, end, ""), Edit(path, at, at, f"({given})")]
+
+    def make(wrapped: Any, writing: Writing) -> Any:
+        from ..codemod.expressions import with_argument
+
+        instance = writing.new(maker)
+        cls = wrapped.with_changes(lpar=[], rpar=[]).deep_replace(instance, instance.func)
+        call = instance.with_changes(func=cls, lpar=wrapped.lpar, rpar=wrapped.rpar)
+        return call if name is None else with_argument(call, "name", writing.expression(Code(name)))
+
+    return Rewrite(site.module, application, make)
 
 
-def pass_module(project: Project, site: Site, *, bound: bool) -> list[Edit]:
-    """The edits that wrap a function of the module, which the call then passes first.
+def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
+    """Wrap a function of the module, which the call then passes first.
 
     What is passed by keyword, and no array, is closed over: it may be a flag.
 
@@ -65,7 +66,7 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Edit]:
     check_editable(module, [outer])
     subject = site.subject[1]
     assert isinstance(subject, ast.expr)
-    if layout_of(module.source).comments_in(*module.span(subject)):
+    if "#" in module.segment(subject):
         raise Refused("a comment stands in what is wrapped", module, subject)
     receiver, method = subject, ""
     if bound and isinstance(subject, ast.Attribute):
@@ -77,12 +78,17 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Edit]:
     if not all(isinstance(k.value, ast.Name | ast.Constant | ast.Attribute) for k in closed):
         raise Refused("an option is computed in the call", module, outer)
     names = "*args, **kwargs" if len(closed) < len(outer.keywords) else "*args"
-    passed = ", ".join([names, *(module.segment(keyword) for keyword in closed)])
-    written = f"lambda module, {names}: module{method}({passed})"
+    values = {f"value_{number}": keyword.value for number, keyword in enumerate(closed)}
+    given = (f"{k.arg}=" if k.arg else "**" for k in closed)
+    passed = ", ".join(
+        [names, *(f"{to}{{{name}}}" for to, name in zip(given, values, strict=True))]
+    )
+    code = Code.of(f"lambda module, {names}: module{method}({passed})", **values)
+    is_used = partial(is_used_elsewhere, project, module)
     return [
-        Edit(module.source.path, *module.span(subject), written),
-        leading_argument(module, outer, module.segment(receiver)),
-        *(removal_edits(project, module, Change(remove=closed)) if closed else ()),
+        Replace(module, subject, code),
+        InsertArgument(module, outer, Code.of("{module}", module=receiver)),
+        *(Remove(module, keyword, is_used) for keyword in closed),
     ]
 
 

@@ -17,7 +17,6 @@ from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.uses import Call
 from ..model.values import Class, Function
-from ..source import Edit
 from .calls import pass_by_position
 from .flax_names import flax_name, is_flax_class, name_change, unnamed
 from .imports import written
@@ -36,7 +35,7 @@ _NO_STAGE = (
 
 def move_to_stages(
     project: Project, site: Site, target: Function, differentiated: Collection[str] = ()
-) -> list[Change | Edit]:
+) -> list[Change]:
     """Take a checkpoint off a whole function and put it on its stages but the last.
 
     Args:
@@ -60,7 +59,7 @@ def move_to_stages(
         )
     known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
     arrays = Arrays(project, known)
-    changes: list[Change | Edit] = []
+    changes: list[Change] = []
     for stage in chosen:
         if options and stage.module is not site.module:
             raise Refused(
@@ -113,7 +112,7 @@ def _chosen(found: list[Stage]) -> list[Stage]:
 
 def _wrapped(
     project: Project, stage: Stage, checkpoint: str, options: list[str], arrays: Arrays
-) -> list[Change | Edit]:
+) -> list[Change]:
     if stage.flax is not None:
         return _flax(project, stage, stage.flax, options, arrays)
     if stage.body is not None:
@@ -130,10 +129,10 @@ def _wrapped(
 
 def _flax(
     project: Project, stage: Stage, cls: Class, options: list[str], arrays: Arrays
-) -> list[Change | Edit]:
+) -> list[Change]:
     """`nn.remat` around the class of a submodule, names kept, flags static."""
     module = stage.module
-    changes: list[Change | Edit] = []
+    changes: list[Change] = []
     places = _static_places(arrays, stage, changes)
     given = "".join(f", {option}" for option in options)
     if places:
@@ -143,7 +142,7 @@ def _flax(
         code = Code.of(f"{reference.text}({{cls}}{given})", cls=call.func)
         changes += [
             Replace(module, call.func, code),
-            *reference.edits,
+            *reference.changes,
             *_names(project, module, call, cls),
         ]
     return changes
@@ -190,7 +189,7 @@ def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list
     return changes
 
 
-def _static_places(arrays: Arrays, stage: Stage, changes: list[Change | Edit]) -> list[int]:
+def _static_places(arrays: Arrays, stage: Stage, changes: list[Change]) -> list[int]:
     """The `static_argnums` of a submodule's call; `self` is 0. Keywords are moved to positions.
 
     Raises:

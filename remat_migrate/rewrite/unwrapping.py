@@ -17,7 +17,6 @@ from ..model import Module, Project
 from ..model.forms import decorates
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
-from ..source import Edit
 from ..source.changes import is_pure
 from .flax_names import names_without_remat
 from .imports import written
@@ -114,7 +113,7 @@ def _restating(module: Module, whole: ast.expr, part: ast.expr) -> ast.Assign | 
 # -- options
 
 
-def set_option(project: Project, site: Site, name: str, value: object) -> list[Change | Edit]:
+def set_option(project: Project, site: Site, name: str, value: object) -> list[Change]:
     """Give one application an option: changed where it is there, else added.
 
     A checkpoint that is passed on as a wrapper becomes a partial with the option.
@@ -162,7 +161,7 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[C
         return [SetArgument(module, application, name, code)]
     partial = written(project, module, "functools.partial", application)
     new = Code.of(f"{partial.text}({{checkpoint}}, {name}={value!r})", checkpoint=application)
-    return [Replace(module, application, new), *partial.edits]
+    return [Replace(module, application, new), *partial.changes]
 
 
 def _is_own(project: Project, site: Site, option: Option) -> bool:

@@ -18,7 +18,6 @@ from ..model import Module, Project
 from ..model.bind import bind_call
 from ..model.callable import Target, targets_of
 from ..model.scopes import FunctionNode, parameters
-from ..source import Edit
 from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 from .imports import written
@@ -46,7 +45,7 @@ def wrap_call(
     known_arrays: Collection[int | str] | None = None,
     checkpoint: str = "jax.checkpoint",
     arrays: Arrays | None = None,
-) -> list[Change | Edit]:
+) -> list[Change]:
     """Put a checkpoint on one call.
 
     Args:
@@ -85,7 +84,7 @@ def wrap_call(
             call,
         )
     reference = written(project, module, checkpoint if api == _JAX else api, call)
-    text, imports = reference.text, reference.edits
+    text, imports = reference.text, reference.changes
     given = "".join(f", {option}" for option in options)
     if not closed and not may_lack_hash(project, values):
         return [*_around_callee(module, call, text, given), *imports]

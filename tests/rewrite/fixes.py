@@ -22,9 +22,9 @@ from remat_migrate.rewrite.placement import (
 )
 from remat_migrate.rule import Fix, Safety
 from remat_migrate.settings import Settings
-from remat_migrate.source import Edit, apply_edits
+from remat_migrate.source import apply_edits
 
-Fixer = Callable[[Project, Module], list[Change | Edit]]
+Fixer = Callable[[Project, Module], list[Change]]
 
 
 def opened(path: Path) -> tuple[Project, Module]:
@@ -47,7 +47,7 @@ def rewritten(path: Path, fixer: Fixer) -> str:
     return text
 
 
-def moved(project: Project, module: Module) -> list[Change | Edit]:
+def moved(project: Project, module: Module) -> list[Change]:
     """The only checkpoint of a file goes from the whole to the stages."""
     (site,) = project.sites_in(module)
     return move_to_stages(project, site, wrapped_function(project, site))
@@ -63,7 +63,7 @@ def option(name: str, value: object) -> Fixer:
     return lambda project, module: set_option(project, project.sites_in(module)[0], name, value)
 
 
-def body(project: Project, module: Module) -> list[Change | Edit]:
+def body(project: Project, module: Module) -> list[Change]:
     """The body of the first loop of JAX gets a checkpoint."""
     for call in calls(module):
         for place in body_positions(project, module, call)[:1]:
@@ -74,7 +74,7 @@ def body(project: Project, module: Module) -> list[Change | Edit]:
 def call_of(name: str, **how: object) -> Fixer:
     """The first call of a name gets a checkpoint."""
 
-    def fixer(project: Project, module: Module) -> list[Change | Edit]:
+    def fixer(project: Project, module: Module) -> list[Change]:
         call = next(c for c in calls(module) if ast.unparse(c.func) == name)
         return wrap_call(project, module, call, **how)  # type: ignore[arg-type]
 

@@ -49,8 +49,8 @@ FIXED = [
     (
         "        x = nn.Dense(4)(x)\n        return partitioning.remat(nn.Dense(\n            4,\n"
         "        ))(x)\n",
-        "        x = nn.Dense(4)(x)\n        return partitioning.remat(nn.Dense)(\n            4,"
-        ' name="Dense_1")(x)\n',
+        "        x = nn.Dense(4)(x)\n        return partitioning.remat(nn.Dense)(\n            4,\n"
+        '            name="Dense_1",\n        )(x)\n',
     ),
     (
         "        for i in range(3):\n            x = nn.remat(Block())(x)\n        return x\n",

@@ -20,6 +20,7 @@ NOT_TOLD = {"policy", "haiku_blocks", "merged_back"}
 def fixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("placement") / "programs"
     shutil.copytree(PROGRAMS / "before", folder)
+    (folder / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     subprocess.run(
         [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
         cwd=folder,
@@ -37,6 +38,7 @@ def test_programs_are_mended(name: str, fixed: Path) -> None:
 def test_without_being_asked_nothing_is_moved(tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     shutil.copytree(PROGRAMS / "before", folder)
+    (folder / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     before = {path: path.read_bytes() for path in folder.glob("*.py")}
     command = [sys.executable, "-m", "remat_migrate", "--fix", "."]
     assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
