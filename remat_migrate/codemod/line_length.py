@@ -55,8 +55,9 @@ def _break_one(
     long = {n for n in changed if n <= len(lines) and len(lines[n - 1]) > width}
     if not long:
         return None
-    calls: list[tuple[int, int, cst.Call]] = []
-    for node, place in wrapper.resolve(PositionProvider).items():
+    calls: list[tuple[int, int, int, cst.Call]] = []
+    places = wrapper.resolve(PositionProvider)
+    for node, place in places.items():
         line = place.start.line
         if line not in long:
             continue
@@ -67,12 +68,14 @@ def _break_one(
         if isinstance(node, cst.IfExp) and not node.lpar and place.end.line == line:
             return line, _with(module, node, _broken_condition(node, indent, unit))
         if isinstance(node, cst.Call) and node.args and place.end.line == line:
-            calls.append((line, len(module.code_for_node(node)), node))
+            calls.append((-line, place.end.column, -place.start.column, node))
     if not calls:
         return None
-    line, _, call = max(calls, key=lambda found: found[:2])
-    while isinstance(call.func, cst.Call) and _size(module, call.func) > _size(module, call):
-        call = call.func  # `checkpoint(a long function)(x)`
+    # The last brackets of the first long line, unless what stands in front of them is too long.
+    *_, call = max(calls, key=lambda found: found[:3])
+    line = places[call].start.line
+    while isinstance(call.func, cst.Call) and places[call.func].end.column >= width:
+        call = call.func
     indent = _indent(lines[line - 1])
     return line, _with(
         module, call, _broken_call(module, call, indent, module.default_indent, width)
@@ -85,10 +88,6 @@ def _with(module: cst.Module, old: cst.CSTNode, new: cst.CSTNode) -> cst.Module:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def _size(module: cst.Module, call: cst.Call) -> int:
-    return sum(len(module.code_for_node(arg)) for arg in call.args)
 
 
 def _space(indent: str) -> cst.ParenthesizedWhitespace:

@@ -60,9 +60,9 @@ BODIES = {
     "a long line": (
         "def run(function, parameters, inputs, training):\n"
         "    return jax.checkpoint(block, concrete=True)(function, parameters, inputs, training)\n",
-        "    return jax.checkpoint(\n"
-        "        lambda p, x: block(function, p, x, training)\n"
-        "    )(parameters, inputs)\n",
+        "    return jax.checkpoint(lambda p, x: block(function, p, x, training))(\n"
+        "        parameters, inputs\n"
+        "    )\n",
     ),
 }
 
