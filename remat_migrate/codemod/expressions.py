@@ -206,13 +206,17 @@ def without_middle(attribute: cst.Attribute) -> cst.Attribute:
     inner = attribute.value
     if not isinstance(inner, cst.Attribute):
         raise CodemodError("an attribute is read of something else")
-    dot, notes = inner.dot, comments_in(attribute.dot)
+    value, dot, notes = inner.value, inner.dot, comments_in(attribute.dot)
+    if len(comments_in(inner)) > len([*comments_in(value), *comments_in(dot)]):
+        # In the parentheses around `a.b`.
+        lpar, rpar = [*inner.lpar, *value.lpar], [*value.rpar, *inner.rpar]
+        value = value.with_changes(lpar=lpar, rpar=rpar)
     if not comments_in(dot):
-        return attribute.with_changes(value=inner.value)
+        return attribute.with_changes(value=value)
     if notes:
         space: Any = dot.whitespace_before
         dot = dot.with_changes(whitespace_before=_with_comments(space, space, notes))
-    return attribute.with_changes(value=inner.value, dot=dot)
+    return attribute.with_changes(value=value, dot=dot)
 
 
 def without_comment(node: Any, pattern: str) -> Any:

@@ -198,6 +198,15 @@ READS = [
         "import jax\n\nf = (\n    jax  # new\n    .remat(abs)\n)\n",
     ),
     (
+        "import jax.ad_checkpoint\n\nf = (\n    jax.ad_checkpoint  # old\n).remat(abs)\n",
+        "import jax\n\nf = (\n    jax  # old\n).remat(abs)\n",
+    ),
+    (
+        "import jax.ad_checkpoint\n\nf = (\n    jax  # old\n    .ad_checkpoint  # new\n"
+        "    .remat(abs)\n)\n",
+        "import jax\n\nf = (\n    jax  # old\n    # new\n    .remat(abs)\n)\n",
+    ),
+    (
         "import jax.ad_checkpoint\n\nf = (jax)  \\\n    .ad_checkpoint \\\n    .checkpoint(abs)\n",
         "import jax\n\nf = (jax) \\\n    .checkpoint(abs)\n",
     ),
