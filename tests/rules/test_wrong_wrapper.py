@@ -67,8 +67,8 @@ def test_bound_methods_of_nnx_are_refused_from_flax_0_12_1() -> None:
 def test_options_stay_and_imports_come() -> None:
     before = FLAX % "jax.checkpoint(self.block, prevent_cse=False)(x)"
     after = FLAX % (
-        "nn.remat(\n            lambda module, *args: module(*args), prevent_cse=False\n"
-        "        )(self.block, x)"
+        "nn.remat(lambda module, *args: module(*args), prevent_cse=False)(\n"
+        "            self.block, x\n        )"
     )
     assert fixed(before, select=CODE) == {"example.py": after}
     before = "def forward(x):\n    return jax.remat(Block(), prevent_cse=False)(x)\n\n\n"
