@@ -38,6 +38,8 @@ class Nesting:
     def make(self, node: Any) -> list[cst.FunctionDef]:
         """The function with its body in a new one, which it calls."""
         docstring, blanks, body = _split(node.body)
+        if docstring and not blanks:
+            blanks = [cst.EmptyLine(indent=False)]
         if self.super_call:
             replaced = body.visit(_Super(cst.parse_expression(self.super_call)))
             body = cst.ensure_type(replaced, cst.IndentedBlock)

@@ -48,6 +48,7 @@ class Statements:
         self.behind: dict[ast.stmt, list[Statement]] = {}
         self.instead: dict[ast.stmt, Make] = {}
         self.gap: Lines = []  # behind a definition at the end of a block
+        self._bodies: list[Sequence[ast.stmt]] = []  # of functions and classes
 
     # -- blocks
 
@@ -61,7 +62,8 @@ class Statements:
         for item in items:
             size = len(item.body) if isinstance(item, cst.SimpleStatementLine) else 1
             own, rest = rest[:size], rest[size:]
-            made, tail = self.statement(own, item, is_first=not new)
+            is_first = not new and block in self._bodies
+            made, tail = self.statement(own, item, is_first=is_first)
             tail, self.gap = [*tail, *self.gap], []
             if made:
                 lines = list(made[0].leading_lines)
@@ -126,7 +128,7 @@ class Statements:
         Args:
             own: the statements of the line, or the one that `node` is.
             node: the line or compound statement.
-            is_first: whether nothing stands above it in its block.
+            is_first: whether it stands first in a function or class: no blank line is wanted.
             blank_lines: how many stand around a definition.
         """
         if any(self._is_changed(statement) for statement in own):
@@ -214,13 +216,10 @@ class Statements:
             case ast.For() | ast.AsyncFor() | ast.While():
                 c = c.with_changes(body=self.required(a.body, c.body))
                 return self._part(a.orelse, c, "orelse")
-            case (
-                ast.With()
-                | ast.AsyncWith()
-                | ast.FunctionDef()
-                | ast.AsyncFunctionDef()
-                | ast.ClassDef()
-            ):
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._bodies.append(a.body)
+                return c.with_changes(body=self.required(a.body, c.body))
+            case ast.With() | ast.AsyncWith():
                 return c.with_changes(body=self.required(a.body, c.body))
             case ast.Try() | ast.TryStar():
                 return self._try(a, c)
