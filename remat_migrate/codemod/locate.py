@@ -64,8 +64,13 @@ class Chunk:
         Raises:
             CodemodError: LibCST cannot parse it.
         """
+        config = config_of(self.source)
         try:
-            return cst.parse_module(self.text, config_of(self.source))
+            module = cst.parse_module(self.text, config)
+            if not _INDENTATION.search(self.text):
+                # LibCST goes by the blocks of the code that it parses.
+                module = module.with_changes(default_indent=config.default_indent)
+            return module
         except (cst.ParserSyntaxError, RecursionError) as error:
             line, _ = self.source.position(self.source.span(self.statements[0]).start)
             raise CodemodError(f"LibCST cannot parse the statement on line {line}") from error

@@ -135,7 +135,8 @@ class Statements:
             made, tail = self._changed(own, node)
             if any(map(_is_definition, made)) and not _is_definition(node):
                 gap = [cst.EmptyLine(indent=False)] * blank_lines
-                return _apart(made, gap, is_first=is_first), [*tail, *gap]
+                after = gap if _is_definition(made[-1]) else []
+                return _apart(made, gap, is_first=is_first), [*tail, *after]
             return made, tail
         if isinstance(node, cst.SimpleStatementLine):
             left = self._small(own, node.body)

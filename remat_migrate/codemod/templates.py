@@ -27,7 +27,7 @@ def parse_statement(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
     """A statement; `{name}` in the text stands for one of `parts`."""
-    node = cst.parse_statement(_marked(text, parts), config)
+    node = cst.parse_statement(_marked(text, parts), config).visit(_Indents())
     filled: cst.SimpleStatementLine | cst.BaseCompoundStatement = _filled(node, parts)
     return filled
 
@@ -45,6 +45,15 @@ def _filled(node: Any, parts: Mapping[str, cst.BaseExpression]) -> Any:
     if isinstance(node, cst.Name):
         return marked.get(node.value, node)
     return node.visit(_Filler(marked))
+
+
+class _Indents(cst.CSTTransformer):
+    """Indents blocks as the file does."""
+
+    def leave_IndentedBlock(
+        self, original: cst.IndentedBlock, updated: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        return updated.with_changes(indent=None)
 
 
 class _Filler(cst.CSTTransformer):

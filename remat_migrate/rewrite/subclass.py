@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..codemod.changes import Change, Code, Insert, Replace
 from ..model import Module, Project
 from ..model.bind import default_of
 from ..model.callable import Target
@@ -29,18 +30,16 @@ from ..model.scopes import parameters
 from ..model.sites import Site
 from ..model.statics import Statics
 from ..model.values import Class
-from ..source import Edit
 from .imports import written
-from .indent import indent_unit, indentation
 from .literals import is_literal, literal_text
 from .refusal import Refused
-from .signature import bracketed, signature
+from .signature import signature
 
 
 def checkpointed_subclass(
     project: Project, site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
-) -> list[Edit]:
-    """The edits that put a subclass in the place of a wrapped Flax class.
+) -> list[Change]:
+    """The changes that put a subclass in the place of a wrapped Flax class.
 
     Raises:
         Refused: what is wrapped has no name of its own there, or a signature that cannot be
@@ -62,16 +61,10 @@ def checkpointed_subclass(
         name, module.scope_at(place)
     ):
         raise Refused(f"`{name}` is taken", module, site.reference)
-    text, imports = _definition(
-        project, site, target, statics, (name, module.segment(subject), checkpoint), options, place
-    )
-    source = module.source
-    start = source.line_starts[_first_line(place) - 1]
     assert site.application is not None
     return [
-        Edit(source.path, start, start, text),
-        Edit(source.path, *source.span(site.application), name),
-        *imports,
+        *_definition(project, site, target, statics, (name, subject, checkpoint), options, place),
+        Replace(module, site.application, Code(name)),
     ]
 
 
@@ -90,9 +83,6 @@ def _place(module: Module, site: Site) -> ast.stmt:
     place = module.statement(site.application)
     while isinstance(holder := module.scope_at(place).node, ast.ClassDef):
         place = holder
-    text = module.source.line_text(place.lineno)
-    if text[: place.col_offset].strip():
-        raise Refused("several statements stand on its line", module, site.reference)
     own = {n.id for n in ast.walk(site.application) if isinstance(n, ast.Name)}
     for around in module.ancestors(site.application):
         if isinstance(around, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
@@ -110,20 +100,15 @@ def _place(module: Module, site: Site) -> ast.stmt:
     return place
 
 
-def _first_line(place: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(place, "decorator_list", [])
-    return min([place.lineno, *(d.lineno for d in decorators)])
-
-
 def _definition(
     project: Project,
     site: Site,
     target: Target,
     statics: Statics,
-    names: tuple[str, str, str],
+    names: tuple[str, ast.expr, str],
     options: Sequence[str],
     place: ast.stmt,
-) -> tuple[str, list[Edit]]:
+) -> list[Change]:
     module, node = site.module, target.function.node
     name, base, checkpoint = names
     for parameter in parameters(node):
@@ -145,24 +130,21 @@ def _definition(
         for p in parameters(node)[1:]
         if p.arg not in closed
     ]
-    imports: list[Edit] = []
-    decorator = f"@{checkpoint}"
+    imports: tuple[Change, ...] = ()
+    decorator = checkpoint
     if options:
         partial = written(project, module, "functools.partial", place)
-        decorator = f"@{partial.text}({checkpoint}, {', '.join(options)})"
-        imports += partial.edits
-    outer, unit, newline = indentation(module, place.lineno), indent_unit(module), "\n"
-    passed = ["self", *array]
-    inner, innermost = outer + unit * 2, outer + unit * 3
+        decorator = f"{partial.text}({checkpoint}, {', '.join(options)})"
+        imports = partial.changes
+    passed = ", ".join(["self", *array])
     lines = [
-        f"{outer}class {name}({base}):",
-        *bracketed("def __call__", ["self", *whole.written], ":", outer + unit, unit),
-        f"{inner}{decorator}",
-        *bracketed("def checkpointed_call", passed, ":", inner, unit),
-        *bracketed("return super().__call__", whole.passed, "", innermost, unit),
+        f"class {name}({{base}}):",
+        f"    def __call__({', '.join(['self', *whole.written])}):",
+        f"        @{decorator}",
+        f"        def checkpointed_call({passed}):",
+        f"            return super().__call__({whole.arguments})",
         "",
-        *bracketed("return checkpointed_call", passed, "", inner, unit),
-        *([""] if outer else ["", ""]),
+        f"        return checkpointed_call({passed})",
+        "",
     ]
-    text = newline.join(lines) + newline
-    return text.replace(newline, module.source.newline), imports
+    return [Insert(module, place, (Code.of("\n".join(lines), base=base),)), *imports]
