@@ -338,17 +338,15 @@ def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
     later = next((i for i, other in enumerate(known) if other > name.lower()), len(names))
     index = later if known == sorted(known) else len(names)
     added = cst.ImportAlias(cst.Name(name))
+    space: Any = cst.SimpleWhitespace(" ")
+    if isinstance(statement.lpar, cst.LeftParen):
+        opening = statement.lpar.whitespace_after
+        space = opening if isinstance(opening, cst.ParenthesizedWhitespace) else space
+    between = next((a.comma for a in names[:-1] if has_comma(a)), cst.Comma(whitespace_after=space))
     if index < len(names):
-        between = names[index - 1].comma if index else cst.MaybeSentinel.DEFAULT
-        if not isinstance(between, cst.Comma):
-            between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         names.insert(index, added.with_changes(comma=between))
     else:
         last = names[-1]
-        if len(names) > 1 and breaks_line(names[-2]):
-            between = names[-2].comma
-        else:
-            between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         names[-1:] = [last.with_changes(comma=between), added.with_changes(comma=last.comma)]
     return statement.with_changes(names=names)
 

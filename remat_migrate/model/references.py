@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..codemod.changes import AddImport, Change, Code, ImportName, Insert
-from ..source import Edit
 from .module import Module
 from .scopes import Binding, Scope
 from .values import Constant, External, ModuleValue
@@ -27,12 +26,10 @@ class Reference:
 
     Attributes:
         text: the expression.
-        edits: the import that it needs, if it needs a new one.
-        changes: the same as Changes.
+        changes: the import that it needs, if it needs a new one.
     """
 
     text: str
-    edits: tuple[Edit, ...] = ()
     changes: tuple[Change, ...] = ()
 
 
@@ -250,12 +247,8 @@ def _position(node: ast.AST) -> tuple[int, int]:
 def _import_anew(
     module: Module, qualified: str, at: ast.expr | ast.stmt, beside: ast.stmt | None
 ) -> Reference:
-    from ..source.imports import add_name, insert_beside, insert_import
-    from ..source.layout import layout_of
-
     package, _, last = qualified.rpartition(".")
     top = package.partition(".")[0]
-    layout = layout_of(module.source)
     if package == top and package not in _BY_NAME and _is_free(module, top, at):
         text, statement = qualified, f"import {package}"
     else:
@@ -263,23 +256,18 @@ def _import_anew(
         text = name
         statement = f"from {package} import {last}" + (f" as {name}" if name != last else "")
     if beside is not None:
-        change: Change = Insert(module, beside, (Code(statement),))
-        return Reference(text, (insert_beside(layout, beside, statement),), (change,))
+        return Reference(text, (Insert(module, beside, (Code(statement),)),))
     if text == last and (known := _import_from(module, package, at)) is not None:
-        edit = add_name(layout, known, last)
-        if edit is not None:
-            return Reference(text, (edit,), (ImportName(module, known, last),))
-    before = _top_level(module, at) if module.enclosing_function(at) is None else None
-    added = AddImport(module, module.tree if before is None else before, statement)
-    edit = insert_import(layout, module.tree, statement, before=before)
-    return Reference(text, (edit,), (added,))
+        return Reference(text, (ImportName(module, known, last),))
+    before = _top_level(module, at) if module.enclosing_function(at) is None else module.tree
+    return Reference(text, (AddImport(module, before, statement),))
 
 
 def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
     """The first import of names of a package at the top of a module, above a place."""
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
-            if _position(node) < _position(at):
+            if _position(node) < _position(at) and node.names[0].name != "*":
                 return node
     return None
 

@@ -7,26 +7,18 @@ import ast
 from ..codemod.changes import Require
 from ..model import Module, Project
 from ..model.references import Reference, reference_to
-from ..source import Edit
 
 
 def written(project: Project, module: Module, qualified: str, at: ast.expr | ast.stmt) -> Reference:
     """How to write `qualified` in place of `at`.
 
-    Where an import that is there already is used, the edits hold its name as it is: a fix that
-    would take it away conflicts with this one, and has to wait.
+    Where an import that is there already is used, the changes require its name: a fix that would
+    remove it conflicts with this one, and has to wait.
     """
     found = reference_to(module, project, qualified, at)
-    if found.edits:
+    if found.changes:
         return found
     name = found.text.partition(".")[0]
-    held = [
-        Edit(module.source.path, *module.span(alias), module.segment(alias))
-        for node in module.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if (alias.asname or alias.name.partition(".")[0]) == name
-    ]
     required = tuple(
         Require(module, alias)
         for node in module.nodes
@@ -34,4 +26,4 @@ def written(project: Project, module: Module, qualified: str, at: ast.expr | ast
         for alias in node.names
         if (alias.asname or alias.name.partition(".")[0]) == name
     )
-    return Reference(found.text, tuple(held), required)
+    return Reference(found.text, required)

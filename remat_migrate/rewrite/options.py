@@ -19,10 +19,7 @@ from ..model import Module, Project
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
 from ..model.values import External
-from ..source import Edit, Span
 from ..source.changes import Change as Marked
-from ..source.layout import layout_of
-from ..source.removal import plan_removals
 from .refusal import Refused, check_editable
 
 
@@ -56,7 +53,7 @@ def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Ma
     A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
     down to `jax.checkpoint`, if `shorten`.
 
-    What stands behind it by position must be named as well, see `naming_edits`.
+    What stands behind it by position must be named as well, see `naming_changes`.
     """
     call = option.call
     if isinstance(call, ast.Dict):
@@ -76,24 +73,6 @@ def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
     if option.position is None or not isinstance(option.call, ast.Call):
         return []
     return list(zip(option.behind, option.call.args[option.position + 1 :], strict=False))
-
-
-def naming_edits(
-    module: Module, call: ast.Call, named: Iterable[tuple[str, ast.expr]]
-) -> list[Edit]:
-    """The edits that turn positional arguments of a call into keywords."""
-    source = module.source
-    layout = layout_of(source)
-    inside = Span(source.span(call.func).end + 1, source.span(call).end - 1)
-    edits: list[Edit] = []
-    for name, value in named:
-        start, end = layout.grouped(value, inside)
-        if isinstance(value, ast.NamedExpr) and source.text[start] != "(":
-            edits.append(Edit(source.path, start, start, f"{name}=("))
-            edits.append(Edit(source.path, end, end, ")"))
-        else:
-            edits.append(Edit(source.path, start, start, f"{name}="))
-    return edits
 
 
 def naming_changes(module: Module, named: Iterable[tuple[str, ast.expr]]) -> list[Change]:
@@ -141,61 +120,3 @@ def static_argnums_changes(
         return [SetArgument(instead_of.module, instead_of.call, "static_argnums", code, place)]
     assert isinstance(site.application, ast.Call)
     return [SetArgument(site.module, site.application, "static_argnums", code)]
-
-
-def removal_edits(project: Project, module: Module, change: Marked) -> list[Edit]:
-    """A change of one module as edits, with imports that nothing uses any more.
-
-    Raises:
-        Refused: what changes stands in an f-string.
-    """
-    replaced = [node for node, _ in (*change.replace, *change.keep)]
-    check_editable(module, (*change.remove, *replaced))
-    found = plan_removals(
-        module.source,
-        module.tree,
-        [change],
-        is_used_elsewhere=lambda name: is_used_elsewhere(project, module, name),
-    )
-    return [edit for removal in found for edit in removal.edits]
-
-
-def static_argnums_edits(
-    site: Site, indices: Sequence[int], instead_of: Option | None
-) -> list[Edit]:
-    """The edits that make an application name static arguments.
-
-    Args:
-        site: the application; it is a call, or a decorator that is one.
-        indices: what to name, on top of what is named already.
-        instead_of: an option of the same call whose place the new one takes.
-
-    Raises:
-        Refused: what is named already is computed, or it stands in an f-string.
-    """
-    if site.application is not None:
-        check_editable(site.module, [site.application])
-    named = site.arguments.get("static_argnums")
-    if named is not None:
-        together = tuple(sorted({*literal_indices(named), *indices}))
-        span = named.module.span(named.value)
-        return [Edit(named.module.source.path, *span, indices_text(together))]
-    written = f"static_argnums={indices_text(indices)}"
-    if instead_of is not None:
-        holder, place = instead_of.module, instead_of.keyword or instead_of.value
-        return [Edit(holder.source.path, *holder.span(place), written)]
-    source = site.module.source
-    call = site.application
-    assert isinstance(call, ast.Call)
-    end = source.span(call).end - 1
-    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    last = max((source.span(n).end for n in given), default=None)
-    if last is None:
-        return [Edit(source.path, end, end, written)]
-    # Behind the last argument with the parentheses around it.
-    depth, at = 0, last
-    while at < end and source.text[at] in ") \t\r\n":
-        if source.text[at] == ")":
-            depth, last = depth + 1, at + 1
-        at += 1
-    return [Edit(source.path, last, last, f", {written}")]

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from ..model.bind import default_of, positional_parameters
 from ..model.scopes import FunctionNode
 
-WIDTH = 88
-
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -36,38 +34,9 @@ class Signature:
         return ", ".join(self.passed)
 
 
-def bracketed(head: str, items: Sequence[str], tail: str, indent: str, unit: str) -> list[str]:
-    """`head(items)tail` as lines: on one where it fits, else one item a line, as black does."""
-    line = f"{indent}{head}({', '.join(items)}){tail}"
-    if len(line) <= WIDTH:
-        return [line]
-    short = f"{indent}{unit}{', '.join(items)}"
-    if len(short) <= WIDTH and not any(i.startswith("*") and i != "*" for i in items):
-        return [f"{indent}{head}(", short, f"{indent}){tail}"]
-    return [
-        f"{indent}{head}(",
-        *(f"{indent}{unit}{item}," for item in items),
-        f"{indent}){tail}",
-    ]
-
-
 def lambda_text(parameters: Sequence[str], body: str) -> str:
     """`lambda parameters: body`."""
     return f"lambda {', '.join(parameters)}: {body}" if parameters else f"lambda: {body}"
-
-
-def laid_out(
-    head: str, arguments: Sequence[str], tail: str, around: tuple[str, str], indent: str, unit: str
-) -> list[str]:
-    """`head(arguments)tail` as lines, the first without indentation, on one where it fits.
-
-    `around` is what else stands on the line, `indent` the white space that the line starts with.
-    """
-    given = ", ".join(arguments)
-    line = f"{head}({given}){tail}"
-    if len(line) + sum(map(len, around)) <= WIDTH or "\n" in line:
-        return [line]
-    return [f"{head}(", f"{indent}{unit}{given}", f"{indent}){tail}"]
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -46,27 +45,6 @@ def insert_import(
         at = layout.line_start(layout.source.span(blocks[0][0]).start)
         return _line(layout, at, statement + newline + newline)
     return _first_import(layout, tree, statement)
-
-
-def insert_beside(layout: Layout, neighbour: ast.stmt, statement: str) -> Edit:
-    """The edit that puts a statement in front of another, in the same block."""
-    at, text = _in_front(layout, neighbour, [statement])
-    return Edit(layout.source.path, at, at, text)
-
-
-def add_name(layout: Layout, statement: ast.ImportFrom, name: str) -> Edit | None:
-    """The edit that adds a name to a `from` import that stands on one line; None for others."""
-    names = statement.names
-    span = layout.source.span(statement)
-    if names[0].name == "*" or layout.line_end(span.start) < span.end:
-        return None
-    later = next((alias for alias in names if alias.name.lower() > name.lower()), None)
-    ordered = all(a.name.lower() <= b.name.lower() for a, b in itertools.pairwise(names))
-    if later is not None and ordered:
-        at, text = layout.source.span(later).start, f"{name}, "
-    else:
-        at, text = layout.source.span(names[-1]).end, f", {name}"
-    return Edit(layout.source.path, at, at, text)
 
 
 # -- where an import goes
@@ -214,15 +192,3 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 # -- beside a statement
-
-
-def _in_front(layout: Layout, statement: ast.stmt, lines: Sequence[str]) -> tuple[int, str]:
-    """Where to put statements that shall stand in front of another, and their text."""
-    start = layout.source.span(statement).start
-    line = layout.line_start(start)
-    indent = layout.source.text[line:start]
-    if indent.strip():
-        # `if new: from jax.ad_checkpoint import ...`
-        return start, "".join(f"{text.partition('  #')[0]}; " for text in lines)
-    newline = layout.source.newline
-    return line, "".join(f"{indent}{text}{newline}" for text in lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from remat_migrate.codemod.writer import write
 from remat_migrate.model import Module, Project
 from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
 from remat_migrate.source import apply_edits
@@ -29,7 +30,7 @@ def written(project: Project, qualified: str) -> str:
     module = module_of(project)
     node = here(module)
     reference = reference_to(module, project, qualified, node)
-    text = apply_edits(module.source.text, reference.edits)
+    text = apply_edits(module.source.text, write(reference.changes))
     ast.parse(text.replace("HERE", reference.text))
     return text.replace("HERE", reference.text)
 
@@ -130,7 +131,9 @@ def test_beside_another_statement(open_project) -> None:
     node = here(module)
     beside = next(n for n in module.nodes if isinstance(n, ast.ImportFrom))
     reference = reference_to(module, project, "jax.remat", node, beside=beside)
-    after = apply_edits(module.source.text, reference.edits).replace("HERE", reference.text)
+    after = apply_edits(module.source.text, write(reference.changes)).replace(
+        "HERE", reference.text
+    )
     assert after == "def f():\n    import jax\n    from jax import lax\n    jax.remat\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.source import SourceFile, apply_edits
-from remat_migrate.source.imports import add_name, insert_beside, insert_import
+from remat_migrate.source.imports import insert_import
 from remat_migrate.source.layout import Layout
 
 
@@ -175,46 +175,3 @@ def test_an_import_runs_before_what_needs_it() -> None:
     assert with_import(text, "import jax") == "import os\nf = g\nimport jax\nimport numpy\n"
     expected = "import os\n\nimport jax\nf = g\nimport numpy\n"
     assert with_import(text, "import jax", before=1) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "def f():\n    from jax import lax\n",
-            "def f():\n    import jax\n    from jax import lax\n",
-        ),
-        ("if x: from jax import lax\n", "if x: import jax; from jax import lax\n"),
-        ("x = 1; from jax import lax\n", "x = 1; import jax; from jax import lax\n"),
-    ],
-)
-def test_beside_another(text: str, expected: str) -> None:
-    layout, tree = laid_out(text)
-    neighbour = next(node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    assert apply_edits(text, [insert_beside(layout, neighbour, "import jax")]) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("from functools import wraps\n", "from functools import partial, wraps\n"),
-        ("from functools import cache\n", "from functools import cache, partial\n"),
-        (
-            "from functools import (cache, wraps)\n",
-            "from functools import (cache, partial, wraps)\n",
-        ),
-        ("from functools import wraps, cache\n", "from functools import wraps, cache, partial\n"),
-        (
-            "from functools import wraps as w  # c\n",
-            "from functools import partial, wraps as w  # c\n",
-        ),
-        ("from functools import (\n    wraps,\n)\n", None),
-        ("from functools import *\n", None),
-    ],
-)
-def test_a_name_joins_those_that_are_imported(text: str, expected: str | None) -> None:
-    layout, tree = laid_out(text)
-    [statement] = tree.body
-    assert isinstance(statement, ast.ImportFrom)
-    edit = add_name(layout, statement, "partial")
-    assert (apply_edits(text, [edit]) if edit is not None else None) == expected

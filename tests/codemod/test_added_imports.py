@@ -1,0 +1,63 @@
+"""Imports that join others: a name of a `from` import, a statement beside another."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from codemod_support import File
+
+from remat_migrate.codemod.changes import Code, ImportName, Insert
+from remat_migrate.codemod.writer import write
+from remat_migrate.source import SourceFile, apply_edits
+
+
+def opened(text: str) -> File:
+    """A file of Python code."""
+    source = SourceFile(Path("/project/module.py"), text)
+    return File(source, source.parse())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "def f():\n    from jax import lax\n",
+            "def f():\n    import jax\n    from jax import lax\n",
+        ),
+        ("if x: from jax import lax\n", "if x:\n    import jax\n    from jax import lax\n"),
+        ("x = 1; from jax import lax\n", "x = 1\nimport jax\nfrom jax import lax\n"),
+    ],
+)
+def test_beside_another(text: str, expected: str) -> None:
+    file = opened(text)
+    neighbour = next(node for node in ast.walk(file.tree) if isinstance(node, ast.ImportFrom))
+    insert = Insert(file, neighbour, (Code("import jax"),))
+    assert apply_edits(text, write([insert])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from functools import wraps\n", "from functools import partial, wraps\n"),
+        ("from functools import cache\n", "from functools import cache, partial\n"),
+        (
+            "from functools import (cache, wraps)\n",
+            "from functools import (cache, partial, wraps)\n",
+        ),
+        ("from functools import wraps, cache\n", "from functools import wraps, cache, partial\n"),
+        (
+            "from functools import wraps as w  # c\n",
+            "from functools import partial, wraps as w  # c\n",
+        ),
+        (
+            "from functools import (\n    wraps,\n)\n",
+            "from functools import (\n    partial,\n    wraps,\n)\n",
+        ),
+    ],
+)
+def test_a_name_joins_those_that_are_imported(text: str, expected: str) -> None:
+    file = opened(text)
+    [statement] = file.tree.body
+    assert apply_edits(text, write([ImportName(file, statement, "partial")])) == expected
