@@ -65,8 +65,9 @@ def _break_one(
         if isinstance(node, cst.FunctionDef) and _all_parameters(node.params):
             if "\n" not in module.code_for_node(node.params):
                 return line, _with(module, node, _signature(module, node, indent, unit, width))
-        if isinstance(node, cst.IfExp) and not node.lpar and place.end.line == line:
-            return line, _with(module, node, _broken_condition(node, indent, unit))
+        if isinstance(node, cst.Assign | cst.AnnAssign | cst.Return) and place.end.line == line:
+            if isinstance(value := node.value, cst.IfExp) and not value.lpar:
+                return line, _with(module, value, _broken_condition(value, indent, unit))
         if isinstance(node, cst.Call) and node.args and place.end.line == line:
             calls.append((-line, place.end.column, -place.start.column, node))
     if not calls:

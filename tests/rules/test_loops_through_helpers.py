@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support import findings
 
@@ -586,7 +588,13 @@ def test_flax_scans_get_a_remat_around_the_class(method: str, wanted: str) -> No
     code = FLAX.format(method=method.replace("OPTIONS", OPTIONS))
     [finding] = findings(code, select="RMT303")
     assert finding.fix is not None
-    assert wanted.replace("OPTIONS", OPTIONS) in apply_edits(code, finding.fix.edits)
+    after = apply_edits(code, finding.fix.edits)
+    assert without_layout(wanted.replace("OPTIONS", OPTIONS)) in without_layout(after)
+
+
+def without_layout(code: str) -> str:
+    """Code without white space and the commas behind last arguments."""
+    return re.sub(r",(?=[)\]])", "", re.sub(r"\s+", "", code))
 
 
 def test_flax_scans_that_cannot_be_rewritten_say_what_to_write() -> None:
