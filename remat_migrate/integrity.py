@@ -147,7 +147,7 @@ def _untouched(
         decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(node.lineno for node in decorators)])
         last = statement.end_lineno or statement.lineno
-        start, end = source.line_starts[first - 1], source.span(statement).end
+        start, end = source.line_starts[first - 1], source.span(statement).end + 1
         if hasattr(statement, "body"):
             # What is inserted beside its lines may have become part of it.
             start, end = start - 1, [*source.line_starts, len(source.text)][last] + 1

@@ -26,8 +26,10 @@ def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
             hunks += _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
         else:
             hunks.append((at, gone, put))
+    lone_return = chunk.source.newline == "\r"
     for low, before, after in _balanced(chunk.text, hunks):
-        yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), after)
+        text = after.replace("\n", "\r") if lone_return else after
+        yield Edit(path, chunk.offset(low), chunk.offset(low + len(before)), text)
 
 
 def _balanced(text: str, hunks: Sequence[_Hunk]) -> list[_Hunk]:

@@ -47,7 +47,12 @@ class Chunk:
     @cached_property
     def text(self) -> str:
         """The source code, without form feeds at the start of lines: LibCST does not parse them."""
-        return _FORM_FEED.sub("", self.source.text[self.start : self.end])
+        return self._plain(self.source.text[self.start : self.end])
+
+    def _plain(self, text: str) -> str:
+        """Text as LibCST parses it: lines that end in a lone carriage return end in a line feed."""
+        text = _FORM_FEED.sub("", text)
+        return text.replace("\r", "\n") if self.source.newline == "\r" else text
 
     def offset(self, at: int) -> int:
         """The offset in the file of a character of `text`."""
@@ -85,13 +90,13 @@ class Chunk:
     @cached_property
     def lead(self) -> Sequence[cst.EmptyLine]:
         """The blank and commented lines above the statement."""
-        text = _FORM_FEED.sub("", self.source.text[self.start : self.first_line])
+        text = self._plain(self.source.text[self.start : self.first_line])
         return cst.parse_module(text, config_of(self.source)).header
 
     @property
     def rest(self) -> str:
         """The source code of the statement, without the lines above it."""
-        return _FORM_FEED.sub("", self.source.text[self.first_line : self.end])
+        return self._plain(self.source.text[self.first_line : self.end])
 
     def code(self, statements: Sequence[Statement]) -> str:
         """The source code of new statements in the place of this one."""
@@ -99,7 +104,7 @@ class Chunk:
 
     def code_of_lines(self, lines: Sequence[cst.EmptyLine]) -> str:
         """The source code of blank and commented lines."""
-        module = cst.Module([], default_newline=self.source.newline)
+        module = cst.Module([], default_newline=_newline(self.source))
         return "".join(map(module.code_for_node, lines))
 
     # -- positions
@@ -274,5 +279,9 @@ def config_of(source: SourceFile) -> cst.PartialParserConfig:
     found = _INDENTATION.search(source.text)
     indent = found.group(1) if found else "    "
     return cst.PartialParserConfig(
-        default_indent=indent if len(indent) <= 8 else "    ", default_newline=source.newline
+        default_indent=indent if len(indent) <= 8 else "    ", default_newline=_newline(source)
     )
+
+
+def _newline(source: SourceFile) -> str:
+    return source.newline if source.newline != "\r" else "\n"
