@@ -119,24 +119,41 @@ def _statement_fault(
     kept = list(_untouched(source, old.body, offsets))
     if not kept:
         return None
-    found = Counter(map(ast.dump, new.body))
+    found = Counter(map(_shape, new.body))
     missing = []
     for statement in kept:
-        dumped = ast.dump(statement)
-        if found[dumped]:
-            found[dumped] -= 1
+        shape = _shape(statement)
+        if found[shape]:
+            found[shape] -= 1
         else:
-            missing.append((statement, dumped))
+            missing.append((statement, shape))
     if not missing:
         return None
     # Those inside of statements that are edited.
-    inner = Counter(ast.dump(n) for n in ast.walk(new) if isinstance(n, ast.stmt))
-    for statement, dumped in missing:
-        if not inner[dumped]:
+    inner = Counter(_shape(n) for n in ast.walk(new) if isinstance(n, ast.stmt))
+    for statement, shape in missing:
+        if not inner[shape]:
             code = _short(source.segment(statement))
             return f"the code on line {statement.lineno} would be read differently: {code}"
-        inner[dumped] -= 1
+        inner[shape] -= 1
     return None
+
+
+def _shape(tree: ast.stmt) -> tuple[object, ...]:
+    """What a statement says, wherever it stands; as `ast.dump`, at any depth of nesting."""
+    return tuple(
+        (type(node), *((name, _label(value)) for name, value in ast.iter_fields(node)))
+        for node in ast.walk(tree)
+    )
+
+
+def _label(value: object) -> object:
+    """A field without the nodes in it, which `ast.walk` comes to in this order."""
+    if isinstance(value, ast.AST):
+        return ast.AST
+    if isinstance(value, list):
+        return tuple(map(_label, value))
+    return repr(value)
 
 
 def _untouched(

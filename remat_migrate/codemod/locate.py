@@ -22,6 +22,7 @@ from .changes import File
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _FORM_FEED = re.compile(r"(?m)^\f+")
 _INDENTATION = re.compile(r"(?m)^[^\n#]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*\r?\n)*([ \t]+)\S")
 
@@ -51,8 +52,7 @@ class Chunk:
 
     def _plain(self, text: str) -> str:
         """Text as LibCST parses it: lines that end in a lone carriage return end in a line feed."""
-        text = _FORM_FEED.sub("", text)
-        return text.replace("\r", "\n") if self.source.newline == "\r" else text
+        return _LONE_RETURN.sub("\n", _FORM_FEED.sub("", text))
 
     def offset(self, at: int) -> int:
         """The offset in the file of a character of `text`."""

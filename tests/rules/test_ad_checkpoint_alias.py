@@ -110,6 +110,11 @@ IMPORTS = [
         "from jax.ad_checkpoint import checkpoint, checkpoint_name\r\nx = 1\r\n",
         "from jax import checkpoint\r\nfrom jax.ad_checkpoint import checkpoint_name\r\nx = 1\r\n",
     ),
+    (
+        "import jax\nfrom jax.ad_checkpoint import checkpoint, checkpoint_name\rx = 1\r\ny = 2\r",
+        "import jax\nfrom jax import checkpoint\n"
+        "from jax.ad_checkpoint import checkpoint_name\rx = 1\r\ny = 2\r",
+    ),
 ]
 
 READS = [
