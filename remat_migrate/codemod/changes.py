@@ -39,7 +39,7 @@ class Code:
     """New code: text in which `{name}` stands for code of the same file as it is after the fix.
 
     Attributes:
-        text: an expression or a statement, as `libcst.helpers.parse_template_expression` takes it.
+        text: the source code of an expression or a statement; names in braces are those of `parts`.
         parts: the nodes that are put in, by name.
     """
 
@@ -197,7 +197,17 @@ class ReplaceStatement(Change):
 
 @dataclass(frozen=True, slots=True)
 class Nest(Change):
-    """The body of a function becomes a function in it. The attributes are those of `Nesting`."""
+    """The body of a function becomes a checkpointed function in it.
+
+    Attributes:
+        name: the name of the inner function.
+        closed: the parameters that it closes over.
+        handed: those of them that the body assigns, passed on as defaults of keyword parameters.
+        decorator: the checkpoint, as it decorates the inner function.
+        removed: the index of the decorator that is replaced.
+        moved: the indices of the decorators that move to the inner function.
+        super_call: what `super()` becomes; "" if the body does not call it.
+    """
 
     name: str
     closed: frozenset[str]

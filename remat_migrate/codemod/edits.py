@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..source import Edit, Span
+from ..source.escapes import lines_of
 from .locate import Chunk
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
 _BRACKETS = re.compile(r"[()\[\]{}]")
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
 
 # Where code is replaced, what, and with what.
 _Hunk = tuple[int, str, str]
@@ -21,7 +21,7 @@ def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
     """What differs between a statement and its new text: by lines, in those by words."""
     path = chunk.source.path
     hunks: list[_Hunk] = []
-    for at, gone, put in _hunks(0, _LINES.findall(chunk.text), _LINES.findall(new)):
+    for at, gone, put in _hunks(0, lines_of(chunk.text), lines_of(new)):
         if gone and put:
             hunks += _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
         else:

@@ -9,7 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from ..errors import CodemodError
-from .statements import PRAGMA, Lines, comments_in, own_lines
+from .statements import Lines, comments_in, own_lines
 
 Operation = Callable[[Any], Any]
 N = TypeVar("N", bound=cst.CSTNode)
@@ -432,8 +432,3 @@ def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
     if not isinstance(end, cst.ParenthesizedWhitespace):
         return None
     return before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-
-
-def pragma_free(comment: str) -> bool:
-    """Whether a comment does not speak to a tool."""
-    return not PRAGMA.match(comment)

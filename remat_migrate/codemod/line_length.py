@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import configparser
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,48 +13,52 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ..source import SourceFile
+from ..source.escapes import lines_of
 
 _MOST = 100  # breaks in one statement: each makes a line shorter
 
 
-def fitted(text: str, changed: Collection[int], width: int) -> str:
-    """A statement whose changed lines are broken where they are longer than `width`.
+def fitted(text: str, old: str, width: int) -> str:
+    """A statement whose new lines are broken where they are longer than `width`.
 
     The outermost brackets of a line are broken first: their contents on one line of their own if
     they fit there, else one item a line.
 
     Args:
         text: the source code of one top-level statement.
-        changed: the numbers, from 1, of the lines that may be broken.
+        old: the same before it was changed; its lines are not broken.
         width: the longest line that stays.
     """
-    lines = text.splitlines()
-    if not any(len(lines[n - 1]) > width for n in changed if n <= len(lines)):
-        return text
-    module = cst.parse_module(text)
-    wanted = set(changed)
+    lines, kept = _lines(text), set(_lines(old))
+    new = {n for n, line in enumerate(lines, 1) if line not in kept}
+    module: cst.Module | None = None
     for _ in range(_MOST):
-        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-        broken = _break_one(wrapper, wanted, width)
+        long = {n for n in new if len(lines[n - 1]) > width}
+        if not long:
+            break
+        module = module or cst.parse_module(text)
+        broken = _break_one(module, lines, long, width)
         if broken is None:
             break
-        before = len(module.code.splitlines())
         line, module = broken
-        more = len(module.code.splitlines()) - before
-        wanted = {n for n in wanted if n <= line} | {n + more for n in wanted if n > line}
-        wanted |= set(range(line, line + more + 1))
-    return module.code
+        text = module.code
+        before, lines = len(lines), _lines(text)
+        more = len(lines) - before
+        new = {n for n in new if n <= line} | {n + more for n in new if n > line}
+        new |= set(range(line, line + more + 1))
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text without their endings."""
+    return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
 def _break_one(
-    wrapper: MetadataWrapper, changed: Collection[int], width: int
+    module: cst.Module, lines: Sequence[str], long: Collection[int], width: int
 ) -> tuple[int, cst.Module] | None:
-    """The module with one bracket broken, and the number of its line; None if all is well."""
-    module = wrapper.module
-    lines = module.code.splitlines()
-    long = {n for n in changed if n <= len(lines) and len(lines[n - 1]) > width}
-    if not long:
-        return None
+    """The module with a bracket of a long line broken, and its line; None if there is none."""
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     calls: list[tuple[int, int, int, cst.Call]] = []
     places = wrapper.resolve(PositionProvider)
     for node, place in places.items():
@@ -186,7 +190,7 @@ def line_length(source: SourceFile) -> int:
         found = _setting(folder)
         if found is not None:
             return found
-    lengths = (len(line) for line in source.text.splitlines())
+    lengths = map(len, _lines(source.text))
     return max([_DEFAULT, *(length for length in lengths if length <= _LONGEST)])
 
 

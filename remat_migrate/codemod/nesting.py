@@ -3,69 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 import libcst.matchers as m
 
+from .changes import Nest
 from .expressions import TIGHT
 from .statements import Lines, own_lines, trimmed_start
 
 
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """How a function is nested.
-
-    Attributes:
-        name: the name of the inner function.
-        closed: the parameters that it closes over.
-        handed: those of them that the body assigns, passed on as defaults of keyword parameters.
-        decorator: the checkpoint, as it decorates the inner function.
-        removed: the index of the decorator that is replaced.
-        moved: the indices of the decorators that go with the inner function.
-        super_call: what `super()` becomes; "" where the body has none.
-    """
-
-    name: str
-    closed: Collection[str]
-    handed: Sequence[str]
-    decorator: str
-    removed: int
-    moved: Collection[int]
-    super_call: str = ""
-
-    def make(self, node: Any) -> list[cst.FunctionDef]:
-        """The function with its body in a new one, which it calls."""
-        docstring, blanks, body = _split(node.body)
-        if docstring and not blanks:
-            blanks = [cst.EmptyLine(indent=False)]
-        if self.super_call:
-            replaced = body.visit(_Super(cst.parse_expression(self.super_call)))
-            body = cst.ensure_type(replaced, cst.IndentedBlock)
-        decorators = [cst.Decorator(cst.parse_expression(self.decorator))]
-        decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in self.moved]
-        inner = cst.FunctionDef(
-            cst.Name(self.name),
-            _without(node.params, self.closed, self.handed),
-            body,
-            decorators,
-            leading_lines=blanks,
+def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
+    """The function with its body in a new one, which it calls."""
+    docstring, blanks, body = _split(node.body)
+    if docstring and not blanks:
+        blanks = [cst.EmptyLine(indent=False)]
+    if nest.super_call:
+        replaced = body.visit(_Super(cst.parse_expression(nest.super_call)))
+        body = cst.ensure_type(replaced, cst.IndentedBlock)
+    decorators = [cst.Decorator(cst.parse_expression(nest.decorator))]
+    decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in nest.moved]
+    inner = cst.FunctionDef(
+        cst.Name(nest.name),
+        _without(node.params, nest.closed, nest.handed),
+        body,
+        decorators,
+        leading_lines=blanks,
+    )
+    call = cst.Call(cst.Name(nest.name), _passed(node.params, nest.closed))
+    last = cst.SimpleStatementLine([cst.Return(call)], leading_lines=[cst.EmptyLine(indent=False)])
+    gone = {nest.removed, *nest.moved}
+    lines = [line for i in sorted(gone) for line in _lines_of(node.decorators[i])]
+    block = node.body if isinstance(node.body, cst.IndentedBlock) else cst.IndentedBlock([])
+    return [
+        node.with_changes(
+            decorators=[d for i, d in enumerate(node.decorators) if i not in gone],
+            lines_after_decorators=[*lines, *node.lines_after_decorators],
+            body=block.with_changes(body=[*docstring, inner, last]),
         )
-        call = cst.Call(cst.Name(self.name), _passed(node.params, self.closed))
-        last = cst.SimpleStatementLine(
-            [cst.Return(call)], leading_lines=[cst.EmptyLine(indent=False)]
-        )
-        gone = {self.removed, *self.moved}
-        lines = [line for i in sorted(gone) for line in _lines_of(node.decorators[i])]
-        block = node.body if isinstance(node.body, cst.IndentedBlock) else cst.IndentedBlock([])
-        return [
-            node.with_changes(
-                decorators=[d for i, d in enumerate(node.decorators) if i not in gone],
-                lines_after_decorators=[*lines, *node.lines_after_decorators],
-                body=block.with_changes(body=[*docstring, inner, last]),
-            )
-        ]
+    ]
 
 
 def _plain(decorator: cst.Decorator) -> cst.Decorator:

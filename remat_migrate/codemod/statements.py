@@ -53,7 +53,7 @@ class Statements:
     # -- blocks
 
     def items(
-        self, block: Sequence[ast.stmt], items: Sequence[Any], *, top: bool = False
+        self, block: Sequence[ast.stmt], items: Sequence[Any]
     ) -> tuple[list[Statement], Lines]:
         """The statements of a block that stay, and the lines behind the last of them."""
         rest, new = list(block), list[Statement]()
@@ -68,7 +68,7 @@ class Statements:
             if made:
                 lines = list(made[0].leading_lines)
                 if carried or gone_above:
-                    lines = seam(carried, lines, first=not new and not top)
+                    lines = seam(carried, lines, first=not new)
                 new += [made[0].with_changes(leading_lines=lines), *made[1:]]
                 carried, gone_above = tail, False
             else:

@@ -53,7 +53,7 @@ from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
 from .line_length import fitted, line_length
 from .locate import Chunk, Statement, chunks_of, config_of
-from .nesting import Nesting
+from .nesting import nested
 from .removal import marks_of
 from .statements import Lines, Statements, seam, trimmed
 
@@ -216,20 +216,13 @@ class WrittenFile:
                 rest = chunk.rest
                 if made:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
-                if made:
-                    rest = self._fitted(chunk, rest)
+                    rest = fitted(rest, chunk.rest, self.width)
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
                 carried, gone, is_first = tail, False, False
             found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
         if carried or gone:
             found += self._end(at, trimmed(carried), is_first)
         return found
-
-    def _fitted(self, chunk: Chunk, new: str) -> str:
-        """A changed statement with its new lines broken where they are too long."""
-        old = set(chunk.rest.splitlines())
-        changed = [n for n, line in enumerate(new.splitlines(), 1) if line not in old]
-        return fitted(new, changed, self.width)
 
     @cached_property
     def width(self) -> int:
@@ -382,20 +375,9 @@ class WrittenFile:
                 moved = [alias in names for alias in node.names]
                 statements.instead[node] = lambda old: with_names_moved(old, moved, module)
             case ReplaceStatement(statements=codes) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: [
-                    *map(writing.statement, codes),
-                ]
+                statements.instead[node] = lambda old: [*map(writing.statement, codes)]
             case Nest() if isinstance(node, ast.stmt):
-                nesting = Nesting(
-                    change.name,
-                    change.closed,
-                    change.handed,
-                    change.decorator,
-                    change.removed,
-                    change.moved,
-                    change.super_call,
-                )
-                statements.instead[node] = nesting.make
+                statements.instead[node] = partial(nested, change)
             case Indent(header=header) if isinstance(node, ast.stmt):
                 statements.instead[node] = lambda old: [_indented(writing.statement(header), old)]
             case Rewrite(make=make) if isinstance(node, ast.stmt):

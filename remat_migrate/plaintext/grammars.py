@@ -19,7 +19,7 @@ from .setting import TextSyntaxError
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-Grammar = Literal["bash", "dockerfile", "make", "toml", "yaml"]
+Grammar = Literal["bash", "toml", "yaml"]
 Range = tuple[int, int]
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")

@@ -96,11 +96,6 @@ class OffsetMap:
             offset = self._ends[index - 1]
         return offset + self._shifts[index]
 
-    def moved_span(self, span: Span) -> Span:
-        """The new place of an untouched range."""
-        start = self.moved(span.start)
-        return Span(start, start + span.end - span.start)
-
     def before(self, offset: int) -> int:
         """The new offset of a boundary, in front of the new text of every edit that touches it."""
         index = bisect.bisect_left(self._ends, offset)

@@ -1,12 +1,7 @@
-"""Where the tokens and comments of a Python file stand: what a syntax tree leaves out.
-
-`ast` knows neither comments nor parentheses nor commas. An edit that takes a node out of a text
-needs all three.
-"""
+"""The tokens, comments, and lines of a Python file: what `ast` leaves out."""
 
 from __future__ import annotations
 
-import ast
 import bisect
 import collections
 import io
@@ -16,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from .text import SourceFile, Span
+from .text import SourceFile
 
 _STARTS = {
     number
@@ -37,7 +32,6 @@ _WITHOUT_TEXT = {
     tokenize.ENDMARKER,
 }
 _ONE_LINE_STRING = re.compile(r"""\w*(["'])(?!\1\1)""")
-_OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +57,8 @@ class Layout:
             (self.comments if token.kind == tokenize.COMMENT else self.tokens).append(token)
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [token.start for token in self.tokens]
-
-    @cached_property
     def _comment_starts(self) -> list[int]:
         return [token.start for token in self.comments]
-
-    @cached_property
-    def _openings(self) -> dict[int, int]:
-        """The offset of the bracket that opens, by the offset of the one that closes."""
-        found: dict[int, int] = {}
-        stack: list[int] = []
-        for token in self.tokens:
-            if token.kind != tokenize.OP:
-                continue
-            if token.text in _OPENING:
-                stack.append(token.start)
-            elif token.text in (")", "]", "}") and stack:
-                found[token.start] = stack.pop()
-        return found
 
     @cached_property
     def quote(self) -> str:
@@ -94,33 +70,10 @@ class Layout:
         )
         return "'" if quotes["'"] > quotes['"'] else '"'
 
-    def before(self, offset: int) -> Token | None:
-        """The last token that ends at or before `offset`."""
-        at = bisect.bisect_left(self._starts, offset) - 1
-        while at >= 0 and self.tokens[at].end > offset:
-            at -= 1
-        return self.tokens[at] if at >= 0 else None
-
-    def after(self, offset: int) -> Token | None:
-        """The first token that starts at or after `offset`."""
-        at = bisect.bisect_left(self._starts, offset)
-        return self.tokens[at] if at < len(self.tokens) else None
-
-    def between(self, start: int, end: int) -> Iterator[Token]:
-        """The tokens that start in a range."""
-        at = bisect.bisect_left(self._starts, start)
-        while at < len(self.tokens) and self.tokens[at].start < end:
-            yield self.tokens[at]
-            at += 1
-
     def comments_in(self, start: int, end: int) -> list[Token]:
         """The comments that start in a range."""
         low = bisect.bisect_left(self._comment_starts, start)
         return self.comments[low : bisect.bisect_left(self._comment_starts, end)]
-
-    def opening(self, closing: int) -> int:
-        """The offset of the bracket that the one at offset `closing` closes."""
-        return self._openings[closing]
 
     def line_start(self, offset: int) -> int:
         """The offset at which the line of `offset` starts."""
@@ -139,30 +92,6 @@ class Layout:
         starts = self.source.line_starts
         at = bisect.bisect_right(starts, offset)
         return starts[at] if at < len(starts) else len(self.source.text)
-
-    def indent(self, offset: int) -> str:
-        """The white space at the start of the line of `offset`."""
-        start = end = self.line_start(offset)
-        while self.source.text[end : end + 1] in (" ", "\t", "\f"):
-            end += 1
-        return self.source.text[start:end]
-
-    def in_string(self, offset: int) -> bool:
-        """Whether `offset` lies within a string (then a line's white space is part of it)."""
-        at = bisect.bisect_left(self._starts, offset) - 1
-        token = self.tokens[at] if at >= 0 else None
-        return token is not None and token.kind == tokenize.STRING and token.end > offset
-
-    def grouped(self, node: ast.expr, outside: Span) -> Span:
-        """The span of an expression with the parentheses around it that lie inside `outside`."""
-        start, end = self.source.span(node)
-        while True:
-            left, right = self.before(start), self.after(end)
-            if left is None or right is None or left.text != "(" or right.text != ")":
-                return Span(start, end)
-            if left.start < outside.start or right.end > outside.end:
-                return Span(start, end)
-            start, end = left.start, right.end
 
 
 @lru_cache(maxsize=4)
