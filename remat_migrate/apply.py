@@ -7,8 +7,9 @@ in as functions; new texts go out. `journal.write_changes` puts them on disk.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 from .errors import ApplyError, SourceError
 from .integrity import check_integrity
-from .rule import Finding, Safety
+from .rule import Finding, Safety, changes_by_path, write_changes
 from .source import Edit, OffsetMap, SourceFile, apply_edits
 
 
@@ -281,9 +282,7 @@ class _Rounds(Generic[A]):
         chosen: list[Finding] = []
         for finding in findings:
             edits = _edits(finding)
-            if finding.fix and finding.fix.failure:
-                self._drop(finding, finding.fix.failure)
-            elif reason := self._flaw(edits):
+            if reason := (finding.fix and finding.fix.failure) or self._flaw(finding):
                 self._drop(finding, reason)
             elif not any(_conflicts(edit, taken[edit.path]) for edit in edits):
                 chosen.append(finding)
@@ -292,10 +291,10 @@ class _Rounds(Generic[A]):
                         bisect.insort(taken[edit.path], edit)
         return chosen
 
-    def _flaw(self, edits: list[Edit]) -> str | None:
-        """Why edits cannot be one fix."""
+    def _flaw(self, finding: Finding) -> str | None:
+        """Why a fix cannot be made even by itself."""
         try:
-            texts, _ = self._edited(edits)
+            texts = self._alone(finding)
         except (ApplyError, SourceError) as error:
             return str(error)
         if all(self._source(path).text == new.text for path, new in texts.items()):
@@ -310,17 +309,13 @@ class _Rounds(Generic[A]):
     def _source(self, path: Path) -> SourceFile:
         return self._texts.get(path) or self._analysis.source(path)
 
-    def _edited(
-        self, edits: Iterable[Edit]
-    ) -> tuple[dict[Path, SourceFile], dict[Path, list[Edit]]]:
-        by_path: dict[Path, list[Edit]] = defaultdict(list)
-        for edit in sorted(set(edits)):
-            by_path[edit.path].append(edit)
+    def _alone(self, finding: Finding) -> dict[Path, SourceFile]:
+        """The texts that one fix gives."""
         texts = {}
-        for path, here in by_path.items():
+        for path, edits in itertools.groupby(_edits(finding), lambda edit: edit.path):
             source = self._source(path)
-            texts[path] = source.replaced(apply_edits(source.text, here))
-        return texts, dict(by_path)
+            texts[path] = source.replaced(apply_edits(source.text, list(edits)))
+        return texts
 
     def _make(self, chosen: list[Finding]) -> _Round:
         """Make the fixes at once; if that breaks a file, one by one those that touch it."""
@@ -348,13 +343,22 @@ class _Rounds(Generic[A]):
             findings: whose fixes to make, none conflicting.
             suspects: the files to check; all that change if None.
         """
-        texts, edits = self._edited(e for finding in findings for e in _edits(finding))
+        made = _Round(made=findings)
         faults = {}
-        for path in texts if suspects is None else suspects:
-            reason = check_integrity(self._source(path), texts[path].text, edits[path])
-            if reason is not None:
-                faults[path] = reason
-        return _Round(texts, edits, findings), faults
+        for path, changes in changes_by_path(f.fix for f in findings if f.fix).items():
+            source = self._source(path)
+            try:
+                edits = sorted(write_changes(changes))
+                text = apply_edits(source.text, edits)
+            except ApplyError as error:
+                faults[path] = str(error)
+                continue
+            made.texts[path], made.edits[path] = source.replaced(text), edits
+            if suspects is None or path in suspects:
+                reason = check_integrity(source, text, edits)
+                if reason is not None:
+                    faults[path] = reason
+        return made, faults
 
     def _accept(self, made: _Round, number: int) -> None:
         self._applied += (self._applied_fix(finding, number) for finding in made.made)
@@ -395,8 +399,7 @@ class _Rounds(Generic[A]):
 
     def _applied_fix(self, finding: Finding, number: int) -> Applied:
         """A fix that is about to be made, with what it does by itself."""
-        texts, _ = self._edited(_edits(finding))
-        both = {path: (self._source(path), new) for path, new in texts.items()}
+        both = {path: (self._source(path), new) for path, new in self._alone(finding).items()}
         return Applied(finding, number, both)
 
     def _changes(self) -> tuple[Change, ...]:

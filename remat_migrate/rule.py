@@ -10,7 +10,8 @@ rule class.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -73,10 +74,7 @@ class Fix:
     @cached_property
     def paths(self) -> frozenset[Path]:
         """The files that it edits."""
-        return frozenset(
-            change.path if isinstance(change, Edit) else change.file.source.path
-            for change in self.changes
-        )
+        return frozenset(changes_by_path([self]))
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
@@ -90,16 +88,39 @@ class Fix:
 
     @cached_property
     def _written(self) -> tuple[tuple[Edit, ...], str]:
-        edits = [change for change in self.changes if isinstance(change, Edit)]
-        changes = [change for change in self.changes if not isinstance(change, Edit)]
-        if changes:
-            from .codemod.writer import write
+        try:
+            return tuple(write_changes(self.changes)), ""
+        except CodemodError as error:
+            return (), str(error)
 
-            try:
-                edits += write(changes)
-            except CodemodError as error:
-                return (), str(error)
-        return tuple(dict.fromkeys(edits)), ""
+
+def changes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Change | Edit]]:
+    """The changes of several fixes by file; those that fixes share stand there once."""
+    found: dict[Path, list[Change | Edit]] = defaultdict(list)
+    for change in dict.fromkeys(change for fix in fixes for change in fix.changes):
+        path = change.path if isinstance(change, Edit) else change.file.source.path
+        found[path].append(change)
+    return found
+
+
+def write_changes(changes: Iterable[Change | Edit]) -> list[Edit]:
+    """The edits that make changes, those of several fixes at once: each statement is written once.
+
+    Raises:
+        CodemodError: LibCST cannot parse a statement, or two changes contradict each other.
+    """
+    edits: dict[Edit, None] = {}
+    trees: list[Change] = []
+    for change in changes:
+        if isinstance(change, Edit):
+            edits[change] = None
+        else:
+            trees.append(change)
+    if trees:
+        from .codemod.writer import write
+
+        edits |= dict.fromkeys(write(trees))
+    return list(edits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class _Places:
         return None
 
 
-_CHUNKS: WeakKeyDictionary[File, list[Chunk]] = WeakKeyDictionary()
+_CHUNKS: WeakKeyDictionary[File, Sequence[Chunk]] = WeakKeyDictionary()
 
 
 def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
@@ -244,17 +244,24 @@ def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
     Raises:
         CodemodError: LibCST cannot parse the statement.
     """
-    if file not in _CHUNKS:
-        _CHUNKS[file] = list(chunks_of(file.source, file.tree))
     at = file.source.span(node).start
-    chunk = next(chunk for chunk in _CHUNKS[file] if at < chunk.end)
+    chunk = next(chunk for chunk in chunks_of(file) if at < chunk.end)
     found = chunk.find(node)
     assert isinstance(found, cst.BaseExpression)
     return found
 
 
-def chunks_of(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:
-    """The top-level statements of a file, those that share a line together."""
+def chunks_of(file: File) -> Sequence[Chunk]:
+    """The top-level statements of a file, those that share a line together.
+
+    The same ones at each call, so that a statement that several fixes touch is parsed once.
+    """
+    if file not in _CHUNKS:
+        _CHUNKS[file] = tuple(_chunks(file.source, file.tree))
+    return _CHUNKS[file]
+
+
+def _chunks(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:
     starts, text = source.line_starts, source.text
     at = 0
     group: list[ast.stmt] = []

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import libcst as cst
@@ -66,16 +67,14 @@ def write(changes: Iterable[Change]) -> list[Edit]:
     Raises:
         CodemodError: LibCST cannot parse the code, or two Changes contradict each other.
     """
-    by_file: dict[Any, list[Change]] = defaultdict(list)
-    files: dict[Any, File] = {}
-    for change in dict.fromkeys(changes):
-        by_file[change.file.source.path].append(change)
-        files[change.file.source.path] = change.file
-    found: list[Edit] = []
-    for path, own in by_file.items():
-        file = files[path]
-        found += [comment_edit(change) for change in own if isinstance(change, SetComment)]
-        own = [change for change in own if not isinstance(change, SetComment)]
+    changes = dict.fromkeys(changes)
+    found = [comment_edit(change) for change in changes if isinstance(change, SetComment)]
+    by_file: dict[Path, list[Change]] = defaultdict(list)
+    for change in changes:
+        if not isinstance(change, SetComment):
+            by_file[change.file.source.path].append(change)
+    for own in by_file.values():
+        file = own[0].file
         found += WrittenFile(file, own, _marks(file, own)).edits()
     return found
 
@@ -196,7 +195,7 @@ class WrittenFile:
         carried: Lines = []  # what removed statements leave
         gone, is_first = False, True
         at = 0
-        for chunk in chunks_of(self.source, self.file.tree):
+        for chunk in chunks_of(self.file):
             at = chunk.end
             own = [node for s in chunk.statements for node in by_top.get(s, ())]
             inserts = [(o, t) for o, t in added if chunk.start <= o <= chunk.first_line]
