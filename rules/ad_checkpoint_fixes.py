@@ -26,9 +26,8 @@ from remat_migrate.codemod.removal import plan_removals
 from remat_migrate.model import Module, Project
 from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
 from remat_migrate.rule import Fix, Safety
-from remat_migrate.source.changes import Change as Wanted
-from remat_migrate.source.changes import is_pure
 from remat_migrate.source.layout import layout_of
+from remat_migrate.source.reductions import Reduction, is_pure
 
 from .ad_checkpoint_uses import GONE, JAX, PACKAGE, Use
 
@@ -147,7 +146,7 @@ class Fixer:
     # -- reads of the attribute
 
     def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
-        changes: list[Wanted] = []
+        changes: list[Reduction] = []
         imports: list[tuple[Change, ...]] = []
         for use in uses:
             change, new = self._rewritten(use)
@@ -156,7 +155,7 @@ class Fixer:
         spare, plain = self._spare_imports(uses)
         removals = plan_removals(
             self.module,
-            [*changes, *(Wanted(remove=(alias,)) for alias in spare)],
+            [*changes, *(Reduction(remove=(alias,)) for alias in spare)],
             is_used_elsewhere=self._is_used_elsewhere,
         )
         # Nothing else needs `import jax.ad_checkpoint`: its fate is that of all who used it.
@@ -173,7 +172,7 @@ class Fixer:
                 made += plain
             yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, tuple(dict.fromkeys(made)))
 
-    def _rewritten(self, use: Use) -> tuple[Wanted, tuple[Change, ...]]:
+    def _rewritten(self, use: Use) -> tuple[Reduction, tuple[Change, ...]]:
         """What one read asks for, and the import that it needs."""
         package, node = use.package, use.node
         assert package is not None
@@ -181,14 +180,14 @@ class Fixer:
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
             # As `jax` is spelled there: its import stays in use.
             if isinstance(node, ast.Attribute):
-                return Wanted(), (Rewrite(self.module, node, _without_package),)
+                return Reduction(), (Rewrite(self.module, node, _without_package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
-            return Wanted(replace=((node, text),)), ()
+            return Reduction(replace=((node, text),)), ()
         beside = import_of(self.module, package)
         if beside is not None and not isinstance(beside, ast.Import | ast.ImportFrom):
             beside = None
         written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
-        return Wanted(replace=((node, written.text),)), written.changes
+        return Reduction(replace=((node, written.text),)), written.changes
 
     def _by_submodule(self, use: Use) -> bool:
         """Whether the package is written as an attribute of `jax`."""

@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..source.changes import Change
 from ..source.layout import layout_of
 from ..source.pieces import Causes
+from ..source.reductions import Reduction
 from ..source.suites import Marks, Verdicts, lost_nodes
 from ..source.tree_index import index_of
 from ..source.unused import Unused
@@ -35,7 +35,7 @@ class Removal:
 
 def plan_removals(
     file: File,
-    changes: Sequence[Change],
+    changes: Sequence[Reduction],
     *,
     is_used_elsewhere: Callable[[str], bool] = lambda name: False,
     literals: frozenset[str] = frozenset(),
@@ -59,7 +59,7 @@ def plan_removals(
 
 def marks_of(
     file: File,
-    changes: Sequence[Change],
+    changes: Sequence[Reduction],
     is_used_elsewhere: Callable[[str], bool],
     literals: frozenset[str] = frozenset(),
 ) -> Marks:

@@ -14,9 +14,9 @@ from typing import Any
 import libcst as cst
 
 from ..source import Edit, Span
-from ..source.changes import Change as Marked
 from ..source.imports import insert_import
 from ..source.layout import layout_of
+from ..source.reductions import Reduction
 from ..source.suites import Marks, Verdicts
 from ..source.tree_index import TreeIndex, index_of
 from . import expressions, templates
@@ -136,7 +136,7 @@ def _marks(file: File, changes: Sequence[Change]) -> Marks:
     replaced = [c for c in changes if isinstance(c, Replace) and c.is_used_elsewhere]
     if not removals and not replaced:
         return found
-    marked = Marked(
+    reduction = Reduction(
         remove=tuple(c.node for c in removals if isinstance(c, Remove)),
         replace=tuple((c.node, c.code.text) for c in replaced),  # type: ignore[misc]
         keep=tuple((c.node, c.part) for c in removals if isinstance(c, Keep)),  # type: ignore[misc]
@@ -146,7 +146,7 @@ def _marks(file: File, changes: Sequence[Change]) -> Marks:
     new = {name for change in changes for name in _new_names(change)}
     return found | marks_of(
         file,
-        [marked],
+        [reduction],
         lambda name: name in new or any(used is None or used(name) for used in asked),
     )
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ..source.changes import Change, is_pure
+from ..source.reductions import Reduction, is_pure
 from .flag_names import SETTING, Names, is_environment_name
 from .flag_uses import FlagUse, Form, Forms, last_name, truth
 
@@ -55,7 +55,7 @@ class Mappings:
             reason = "evaluating the value may do more: keep that by hand"
             return FlagUse(key, form, asked, reason=reason)
         change = self._emptied(node) if len(node.keys) == 1 else None
-        return FlagUse(key, form, asked, change or Change(remove=(key,)))
+        return FlagUse(key, form, asked, change or Reduction(remove=(key,)))
 
     def _option_in_mapping(
         self, node: ast.Dict, key: ast.expr, asked: bool | None
@@ -185,29 +185,29 @@ class Mappings:
 
     # -- what is left of nothing
 
-    def _emptied(self, node: ast.expr) -> Change | None:
+    def _emptied(self, node: ast.expr) -> Reduction | None:
         """What goes with a mapping that has nothing left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.BitOr()):
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.keyword(arg=None):
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.Dict():
                 if any(
                     k is None and v is node for k, v in zip(holder.keys, holder.values, strict=True)
                 ):
-                    return Change(remove=(node,))
+                    return Reduction(remove=(node,))
             case ast.Call():
                 return self._emptied_call(holder, 2 if self._is_patch(holder) else 1)
             case ast.Attribute(attr="items"):
                 call = self.module.parent(holder)
                 loop = self.module.parent(call) if call is not None else None
                 if isinstance(loop, ast.For) and not loop.orelse:
-                    return Change(remove=(loop,))
+                    return Reduction(remove=(loop,))
         return None
 
-    def _emptied_call(self, call: ast.Call, arguments: int) -> Change | None:
+    def _emptied_call(self, call: ast.Call, arguments: int) -> Reduction | None:
         """What goes with a call that has nothing left to set but `arguments` of its arguments."""
         if len(call.args) + len(call.keywords) > arguments:
             return None
@@ -250,12 +250,12 @@ class Mappings:
         if not is_pure(keyword.value):
             reason = "evaluating the value may do more: keep that by hand"
             return FlagUse(keyword, form, asked, reason=reason)
-        change: Change | None = None
+        change: Reduction | None = None
         if form == "update" and len(call.keywords) == 1 and not call.args:
             change = self.forms.without(call)
         elif form == "environment":
             change = self._emptied_call(call, 2 if self._is_patch(call) else 1)
-        return FlagUse(keyword, form, asked, change or Change(remove=(keyword,)))
+        return FlagUse(keyword, form, asked, change or Reduction(remove=(keyword,)))
 
     def _is_context(self, call: ast.Call) -> bool:
         """Whether a call sets JAX's configuration by its keywords."""
@@ -299,14 +299,14 @@ class Mappings:
         call = self.module.parent(whole)
         return isinstance(call, ast.Call) and whole in call.args and self._merges(call, whole)
 
-    def _without_item(self, whole: ast.List | ast.Tuple | ast.Set, item: ast.expr) -> Change:
+    def _without_item(self, whole: ast.List | ast.Tuple | ast.Set, item: ast.expr) -> Reduction:
         holder = self.module.parent(whole)
         if len(whole.elts) == 1:
             if isinstance(holder, ast.For) and not holder.orelse:
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             if isinstance(holder, ast.Call) and (change := self._emptied_call(holder, 1)):
                 return change
-        return Change(remove=(item,))
+        return Reduction(remove=(item,))
 
     def _loop_updates(self, iterable: ast.expr, *, pairs: bool, key: str = SETTING.option) -> bool:
         """Whether a loop over names, or pairs of name and value, sets what it is given."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ..plaintext.setting import TextPlan, TextSyntaxError
 from ..plaintext.shell import plan_argv, plan_shell
-from ..source.changes import Change, is_pure
 from ..source.literals import HOLE, LiteralText, read_literal
 from ..source.pieces import join_pieces
+from ..source.reductions import Reduction, is_pure
 from .flag_names import SETTING, Names, is_environment_name
 from .flag_uses import FlagUse, Form, Forms, last_name, truth
 
@@ -125,28 +125,28 @@ class Strings:
         holder = self.module.parent(node)
         if isinstance(holder, ast.Call) and last_name(holder.func) in ("parametrize", "product"):
             return FlagUse(shown, form, asked, reason="tests are run for each of these values")
-        change: Change | None = None
+        change: Reduction | None = None
         if len(gone) == len(elements):
             change = self._emptied(node)
-        return FlagUse(shown, form, asked, change or Change(remove=tuple(gone)))
+        return FlagUse(shown, form, asked, change or Reduction(remove=tuple(gone)))
 
-    def _emptied(self, node: ast.expr) -> Change | None:
+    def _emptied(self, node: ast.expr) -> Reduction | None:
         """What goes with a list that has nothing left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.Add()):
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 other = right if node is left else left
                 statement = self.module.parent(holder)
                 match statement, other:
                     case ast.Assign(targets=[ast.Name(id=name)]), ast.Name(id=same) if name == same:
-                        return Change(remove=(statement,))  # `cmd = cmd + [...]`
-                return Change(keep=((holder, other),))
+                        return Reduction(remove=(statement,))  # `cmd = cmd + [...]`
+                return Reduction(keep=((holder, other),))
             case ast.Call(func=ast.Attribute(attr="extend"), args=[_]):
                 return self.forms.without(holder)
             case ast.Starred():
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
         return None
 
     def _rewritten(
@@ -169,7 +169,7 @@ class Strings:
         ]
         edits = [e for r in join_pieces(Path(), literal.value, pieces) for e in r.edits]
         text = literal.without((e.start, e.end, e.text) for e in edits)
-        return FlagUse(node, form, asked, Change(replace=((node, text),)))
+        return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
 
     def _literal(self, node: ast.expr) -> LiteralText | None:
         if not isinstance(node, ast.Constant | ast.JoinedStr):
@@ -256,7 +256,7 @@ class Strings:
             return FlagUse(node, form, asked, change)
         edits = [e for r in join_pieces(Path(), literal.value, plan.pieces) for e in r.edits]
         text = literal.without((e.start, e.end, e.text) for e in edits)
-        return FlagUse(node, form, asked, Change(replace=((node, text),)))
+        return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
 
     def _is_filled_in(self, node: ast.expr) -> bool:
         """Whether a string is a template: `"..." % values`, `"...".format(values)`."""
@@ -265,19 +265,19 @@ class Strings:
                 return True
         return False
 
-    def _nothing_left(self, node: ast.expr) -> Change | None:
+    def _nothing_left(self, node: ast.expr) -> Reduction | None:
         """What goes with a command line of which nothing is left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.Add()):
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return Change(keep=((holder, right if node is left else left),))
+                return Reduction(keep=((holder, right if node is left else left),))
             case ast.Call(func=function, args=[first, *_]) if first is node:
                 if last_name(function) in _RUNS - {"split"}:
                     return self.forms.without(holder)
             case ast.List() | ast.Tuple() | ast.Set() if len(holder.elts) > 1:
-                return Change(remove=(node,))
+                return Reduction(remove=(node,))
         return None
 
     # -- where a string goes

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..source import Span
-from ..source.changes import Change, is_pure
 from ..source.folding import TRUE_TEXT, Known
+from ..source.reductions import Reduction, is_pure
 from .flag_names import SETTING, Names
 
 # How today's JAX takes a use: `update` and `read` raise AttributeError, `option` ends the program;
@@ -35,7 +35,7 @@ class FlagUse:
     node: ast.expr | ast.keyword | ast.stmt
     form: Form
     asked: bool | None = None
-    change: Change = field(default_factory=Change)
+    change: Reduction = field(default_factory=Reduction)
     reason: str = ""
     sure: bool = True
     known: tuple[ast.expr, Known] | None = None
@@ -237,7 +237,7 @@ class Forms:
             case ast.AnnAssign(value=ast.expr() as value):
                 return self._statement(holder, node, form, value)
             case ast.AnnAssign() | ast.Delete(targets=[_]):
-                return FlagUse(node, form, change=Change(remove=(holder,)))
+                return FlagUse(node, form, change=Reduction(remove=(holder,)))
         return FlagUse(node, form, reason="it is one of several targets: take it out by hand")
 
     def _statement(
@@ -245,7 +245,7 @@ class Forms:
     ) -> FlagUse:
         asked = truth(value)
         if is_pure(value):
-            return FlagUse(node, form, asked, Change(remove=(statement,)))
+            return FlagUse(node, form, asked, Reduction(remove=(statement,)))
         reason = "evaluating the value may do more: keep what it does by hand"
         return FlagUse(node, form, asked, reason=reason)
 
@@ -259,25 +259,25 @@ class Forms:
             change = self.without(node)
             if change is not None:
                 return FlagUse(node, form, asked, change)
-            return FlagUse(node, form, asked, Change(replace=((node, "None"),)))
+            return FlagUse(node, form, asked, Reduction(replace=((node, "None"),)))
         if len(effects) == 1 and isinstance(self.module.parent(node), ast.Expr):
             text = self.module.segment(_effect(effects[0]))
-            return FlagUse(node, form, asked, Change(replace=((node, text),)))
+            return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
         return FlagUse(
             node, form, asked, reason="evaluating the arguments may do more: keep that by hand"
         )
 
-    def without(self, node: ast.Call) -> Change | None:
+    def without(self, node: ast.Call) -> Reduction | None:
         """What goes when a call goes: its statement, its `with` item, its decorator."""
         holder = self.module.parent(node)
         match holder:
             case ast.Expr():
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.withitem(optional_vars=None):
-                return Change(remove=(holder,))
+                return Reduction(remove=(holder,))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if node in holder.decorator_list:
-                    return Change(remove=(node,))
+                    return Reduction(remove=(node,))
             case ast.Call(func=ast.Attribute(attr="enter_context" | "enterContext")):
                 return self.without(holder)
             case ast.BoolOp() | ast.IfExp():
@@ -285,7 +285,7 @@ class Forms:
                 others = (n for n in ast.iter_child_nodes(holder) if n is not node)
                 if isinstance(statement, ast.Expr):
                     if all(is_pure(n) for n in others if isinstance(n, ast.expr)):
-                        return Change(remove=(statement,))  # `old and config.update(...)`
+                        return Reduction(remove=(statement,))  # `old and config.update(...)`
             case ast.Attribute(attr="start"):
                 call = self.module.parent(holder)
                 return self.without(call) if isinstance(call, ast.Call) else None

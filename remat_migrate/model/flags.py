@@ -14,8 +14,8 @@ from functools import cached_property
 
 from ..codemod.removal import Removal, plan_removals
 from ..errors import SourceError
-from ..source.changes import Change
 from ..source.folding import Folding, fold
+from ..source.reductions import Reduction
 from .expected_failures import expects_failure
 from .flag_mappings import Mappings
 from .flag_names import OWN_OPTION, SETTING, Names, defines_own_option
@@ -61,7 +61,7 @@ def remove_flag_uses(
     """
     # Reads in one expression have one change: if one of them stays, so do the others.
     kept = [use.change for use in uses if use.reason or is_suppressed(module.span(use.node).start)]
-    changes = [Change() if use.change in kept else use.change for use in uses]
+    changes = [Reduction() if use.change in kept else use.change for use in uses]
     strings = {SETTING.option, SETTING.variable}
     for use in uses:
         if isinstance(use.node, ast.Name | ast.Attribute) and use.form in ("option", "environment"):
@@ -115,7 +115,7 @@ def _unless_own(use: FlagUse) -> FlagUse:
     """Where the project has an option of that name, `--jax_new_checkpoint` may be for it."""
     if use.form != "option":
         return use
-    return replace(use, change=Change(), reason=OWN_OPTION, sure=False)
+    return replace(use, change=Reduction(), reason=OWN_OPTION, sure=False)
 
 
 # -- reads
@@ -169,11 +169,13 @@ def _outside_f_strings(module: Module, use: FlagUse) -> FlagUse:
     if not inside or not use.change:
         return use
     texts = [text for _, text in use.change.replace]
-    only_replaces = use.change == Change(replace=use.change.replace)
+    only_replaces = use.change == Reduction(replace=use.change.replace)
     placed = all(_is_placed(module, node) for node, _ in use.change.replace)
     if only_replaces and placed and not any('"' in text for text in texts):
         return use
-    return replace(use, change=Change(), reason="it stands in an f-string: write the value by hand")
+    return replace(
+        use, change=Reduction(), reason="it stands in an f-string: write the value by hand"
+    )
 
 
 def _is_placed(module: Module, node: ast.expr) -> bool:
@@ -208,15 +210,15 @@ def _with_try(module: Module, use: FlagUse, uses: Sequence[FlagUse]) -> FlagUse:
         if rest:
             return use
         if watch.finalbody:
-            return replace(use, change=use.change | Change(suites=((watch, watch.finalbody),)))
-        return replace(use, change=use.change | Change(remove=(watch,)))
+            return replace(use, change=use.change | Reduction(suites=((watch, watch.finalbody),)))
+        return replace(use, change=use.change | Reduction(remove=(watch,)))
     named = handler.name is not None and any(
         isinstance(n, ast.Name) and n.id == handler.name for n in ast.walk(handler)
     )
     if rest or named or watch.finalbody:
         reason = "since jax 0.3.17 the handler is what runs: keep what it does by hand"
-        return replace(use, change=Change(), reason=reason)
-    return replace(use, change=use.change | Change(suites=((watch, handler.body),)))
+        return replace(use, change=Reduction(), reason=reason)
+    return replace(use, change=use.change | Reduction(suites=((watch, handler.body),)))
 
 
 def _with_tried_read(use: FlagUse, statement: ast.stmt, watch: ast.Try) -> FlagUse:
@@ -225,7 +227,7 @@ def _with_tried_read(use: FlagUse, statement: ast.stmt, watch: ast.Try) -> FlagU
     constant = any(node is value for node, _ in use.change.replace)
     if not constant or watch.body != [statement] or watch.finalbody or watch.orelse:
         return use
-    return replace(use, change=use.change | Change(suites=((watch, watch.body),)))
+    return replace(use, change=use.change | Reduction(suites=((watch, watch.body),)))
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:

@@ -11,7 +11,6 @@ from ..model.bind import positional_parameters
 from ..model.changing import changes_later
 from ..model.sites import Option, Site
 from ..model.statics import Required, Statics
-from ..source import Edit
 from .closure import close_over
 from .closure_of_call import close_over_all
 from .compile_time import hoist
@@ -21,7 +20,7 @@ from .refusal import Refused, check_editable
 
 def closing_changes(
     project: Project, site: Site, statics: Statics, option: Option | None
-) -> tuple[list[Change | Edit], Statics]:
+) -> tuple[list[Change], Statics]:
     """The changes that close over what Python must know at an application, and what that is.
 
     Raises:

@@ -21,11 +21,9 @@ from ..model.callable import Target
 from ..model.scopes import FunctionNode, parameters
 from ..model.sites import Site
 from ..model.statics import Statics
-from ..source import Edit
-from ..source.changes import Change as Marked
 from .closure_of_call import check_not_hidden, close_over_call
 from .imports import written
-from .options import removal_changes
+from .options import keep
 from .refusal import Refused
 from .signature import free_name, names_in
 from .subclass import checkpointed_subclass
@@ -38,7 +36,7 @@ def close_over(
     checkpoint: str,
     options: Sequence[str],
     hoisted: Sequence[Change] = (),
-) -> list[Change | Edit]:
+) -> list[Change]:
     """The changes that close over the required parameters at one application.
 
     Args:
@@ -82,7 +80,7 @@ def _nested_body(
     checkpoint: str,
     options: Sequence[str],
     hoisted: Sequence[Change],
-) -> list[Change | Edit]:
+) -> list[Change]:
     module, node = site.module, target.function.node
     if not isinstance(node, ast.FunctionDef):
         raise Refused("an asynchronous function", module, site.reference)
@@ -96,7 +94,7 @@ def _nested_body(
     if handed and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
     decorator = checkpoint
-    changes: list[Change | Edit] = []
+    changes: list[Change] = []
     if options:
         partial = written(project, module, "functools.partial", _first_statement(node))
         decorator = f"{partial.text}({checkpoint}, {', '.join(options)})"
@@ -208,4 +206,4 @@ def _spared_import(project: Project, module: Module, site: Site) -> list[Change]
     call = site.application
     if not isinstance(call, ast.Call) or site.reference not in call.args:
         return []
-    return removal_changes(project, module, Marked(keep=((call, site.reference),)))
+    return keep(project, module, call, site.reference)

@@ -17,7 +17,6 @@ from ..model.static_arguments import find_statics
 from ..model.statics import Required, Statics
 from ..model.uses import Call
 from ..model.values import Function
-from ..source import Edit
 from .argument_specs import Added, spec_changes
 from .calls import pass_by_position
 from .closing import closing_all_changes, closing_changes
@@ -25,10 +24,9 @@ from .compile_time import hoist
 from .forwarding import drop_parameter
 from .imports import written
 from .options import (
-    drop_change,
+    drop_option,
     given_behind,
     naming_changes,
-    removal_changes,
     static_argnums_changes,
 )
 from .refusal import Refused
@@ -51,15 +49,14 @@ class Migration:
     """
 
     title: str
-    changes: tuple[Change | Edit, ...]
+    changes: tuple[Change, ...]
     notes: tuple[Note, ...] = ()
     breaks: str = ""
 
 
 def drop(project: Project, use: ConcreteUse) -> Migration:
     """Take out a `concrete=False`."""
-    change = drop_change(project, use.option)
-    changes = [*removal_changes(project, use.module, change), *_named_behind(use.option)]
+    changes = [*drop_option(project, use.option), *_named_behind(use.option)]
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
 
@@ -87,7 +84,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
     shared = _shared_indices(plans, option)
-    changes: list[Change | Edit] = []
+    changes: list[Change] = []
     notes: list[Note] = []
     titles: list[str] = []
     in_place = False
@@ -108,8 +105,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     if not in_place and not any(plan.replaces for plan in plans):
         # `functools.partial` is still needed where a plan writes it anew.
         needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
-        change = drop_change(project, option, shorten=not needed)
-        changes += removal_changes(project, option.module, change)
+        changes += drop_option(project, option, shorten=not needed)
     if not any(plan.replaces for plan in plans):
         changes += _named_behind(option)
     return Migration("; ".join(titles), distinct(changes), tuple(notes))
@@ -122,13 +118,13 @@ def _named_behind(option: Option) -> list[Change]:
     return naming_changes(option.module, given_behind(option))
 
 
-def distinct(changes: Iterable[Change | Edit]) -> tuple[Change | Edit, ...]:
+def distinct(changes: Iterable[Change]) -> tuple[Change, ...]:
     """Changes without repetitions.
 
     Raises:
         Refused: two change one call in different ways.
     """
-    found: dict[tuple[object, ...], Change | Edit] = {}
+    found: dict[tuple[object, ...], Change] = {}
     for change in dict.fromkeys(changes):
         if isinstance(change, SetArgument | ArrangeArguments | Replace):
             name = change.name if isinstance(change, SetArgument) else ""
@@ -149,7 +145,7 @@ class Plan:
     site: Site
     title: str
     indices: tuple[int, ...] = ()
-    changes: tuple[Change | Edit, ...] = ()
+    changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
     replaces: bool = False
 

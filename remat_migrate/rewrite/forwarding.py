@@ -8,8 +8,7 @@ from ..codemod.changes import Change, Remove
 from ..model import Module, Project
 from ..model.sites import Option
 from ..model.wrappers import Forwarded, escaping, forwarded, passed_for
-from ..source.changes import Change as Marked
-from .options import removal_changes
+from .options import remove
 from .refusal import Refused
 
 
@@ -165,6 +164,5 @@ class _Drop:
         """All changes: keywords and arguments, then parameters."""
         found: list[Change] = []
         for module, nodes in self.removed.items():
-            marked = Marked(remove=tuple(dict.fromkeys(nodes)))
-            found += removal_changes(self.project, module, marked)
+            found += remove(self.project, module, list(dict.fromkeys(nodes)))
         return [*found, *(Remove(handed.module, handed.parameter) for handed in self.done)]

@@ -1,4 +1,4 @@
-"""Options of an application: taking one out, writing `static_argnums`."""
+"""Options of an application: removing one, writing `static_argnums`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ..model import Module, Project
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
 from ..model.values import External
-from ..source.changes import Change as Marked
 from .refusal import Refused, check_editable
 
 
@@ -47,25 +46,26 @@ def indices_text(indices: Sequence[int]) -> str:
     return repr(tuple(indices))
 
 
-def drop_change(project: Project, option: Option, *, shorten: bool = True) -> Marked:
-    """The change of a tree that takes an option out.
+def drop_option(project: Project, option: Option, *, shorten: bool = True) -> list[Change]:
+    """The changes that remove an option.
 
-    A `functools.partial(jax.checkpoint, concrete=True)` that is left with nothing to give comes
-    down to `jax.checkpoint`, if `shorten`.
+    If `shorten`, a `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
+    `jax.checkpoint`. Options that follow by position must be named as well, see `naming_changes`.
 
-    What stands behind it by position must be named as well, see `naming_changes`.
+    Raises:
+        Refused: it stands in an f-string.
     """
-    call = option.call
+    call, module = option.call, option.module
     if isinstance(call, ast.Dict):
         key = next(k for k, v in zip(call.keys, call.values, strict=True) if v is option.value)
         assert key is not None
-        return Marked(remove=(key,))
+        return remove(project, module, [key])
     if option.keyword is None:
-        return Marked(remove=(option.value,))
+        return remove(project, module, [option.value])
     if shorten and len(call.args) == 1 and len(call.keywords) == 1:
-        if External("functools.partial") in project.values(option.module, call.func):
-            return Marked(keep=((call, call.args[0]),))
-    return Marked(remove=(option.keyword,))
+        if External("functools.partial") in project.values(module, call.func):
+            return keep(project, module, call, call.args[0])
+    return remove(project, module, [option.keyword])
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
@@ -80,18 +80,21 @@ def naming_changes(module: Module, named: Iterable[tuple[str, ast.expr]]) -> lis
     return [NameArgument(module, value, name) for name, value in named]
 
 
-def removal_changes(project: Project, module: Module, marked: Marked) -> list[Change]:
-    """What a change of one module removes, with imports that nothing uses any more.
+def remove(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[Change]:
+    """The changes that remove nodes of a module, and imports that are left without a use.
 
     Raises:
-        Refused: what changes stands in an f-string.
+        Refused: one stands in an f-string.
     """
-    check_editable(module, (*marked.remove, *(whole for whole, _ in marked.keep)))
+    check_editable(module, nodes)
     is_used = partial(is_used_elsewhere, project, module)
-    return [
-        *(Remove(module, node, is_used) for node in marked.remove),
-        *(Keep(module, whole, part, is_used) for whole, part in marked.keep),
-    ]
+    return [Remove(module, node, is_used) for node in nodes]
+
+
+def keep(project: Project, module: Module, whole: ast.expr, part: ast.expr) -> list[Change]:
+    """The same for an expression that is reduced to one of its parts."""
+    check_editable(module, [whole])
+    return [Keep(module, whole, part, partial(is_used_elsewhere, project, module))]
 
 
 def static_argnums_changes(

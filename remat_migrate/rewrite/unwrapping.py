@@ -17,7 +17,7 @@ from ..model import Module, Project
 from ..model.forms import decorates
 from ..model.references import is_used_elsewhere
 from ..model.sites import Option, Site
-from ..source.changes import is_pure
+from ..source.reductions import is_pure
 from .flax_names import names_without_remat
 from .imports import written
 from .refusal import Refused, check_editable

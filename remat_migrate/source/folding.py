@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .changes import Change, is_pure
+from .reductions import Reduction, is_pure
 
 
 class TrueText:
@@ -37,7 +37,7 @@ class Folding:
     """What becomes of one expression with known parts, or why nothing does."""
 
     reads: tuple[ast.expr, ...]
-    change: Change = field(default_factory=Change)
+    change: Reduction = field(default_factory=Reduction)
     refused: str = ""
 
 
@@ -104,7 +104,7 @@ class _Folder:
     ) -> None:
         self.known = known
         self.parent = parent
-        self.change = Change()
+        self.change = Reduction()
 
     def settle(self, root: ast.expr, reads: tuple[ast.expr, ...]) -> Folding:
         """What becomes of `root` and of the statement that it decides."""
@@ -132,13 +132,13 @@ class _Folder:
             case ast.Subscript(value=indexed) if indexed is root:
                 return Folding(reads, refused="what is done with the value is not known")
             case ast.comprehension() if root in above.ifs and yes:
-                return Folding(reads, Change(remove=(root,)))
+                return Folding(reads, Reduction(remove=(root,)))
             case ast.Expr():
-                return Folding(reads, Change(remove=(above,)))
+                return Folding(reads, Reduction(remove=(above,)))
             case ast.Call() if (skip := self._skip(above, root, yes)) is not None:
                 return Folding(reads, skip)
         assert not isinstance(value, _Unknown)
-        return Folding(reads, Change(replace=((root, literal(value)),)))
+        return Folding(reads, Reduction(replace=((root, literal(value)),)))
 
     # -- statements
 
@@ -148,7 +148,7 @@ class _Folder:
         if suite and _fails(suite[-1]):
             return Folding(reads, refused="the branch for the new implementation raises an error")
         return Folding(
-            reads, Change(suites=((statement, suite),), dead=self._unreached(statement, suite))
+            reads, Reduction(suites=((statement, suite),), dead=self._unreached(statement, suite))
         )
 
     def _unreached(self, statement: ast.stmt, suite: list[ast.stmt]) -> tuple[ast.stmt, ...]:
@@ -180,7 +180,7 @@ class _Folder:
         used = {node.id for node in outside if isinstance(node, ast.Name)}
         return () if bound & used else tuple(tail)
 
-    def _skip(self, call: ast.Call, test: ast.expr, yes: bool) -> Change | None:
+    def _skip(self, call: ast.Call, test: ast.expr, yes: bool) -> Reduction | None:
         """`skipIf(test, reason)` and its like as a decorator of a test."""
         name = _last_name(call.func)
         if name not in ("skipIf", "skipUnless", "skipif") or call.args[:1] != [test]:
@@ -191,11 +191,11 @@ class _Folder:
             and call in above.decorator_list
         )
         if yes == (name == "skipUnless"):
-            return Change(remove=(call,)) if decorates else None
+            return Reduction(remove=(call,)) if decorates else None
         # The test is one of the old implementation: it stays skipped.
         if decorates and isinstance(call.func, ast.Attribute):
             base = ast.unparse(call.func.value)
-            return Change(remove=(test,), replace=((call.func, f"{base}.skip"),))
+            return Reduction(remove=(test,), replace=((call.func, f"{base}.skip"),))
         return None
 
     # -- expressions
@@ -231,7 +231,7 @@ class _Folder:
 
     def _write(self, node: ast.expr, value: Known | _Unknown) -> None:
         if not isinstance(value, _Unknown):
-            self.change |= Change(replace=((node, literal(value)),))
+            self.change |= Reduction(replace=((node, literal(value)),))
 
     def _reduce_operands(self, node: ast.BoolOp, truth: bool) -> Known | _Unknown:
         """`and` / `or`: operands that cannot decide go, the first that decides ends the chain."""
@@ -263,9 +263,9 @@ class _Folder:
         if not kept:
             return ends
         if len(kept) == 1 and gone:
-            self.change |= Change(keep=((node, kept[0]),))
+            self.change |= Reduction(keep=((node, kept[0]),))
         else:
-            self.change |= Change(remove=tuple(gone))
+            self.change |= Reduction(remove=tuple(gone))
         return _UNKNOWN
 
     def _reduce_conditional(self, node: ast.IfExp, truth: bool) -> Known | _Unknown:
@@ -277,7 +277,7 @@ class _Folder:
         branch = node.body if isinstance(test, TrueText) or test else node.orelse
         value = self._reduce(branch, truth)
         if isinstance(value, _Unknown):
-            self.change |= Change(keep=((node, branch),))
+            self.change |= Reduction(keep=((node, branch),))
         return value
 
     def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Known | _Unknown:
@@ -301,7 +301,7 @@ class _Folder:
 def _asserted(statement: ast.stmt, reads: tuple[ast.expr, ...], *, holds: bool) -> Folding:
     """An assertion that always holds goes; one that never does insists on what is gone."""
     if holds:
-        return Folding(reads, Change(remove=(statement,)))
+        return Folding(reads, Reduction(remove=(statement,)))
     return Folding(reads, refused="the assertion holds only for the implementation that is gone")
 
 

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .changes import Change, is_pure
 from .pieces import Causes
+from .reductions import Reduction, is_pure
 from .tree_index import TreeIndex
 
 Reduced = tuple[list[ast.stmt], Causes]
@@ -29,7 +29,7 @@ class Marks:
     dead: set[ast.AST] = field(default_factory=set)
 
     @classmethod
-    def of(cls, changes: Sequence[Change]) -> Marks:
+    def of(cls, changes: Sequence[Reduction]) -> Marks:
         """The marks of all changes."""
         marks = cls()
         for index, change in enumerate(changes):

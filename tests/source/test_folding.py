@@ -12,8 +12,8 @@ from codemod_support import File
 from remat_migrate.codemod.removal import plan_removals
 from remat_migrate.codemod.writer import write
 from remat_migrate.source import SourceFile, apply_edits
-from remat_migrate.source.changes import is_pure
 from remat_migrate.source.folding import TRUE_TEXT, Known, fold
+from remat_migrate.source.reductions import is_pure
 
 
 def folded(expression: str, known: Known, *, test: bool = False) -> str:

@@ -9,8 +9,8 @@ from codemod_support import File
 from remat_migrate.codemod.removal import plan_removals
 from remat_migrate.codemod.writer import write
 from remat_migrate.source import SourceFile
-from remat_migrate.source.changes import Change
 from remat_migrate.source.layout import layout_of
+from remat_migrate.source.reductions import Reduction
 from remat_migrate.source.tree_index import index_of
 
 
@@ -19,7 +19,7 @@ def test_many_removals_read_a_file_once():
     tree = source.parse()
     before = (layout_of.cache_info().misses, index_of.cache_info().misses)
     for statement in tree.body:
-        (removal,) = plan_removals(File(source, tree), [Change(remove=(statement,))])
+        (removal,) = plan_removals(File(source, tree), [Reduction(remove=(statement,))])
         assert write(removal.changes)
     after = (layout_of.cache_info().misses, index_of.cache_info().misses)
     assert [now - then for now, then in zip(after, before, strict=True)] == [1, 1]

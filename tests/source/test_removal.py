@@ -14,8 +14,8 @@ from remat_migrate.codemod.removal import plan_removals
 from remat_migrate.codemod.writer import write
 from remat_migrate.integrity import check_integrity
 from remat_migrate.source import SourceFile, apply_edits
-from remat_migrate.source.changes import Change
 from remat_migrate.source.folding import fold
+from remat_migrate.source.reductions import Reduction
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,14 +25,14 @@ def removed(code: str, name: str = "module.py", **options: object) -> str:
     source = SourceFile(Path("/project") / name, code)
     tree = source.parse()
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    changes: list[Change] = []
+    changes: list[Reduction] = []
     known: dict[ast.expr, bool] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="zap") | ast.Attribute(attr="zap")):
                 holder = parents[node]
                 whole = isinstance(holder, ast.Expr | ast.withitem)
-                changes.append(Change(remove=(holder if whole else node,)))
+                changes.append(Reduction(remove=(holder if whole else node,)))
             case ast.Name(id="FLAG", ctx=ast.Load()):
                 known[node] = True
     changes += [folding.change for folding in fold(known, parents.get)]
@@ -337,7 +337,7 @@ def test_groups_hold_what_belongs_together():
     tree = source.parse()
     first, second = tree.body[1].body  # type: ignore[attr-defined]
     item = tree.body[3].value.elts[0]  # type: ignore[attr-defined]
-    changes = [Change(remove=(node,)) for node in (first, second, item)]
+    changes = [Reduction(remove=(node,)) for node in (first, second, item)]
     removals = plan_removals(File(source, tree), changes)
     assert sorted(sorted(r.members) for r in removals) == [[0, 1], [2]]
     for removal in removals:

@@ -1,7 +1,8 @@
-"""Changes of a Python tree, before they become edits of text; and which expressions may go.
+"""Reductions: what a finding removes from a syntax tree; and which expressions can be removed.
 
-A Change says what one finding wants: these nodes go, this test is known, this expression becomes
-that text. What follows from it (an emptied block, an unused import) is for `removal` to find.
+A Reduction names the nodes that are removed, the conditions whose value is known, and the
+expressions that become other text. `codemod.removal` works out the consequences, such as an emptied
+block or an unused import.
 """
 
 from __future__ import annotations
@@ -31,17 +32,18 @@ _PURE_METHODS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What one reason for a change asks of a tree.
+class Reduction:
+    """What one finding removes from a tree.
 
     Attributes:
-        remove: nodes that go: a statement, an argument, an element of a list, tuple or set, a key
-            of a dict with its value, a name of an import, a decorator, an item of a `with`, an `if`
-            of a comprehension.
-        replace: expressions and the text that takes their place.
-        keep: expressions that come down to one of their parts: (whole, part).
-        suites: statements that come down to one of their suites, `[]` for none: (statement, suite).
-        dead: statements that are never reached; their comments go with them.
+        remove: nodes that are removed: a statement, an argument, an element of a list, tuple or
+            set, a dictionary key with its value, an imported name, a decorator, an item of a
+            `with`, an `if` of a comprehension.
+        replace: expressions and the text that replaces them.
+        keep: expressions that are reduced to one of their parts: (whole, part).
+        suites: statements that are reduced to one of their suites, `[]` for none: (statement,
+            suite).
+        dead: statements that are never reached; their comments are removed with them.
     """
 
     remove: tuple[ast.AST, ...] = ()
@@ -53,8 +55,8 @@ class Change:
     def __bool__(self) -> bool:
         return bool(self.remove or self.replace or self.keep or self.suites or self.dead)
 
-    def __or__(self, other: Change) -> Change:
-        return Change(
+    def __or__(self, other: Reduction) -> Reduction:
+        return Reduction(
             self.remove + other.remove,
             self.replace + other.replace,
             self.keep + other.keep,
@@ -64,7 +66,7 @@ class Change:
 
 
 def is_pure(node: ast.expr) -> bool:
-    """Whether evaluating an expression does nothing that is missed when it goes.
+    """Whether evaluating an expression has no effect that is missed when it is removed.
 
     Names, attributes, subscripts, operators and literals do nothing; of calls only those of a few
     well-known functions and methods.
