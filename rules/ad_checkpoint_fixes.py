@@ -80,7 +80,8 @@ class Fixer:
             change
             for use, other in found.items()
             if use.naming and not changes.isdisjoint(other.changes)
-            for change in use.naming
+            for fixed in use.naming
+            for change in fixed.changes
         ]
         if not naming:
             return fix

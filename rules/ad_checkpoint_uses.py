@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from remat_migrate.codemod.changes import Change
 from remat_migrate.model import Module, Project, Site
 from remat_migrate.model.references import is_used_elsewhere
 from remat_migrate.model.values import Constant, External
-from remat_migrate.source import Edit, Span
+from remat_migrate.rule import Fix
+from remat_migrate.source import Span
 
 from .positional_option import Passed, migration, passed_by_position
 
@@ -35,7 +35,7 @@ class Use:
         package: the expression before the dot, which denotes `jax.ad_checkpoint`.
         certain: whether nothing else can be meant.
         reason: why there is no fix.
-        naming: the changes that name options passed by position, of which `jax` has another order.
+        naming: the fixes that name options passed by position, of which `jax` has another order.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Use:
     package: ast.expr | None = None
     certain: bool = True
     reason: str = ""
-    naming: tuple[Change | Edit, ...] = ()
+    naming: tuple[Fix, ...] = ()
 
 
 def find_uses(module: Module, project: Project) -> list[Use]:
@@ -76,14 +76,14 @@ def _with_naming(
         if passed.definition.name == f"{PACKAGE.name}.{use.name}"
         and passed.site.reference not in direct
     ]
-    changes: list[Change | Edit] = []
+    naming: list[Fix] = []
     for passed in calls:
         fix, _, _ = migration(passed, project)
         if not fix.changes:
             reason = "options are passed to it by position: name them first (RMT104)"
             return replace(use, reason=use.reason or reason)
-        changes += fix.changes
-    return replace(use, naming=tuple(dict.fromkeys(changes)))
+        naming.append(fix)
+    return replace(use, naming=tuple(naming))
 
 
 def _uses(module: Module, project: Project) -> Iterator[Use]:

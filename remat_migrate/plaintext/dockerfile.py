@@ -54,7 +54,7 @@ def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
             plan.refuse(*hit.span(), "variable", f"the command cannot be read: {error}")
             continue
         for start, end in lines:
-            inner.reads += [m.span() for m in setting.reading.finditer(text, start, end)]
+            inner.note_reads(setting.reading, text, start, end)
             if causes is not None:
                 inner.put(start, end, "", causes)
         plan.adopt(inner)

@@ -30,7 +30,7 @@ def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
         plan_shell(text, setting, plan, 0, error.readable)
         for start, end in _outside_comments(text, setting, error.readable):
             plan.refuse(start, end, "variable", f"it cannot be read: {error}")
-        plan.reads += [m.span() for m in setting.reading.finditer(text, error.readable)]
+        plan.note_reads(setting.reading, text, error.readable)
 
 
 _BY_SUFFIX: dict[str, Planner] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .lines import drop_lines, logical_lines
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_shell
@@ -34,8 +34,7 @@ class _Recipe:
         gone = [(start, end, causes) for start, end, causes in self.lines if causes is not None]
         for index, (start, end, causes) in enumerate(gone):
             if index == 0 and len(gone) == len(self.lines):
-                everything = frozenset[int]().union(*(why for *_, why in gone))
-                plan.put(start, end, "\t@:", everything)
+                plan.put(start, end, "\t@:", united(why for *_, why in gone))
             else:
                 drop_lines(text, start, end, plan, causes)
         self.lines.clear()
@@ -104,7 +103,7 @@ def _plan_command(
     found = setting.pattern.search(text, start, end)
     if found is None:
         return None
-    plan.reads += [match.span() for match in setting.reading.finditer(text, start, end)]
+    plan.note_reads(setting.reading, text, start, end)
     inner = plan.fork()
     try:
         causes = plan_shell(shown, setting, inner, start, end, strict=strict)
@@ -144,11 +143,11 @@ def _plan_line(
     elif (export := _EXPORT.match(text, start, stop)) is not None:
         _plan_export(text, export.end(), start, stop, setting, plan)
     elif _CONDITION.match(text, start, stop):
-        plan.reads += [found.span() for found in setting.pattern.finditer(text, start, stop)]
+        plan.note_reads(setting.pattern, text, start, stop)
     elif ";" in text[start:stop]:
         _plan_command(text, shown, text.index(";", start, stop) + 1, stop, setting, plan)
     else:
-        plan.reads += [found.span() for found in setting.reading.finditer(text, start, stop)]
+        plan.note_reads(setting.reading, text, start, stop)
 
 
 def _plan_export(
@@ -161,6 +160,6 @@ def _plan_export(
         if text[slice(*word)] == setting.variable and (causes := plan.take(*word, "variable")):
             gone[index] = causes
     if len(gone) == len(words):
-        drop_lines(text, start, stop, plan, frozenset[int]().union(*gone.values()))
+        drop_lines(text, start, stop, plan, united(gone.values()))
     else:
         drop_items(text, words, gone, BLANKS, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -131,6 +132,12 @@ class TextPlan:
     def refuse(self, start: int, end: int, form: Form, reason: str) -> None:
         """Note a use that stays."""
         self.uses.append(TextUse(start, end, form, "", reason))
+
+    def note_reads(
+        self, pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize
+    ) -> None:
+        """Note where a pattern, such as `Setting.reading`, matches: the variable is read there."""
+        self.reads += [found.span() for found in pattern.finditer(text, start, end)]
 
     def put(self, start: int, end: int, text: str, causes: Causes) -> None:
         """Replace a range."""

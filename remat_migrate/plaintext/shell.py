@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell_lists import ListWriter
 from .shell_tree import Command, CommandList, Compound, Link, Redirect, Simple, Word, parse_shell
@@ -83,7 +83,7 @@ def plan_variables(
     removed: Removed = {}
     planner.operands(words, removed)
     if words and all(word in removed for word in words):
-        return frozenset[int]().union(*removed.values())
+        return united(removed.values())
     planner.cut(words, removed)
     return None
 
@@ -145,7 +145,7 @@ class _Script:
         """The causes for which every command of a list goes; None if one stays."""
         if not commands.links or any(link.command not in self.gone for link in commands.links):
             return None
-        return frozenset[int]().union(*(self.gone[link.command] for link in commands.links))
+        return united(self.gone[link.command] for link in commands.links)
 
     def _compound(self, command: Compound) -> None:
         for inner in (*command.tests, *command.bodies):
@@ -167,7 +167,7 @@ class _Script:
             "subshell": True,
         }
         if goes.get(command.kind):
-            self.gone[command] = frozenset[int]().union(*(causes or () for causes in empty))
+            self.gone[command] = united(causes or frozenset() for causes in empty)
 
     def _simple(self, command: Simple, link: Link, following: Link | None) -> None:
         words = command.words
@@ -191,7 +191,7 @@ class _Script:
         for redirect in command.redirects:
             self._note_reads(redirect.start, redirect.end)
         if words and all(word in removed for word in words):
-            self.gone[command] = frozenset[int]().union(*removed.values())
+            self.gone[command] = united(removed.values())
         else:
             self.words.cut(command.parts, removed)
 
@@ -201,10 +201,8 @@ class _Script:
         start, end = words[0].start, words[-1].end
         operands = [word for word in words[1:] if not word.text.startswith("-")]
         if name in ("[", "[[", "test"):
-            for found in re.finditer(rf"(?<!\S){variable}(?!\S)", self.text[start:end]):
-                self.plan.reads.append(
-                    (start + found.start(), start + found.end())
-                )  # `test -v NAME`
+            # `test -v NAME`
+            self.plan.note_reads(re.compile(rf"(?<!\S){variable}(?!\S)"), self.text, start, end)
         elif name in _DECLARING:
             self.words.operands(operands, removed)
             _drop_rest(words, operands, removed)
@@ -231,8 +229,7 @@ class _Script:
             writer.write(commands, required=True)
 
     def _note_reads(self, start: int, end: int) -> None:
-        for found in self.setting.reading.finditer(self.text, start, end):
-            self.plan.reads.append(found.span())
+        self.plan.note_reads(self.setting.reading, self.text, start, end)
 
     # -- text that is written somewhere
 
@@ -280,7 +277,7 @@ class _Script:
 
 def _drop_rest(words: Sequence[Word], operands: Sequence[Word], removed: Removed) -> None:
     if operands and all(word in removed for word in operands):
-        causes = frozenset[int]().union(*(removed[word] for word in operands))
+        causes = united(removed[word] for word in operands)
         drop(removed, words, causes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .setting import TextPlan
 from .shell_tree import Command, CommandList, Compound, Link
 from .written_lists import CHAINED, COMMANDS, drop_items
@@ -41,7 +41,7 @@ class ListWriter:
     def _lost(self, chain: Chain) -> Causes | None:
         if any(link.command not in self.gone or link.negated for link in chain):
             return None
-        return frozenset[int]().union(*(self.gone[link.command] for link in chain))
+        return united(self.gone[link.command] for link in chain)
 
     def _partly(self, chain: Chain) -> None:
         before = ""

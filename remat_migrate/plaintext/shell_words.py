@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .setting import Setting, TextPlan
 from .shell_tree import Redirect, Word
 from .written_lists import BLANKS, drop_items
@@ -202,7 +202,7 @@ class WordPlanner:
                 operands.append(operand)
             followed = len(words) > index + 1 + len(operands)
             if operands and followed and all(operand in removed for operand in operands):
-                removed[word] = frozenset[int]().union(*(removed[o] for o in operands))
+                removed[word] = united(removed[o] for o in operands)
             return
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping as Indexed
 from collections.abc import Sequence as Ordered
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .lines import drop_lines, line_end, line_start, next_line
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
@@ -66,10 +65,6 @@ def _may_go(table: Table, tables: Ordered[Table]) -> bool:
         and _ENVIRONMENTS.fullmatch(table.name[-1]) is not None
         and sum(other.name[: len(table.name)] == table.name for other in tables) == 1
     )
-
-
-def _union(gone: Indexed[int, Causes]) -> Causes:
-    return frozenset[int]().union(*gone.values())
 
 
 class _Planner:
@@ -132,7 +127,7 @@ class _Planner:
             if causes is not None:
                 gone[index] = causes
         self._drop_entries(node, gone)
-        return _union(gone) if len(gone) == len(node.entries) else None
+        return united(gone.values()) if len(gone) == len(node.entries) else None
 
     def _may_go(self, key: str, value: Node) -> bool:
         """Whether an entry whose value is empty means nothing."""
@@ -176,7 +171,7 @@ class _Planner:
             while leading in gone:
                 leading += 1
             if 0 < leading < len(entries):
-                causes = _union({index: gone[index] for index in range(leading)})
+                causes = united(gone[index] for index in range(leading))
                 self.plan.put(entries[0].start, entries[leading].start, "", causes)
             elif leading:
                 leading = 1  # what becomes of the first is for the item to say
@@ -218,7 +213,7 @@ class _Planner:
         spans = [(scalar.start, scalar.end) for scalar in words.values()]
         for at, causes in plan_argv(self.text, spans, self.setting, self.plan).items():
             gone[list(words)[at]] = causes
-        everything = _union(gone) if len(gone) == len(node.items) else None
+        everything = united(gone.values()) if len(gone) == len(node.items) else None
         if scripts and everything is not None:
             self.plan.put(*node.items[0].value.outer, '":"', everything)
             del gone[0]
@@ -344,7 +339,7 @@ class _Planner:
         return [line.span() for line in lines] if node.indent else []
 
     def _note_reads(self, node: Scalar) -> None:
-        self.plan.reads += [m.span() for m in self.setting.reading.finditer(self.text, *node.span)]
+        self.plan.note_reads(self.setting.reading, self.text, *node.span)
 
     def _as_read(self, node: Scalar) -> str:
         """The file's text with a scalar as its reader gets it, at the same offsets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..source.pieces import Causes
+from ..source.pieces import Causes, united
 from .lines import line_start, next_line
 from .setting import TextPlan
 
@@ -40,7 +40,7 @@ def drop_items(
         if stop < len(items) and (stop - 1 in gone) == (stop in gone):
             continue
         if first in gone:
-            causes: Causes = frozenset().union(*(gone[at] for at in range(first, stop)))
+            causes = united(gone[at] for at in range(first, stop))
             for start, end in _ranges(text, items, first, stop, separator):
                 plan.put(start, end, "", causes)
         first = stop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,11 @@ from .edits import Edit
 Causes = frozenset[int]
 # Where it starts and ends, what takes its place, and the numbers of the changes that want it.
 Piece = tuple[int, int, str, Causes]
+
+
+def united(causes: Iterable[Causes]) -> Causes:
+    """All causes together."""
+    return frozenset[int]().union(*causes)
 
 
 @dataclass(frozen=True, slots=True)
