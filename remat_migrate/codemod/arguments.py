@@ -1,21 +1,21 @@
-"""Puts the arguments of a call in another order, or passes the items of one one by one."""
+"""Reorders the arguments of a call, or unpacks one of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
-import libcst.matchers as m
 
 from .changes import ArrangeArguments, Code
-from .expressions import has_comma, parenthesized, with_last
+from .expressions import breaks_line, has_comma, is_line_break, parenthesized, with_last
+from .statements import all_comments
 
 if TYPE_CHECKING:
     from .writer import Writing
 
 
 def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:
-    """A call with its arguments in another order, in the places of the old ones."""
+    """A call with its arguments reordered; whitespace and commas stay where they are."""
     slots = call.args
     new: list[cst.Arg] = []
     for item in change.arguments:
@@ -36,14 +36,14 @@ def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.
 
 
 def spread(call: cst.Call, index: int) -> cst.Call:
-    """A call whose argument number `index` is passed as `*argument`: item by item.
+    """A call that unpacks the argument at `index`: `*argument`.
 
-    A list, tuple or set loses its brackets instead, where no comment is lost with them.
+    A list, tuple, or set is written without its brackets instead, unless that loses a comment.
     """
     arg = call.args[index]
     if isinstance(arg.value, cst.List | cst.Tuple | cst.Set):
         plain = _without_brackets(call, index, arg.value)
-        if plain is not None and _comments(plain) == _comments(call):
+        if plain is not None and all_comments(plain) == all_comments(call):
             return plain
     starred = arg.with_changes(
         star="*", keyword=None, equal=cst.MaybeSentinel.DEFAULT, value=parenthesized(arg.value)
@@ -57,7 +57,7 @@ def _without_brackets(call: cst.Call, index: int, value: Any) -> cst.Call | None
     if not args:
         return call.with_changes(args=[]) if is_alone else None
     opening, closing = _inside(value)
-    if is_alone and _breaks(opening) and not _breaks(call.whitespace_before_args):
+    if is_alone and is_line_break(opening) and not is_line_break(call.whitespace_before_args):
         # The layout inside of the brackets becomes that of the call.
         last = args[-1]
         if has_comma(last):
@@ -66,7 +66,7 @@ def _without_brackets(call: cst.Call, index: int, value: Any) -> cst.Call | None
         else:
             args[-1] = last.with_changes(whitespace_after_arg=closing)
         return call.with_changes(whitespace_before_args=opening, args=args)
-    if _breaks(opening):
+    if is_line_break(opening):
         if not is_alone:
             return None
         args = [_on_a_line(arg, call.whitespace_before_args) for arg in args]
@@ -80,7 +80,7 @@ def _argument(item: cst.BaseElement) -> cst.Arg:
 
 
 def _inside(value: Any) -> tuple[Any, Any]:
-    """The whitespace behind the opening bracket and in front of the closing one."""
+    """The whitespace after the opening bracket and before the closing one."""
     match value:
         case cst.List():
             return value.lbracket.whitespace_after, value.rbracket.whitespace_before
@@ -89,17 +89,9 @@ def _inside(value: Any) -> tuple[Any, Any]:
     return value.lpar[-1].whitespace_after, value.rpar[0].whitespace_before
 
 
-def _breaks(space: cst.BaseParenthesizableWhitespace) -> bool:
-    return isinstance(space, cst.ParenthesizedWhitespace)
-
-
 def _on_a_line(arg: Any, space: Any) -> Any:
-    """An argument whose comma ends the line, if it does, with the indentation of `space`."""
-    if not has_comma(arg) or not _breaks(arg.comma.whitespace_after):
+    """An argument with the indentation of `space` on the next line, if its comma ends the line."""
+    if not breaks_line(arg):
         return arg
     after = arg.comma.whitespace_after.with_changes(indent=space.indent, last_line=space.last_line)
     return arg.with_changes(comma=arg.comma.with_changes(whitespace_after=after))
-
-
-def _comments(node: cst.CSTNode) -> list[str]:
-    return [comment.value for comment in m.findall(node, m.Comment())]  # type: ignore[attr-defined]

@@ -299,7 +299,7 @@ def _with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.Parenthes
         for line in own_lines(texts)
     ]
     fields: dict[str, Any] = {"empty_lines": [*space.empty_lines, *lines]}
-    if isinstance(last, cst.ParenthesizedWhitespace):
+    if is_line_break(last):
         fields |= {"indent": last.indent, "last_line": last.last_line}
     noted: cst.ParenthesizedWhitespace = space.with_changes(**fields)
     return noted
@@ -310,9 +310,22 @@ def has_comma(item: Any) -> bool:
     return isinstance(item.comma, cst.Comma)
 
 
+def is_line_break(space: Any) -> bool:
+    """Whether whitespace within brackets continues on another line."""
+    return isinstance(space, cst.ParenthesizedWhitespace)
+
+
 def breaks_line(item: Any) -> bool:
-    """Whether the comma behind an item ends its line."""
-    return has_comma(item) and isinstance(item.comma.whitespace_after, cst.ParenthesizedWhitespace)
+    """Whether the line ends after the comma of an item."""
+    return has_comma(item) and is_line_break(item.comma.whitespace_after)
+
+
+def with_commas(items: Sequence[N], spaces: Sequence[Any]) -> list[N]:
+    """Items, each followed by a comma and whitespace."""
+    return [
+        item.with_changes(comma=cst.Comma(whitespace_after=space))
+        for item, space in zip(items, spaces, strict=True)
+    ]
 
 
 def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
@@ -341,7 +354,7 @@ def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
     space: Any = cst.SimpleWhitespace(" ")
     if isinstance(statement.lpar, cst.LeftParen):
         opening = statement.lpar.whitespace_after
-        space = opening if isinstance(opening, cst.ParenthesizedWhitespace) else space
+        space = opening if is_line_break(opening) else space
     between = next((a.comma for a in names[:-1] if has_comma(a)), cst.Comma(whitespace_after=space))
     if index < len(names):
         names.insert(index, added.with_changes(comma=between))
@@ -380,10 +393,10 @@ def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.C
 
 def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
     """A call with another first argument, on a line of its own if the others are."""
-    space = call.whitespace_before_args
+    space: Any = call.whitespace_before_args
     if not call.args:
         return call.with_changes(args=[cst.Arg(value)])
-    if not isinstance(space, cst.ParenthesizedWhitespace):
+    if not is_line_break(space):
         return call.with_changes(args=[cst.Arg(value), *call.args])
     # Comments above the first argument stay there.
     comma = cst.Comma(whitespace_after=space.with_changes(first_line=cst.TrailingWhitespace()))
@@ -412,11 +425,7 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
     last = last.with_changes(
         comma=cst.Comma(whitespace_after=behind), whitespace_after_arg=cst.SimpleWhitespace("")
     )
-    spaces = [*[each] * (len(added) - 1), closing]
-    new = [
-        arg.with_changes(comma=cst.Comma(whitespace_after=space))
-        for arg, space in zip(added, spaces, strict=True)
-    ]
+    new = with_commas(added, [*[each] * (len(added) - 1), closing])
     return call.with_changes(args=[*head, last, *new])
 
 
@@ -427,8 +436,9 @@ def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
     if head:
         before = head[-1].comma.whitespace_after if has_comma(head[-1]) else None
     end = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg
-    if not isinstance(before, cst.ParenthesizedWhitespace):
+    if not is_line_break(before) or not is_line_break(end):
         return None
-    if not isinstance(end, cst.ParenthesizedWhitespace):
-        return None
-    return before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    plain: cst.ParenthesizedWhitespace = before.with_changes(
+        first_line=cst.TrailingWhitespace(), empty_lines=[]
+    )
+    return plain

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from .expressions import has_comma, without_items
+from .expressions import has_comma, is_line_break, with_commas, without_items
 from .statements import PRAGMA, Statement, own_lines
 
 
@@ -24,7 +24,7 @@ def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Stat
     spaces = _spaces(node)
     own = [i for i, moves in enumerate(moved) if moves]
     names = [node.names[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in own]
-    if not all(map(_breaks, (s for i in own for s in spaces[i : i + 2]))):
+    if not all(map(is_line_break, (s for i in own for s in spaces[i : i + 2]))):
         # They share their line with others, which keep the comments.
         kept = without_items(node, "names", moved)
         return [_import(module, names, comment=_pragma(line)), line.with_changes(body=[kept])]
@@ -49,10 +49,6 @@ def _spaces(node: Any) -> list[Any]:
     return [node.lpar.whitespace_after if node.lpar else None, *spaces]
 
 
-def _breaks(space: Any) -> bool:
-    return isinstance(space, cst.ParenthesizedWhitespace)
-
-
 def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> Any:
     """A `from` import without names that have lines of their own, and without those lines."""
     count = len(moved)
@@ -64,10 +60,7 @@ def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> A
         for low, high in itertools.pairwise(kept)
     ]
     opening = node.lpar.with_changes(whitespace_after=joined[0])
-    names = [
-        node.names[i].with_changes(comma=cst.Comma(whitespace_after=space))
-        for i, space in zip(kept[1:-1], joined[1:], strict=True)
-    ]
+    names = with_commas([node.names[i] for i in kept[1:-1]], joined[1:])
     if has_comma(node.names[-1]):
         return node.with_changes(names=names, lpar=opening)
     names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)

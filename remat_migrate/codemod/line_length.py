@@ -5,7 +5,7 @@ from __future__ import annotations
 import configparser
 import tomllib
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ..source import SourceFile
 from ..source.escapes import lines_of
+from .expressions import with_commas
 
 _MOST = 100  # breaks in one statement: each makes a line shorter
 
@@ -114,11 +115,7 @@ def _broken_call(
     if len(indent + unit + ", ".join(texts)) <= width or len(plain) == 1:
         plain[-1] = plain[-1].with_changes(whitespace_after_arg=closing)
         return call.with_changes(whitespace_before_args=inside, args=plain)
-    spaces = [*[inside] * (len(plain) - 1), closing]
-    args = [
-        arg.with_changes(comma=cst.Comma(whitespace_after=space))
-        for arg, space in zip(plain, spaces, strict=True)
-    ]
+    args = with_commas(plain, [*[inside] * (len(plain) - 1), closing])
     return call.with_changes(whitespace_before_args=inside, args=args)
 
 
@@ -187,17 +184,28 @@ _DEFAULT, _LONGEST = 88, 120
 def line_length(source: SourceFile) -> int:
     """The line length of a project: its formatter's setting, else the longest line of the file."""
     for folder in source.path.parents:
-        found = _setting(folder)
+        # A language server runs for days: settings that change are read again.
+        found = _setting(folder, tuple(_modified(folder / name) for name in _FILES))
         if found is not None:
             return found
     lengths = map(len, _lines(source.text))
     return max([_DEFAULT, *(length for length in lengths if length <= _LONGEST)])
 
 
-@cache
-def _setting(folder: Path) -> int | None:
-    """The line length that the settings of a formatter in a folder say."""
-    for name in ("ruff.toml", ".ruff.toml", "pyproject.toml"):
+def _modified(path: Path) -> int:
+    """When a file was last changed; 0 if it does not exist."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache
+def _setting(folder: Path, modified: tuple[int, ...]) -> int | None:
+    """The line length in the formatter settings of a folder, with the times of their files."""
+    if not any(modified):
+        return None
+    for name in _TOML:
         try:
             data: Any = tomllib.loads((folder / name).read_text())
         except (OSError, ValueError):
@@ -218,6 +226,7 @@ def _setting(folder: Path) -> int | None:
     return None
 
 
+_TOML = ("ruff.toml", ".ruff.toml", "pyproject.toml")
 _INI = (
     (".style.yapf", "style", "column_limit"),
     ("setup.cfg", "yapf", "column_limit"),
@@ -225,6 +234,7 @@ _INI = (
     (".flake8", "flake8", "max-line-length"),
     ("tox.ini", "flake8", "max-line-length"),
 )
+_FILES = (*_TOML, *dict.fromkeys(name for name, _, _ in _INI))
 
 
 def _tools(data: dict[str, Any]) -> list[dict[str, Any]]:

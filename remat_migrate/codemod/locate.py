@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
 import libcst as cst
@@ -159,6 +159,16 @@ _HOLDERS = (
     cst.WithItem,
 )
 
+# The LibCST nodes that start where an `ast` node does; expressions must end there as well.
+_KINDS: dict[type[ast.AST], tuple[type[cst.CSTNode], ...]] = {
+    ast.keyword: (cst.Arg,),
+    ast.alias: (cst.ImportAlias, cst.ImportStar),
+    ast.stmt: (cst.BaseSmallStatement, cst.BaseCompoundStatement),
+    ast.withitem: (cst.WithItem,),
+    ast.ExceptHandler: (cst.ExceptHandler, cst.ExceptStarHandler),
+    ast.Starred: (cst.Arg, cst.StarredElement),
+}
+
 
 class _Places:
     """The nodes of a chunk by the places where they start and end."""
@@ -204,35 +214,15 @@ class _Places:
         self, source: SourceFile, start: int, end: int, node: ast.AST
     ) -> cst.CSTNode | None:
         nodes = self.at_start.get(self._place(source, start), ())
+        for kind, kinds in _KINDS.items():
+            if isinstance(node, kind):
+                return next((n for n in nodes if isinstance(n, kinds)), None)
+        if isinstance(node, ast.arg):
+            above = (self.parents[n] for n in nodes if isinstance(n, cst.Name))
+            return next((n for n in above if isinstance(n, cst.Param)), None)
         last = self._place(source, end)
-        for found in nodes:
-            match node:
-                case ast.arg():
-                    above = self.parents[found]
-                    if isinstance(found, cst.Name) and isinstance(above, cst.Param):
-                        return above
-                case ast.keyword():
-                    if isinstance(found, cst.Arg):
-                        return found
-                case ast.alias():
-                    if isinstance(found, cst.ImportAlias | cst.ImportStar):
-                        return found
-                case ast.stmt():
-                    if isinstance(found, cst.BaseSmallStatement | cst.BaseCompoundStatement):
-                        return found
-                case ast.withitem():
-                    if isinstance(found, cst.WithItem):
-                        return found
-                case ast.ExceptHandler():
-                    if isinstance(found, cst.ExceptHandler | cst.ExceptStarHandler):
-                        return found
-                case ast.Starred():
-                    if isinstance(found, cst.Arg | cst.StarredElement):
-                        return found
-                case _:
-                    if isinstance(found, cst.BaseExpression) and self.ends[found] == last:
-                        return found
-        return None
+        expressions = (n for n in nodes if isinstance(n, cst.BaseExpression))
+        return next((n for n in expressions if self.ends[n] == last), None)
 
 
 _CHUNKS: WeakKeyDictionary[File, Sequence[Chunk]] = WeakKeyDictionary()
@@ -281,8 +271,9 @@ def _first_line(statement: ast.stmt) -> int:
     return min(statement.lineno, *(d.lineno for d in decorators), statement.lineno)
 
 
+@lru_cache(maxsize=4)
 def config_of(source: SourceFile) -> cst.PartialParserConfig:
-    """How new lines of a file are indented and ended."""
+    """The indentation and line ending of new lines in a file."""
     found = _INDENTATION.search(source.text)
     indent = found.group(1) if found else "    "
     return cst.PartialParserConfig(

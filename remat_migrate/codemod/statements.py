@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ Lines = list[cst.EmptyLine]
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Make = Callable[[Statement], Sequence[Statement]]
 
-# Comments that speak to tools about the code on their line, and have no meaning without it.
+# Comments that are directives for tools about the code on their line.
 PRAGMA = re.compile(
     r"#\s*(noqa|type:|pylint:|pragma:|fmt:|isort:|nosec|pyright:|mypy:|yapf:|ruff:|flake8)"
 )
@@ -283,20 +284,19 @@ class Statements:
         return c.with_changes(orelse=cst.Else(new, leading_lines=c.orelse.leading_lines))
 
 
-def _is_definition(node: Statement) -> bool:
+def _is_definition(node: object) -> bool:
     return isinstance(node, cst.FunctionDef | cst.ClassDef)
 
 
 def _apart(made: Sequence[Any], gap: Lines, *, is_first: bool) -> list[Statement]:
     """Statements with blank lines around the definitions among them."""
-    new: list[Any] = []
-    for statement in made:
+    new: list[Statement] = []
+    for above, statement in itertools.pairwise([None, *made]):
         lines = list(statement.leading_lines)
-        wanted = not is_first if not new else _is_definition(statement) or _is_definition(new[-1])
-        if not new and not _is_definition(statement):
-            wanted = False
-        if wanted and len(trimmed_start(lines)) == len(lines):
-            lines = [*gap, *lines]
+        starts_block = is_first and above is None
+        if _is_definition(above) or (_is_definition(statement) and not starts_block):
+            if len(trimmed_start(lines)) == len(lines):
+                lines = [*gap, *lines]
         new.append(statement.with_changes(leading_lines=lines))
     return new
 
@@ -348,9 +348,13 @@ def negated(test: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def comments_in(node: cst.CSTNode) -> list[str]:
-    """The comments in a node, but for those that speak to tools."""
-    found = [comment.value for comment in m.findall(node, m.Comment())]  # type: ignore[attr-defined]
-    return [text for text in found if not PRAGMA.match(text)]
+    """The comments in a node, except those that are directives for tools."""
+    return [text for text in all_comments(node) if not PRAGMA.match(text)]
+
+
+def all_comments(node: cst.CSTNode) -> list[str]:
+    """The comments in a node."""
+    return [comment.value for comment in m.findall(node, m.Comment())]  # type: ignore[attr-defined]
 
 
 def comment_lines(node: cst.CSTNode) -> Lines:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..codemod.changes import Change, Code, Replace
-from ..model import Module, Project
+from ..model import Project
 from ..model.bind import Arguments, default_of, positional_parameters
 from ..model.library import ARRAY_ATTRIBUTES
 from ..model.scopes import parameters
@@ -34,14 +34,9 @@ def close_over_at_once(
     site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
 ) -> list[Change] | None:
     """The changes of a checkpoint that is called where it is applied; None for other forms."""
-    module, outer = site.module, _call_at_once(site)
-    if outer is None or site.subject is None:
-        return None
-    subject = site.subject[1]
+    outer = _call_at_once(site)
     bound = next((b for call, b in statics.bound if call.node is outer), None)
-    if bound is None or bound.wrong or bound.star or not isinstance(subject, ast.expr):
-        return None
-    if statics.target is None:
+    if outer is None or statics.target is None or bound is None or bound.wrong or bound.star:
         return None
     closed = {r.name for r in statics.required}
     kwarg = statics.target.function.node.args.kwarg
@@ -49,24 +44,15 @@ def close_over_at_once(
         closed |= {k.arg for k in bound.double_star if k.arg is not None}
     arguments = list(_arguments(outer, bound))
     traced = [a for a in arguments if a.parameter and a.parameter not in closed]
-    kept = [a for a in arguments if a not in traced]
-    if _order_matters(kept, traced):
-        return None
-    if isinstance(subject, ast.Lambda):
-        function = _of_lambda(subject, kept, traced, bound)
-    else:
-        function = _of_call(subject, arguments, traced)
-    if function is None:
-        return None
-    return _called(module, outer, checkpoint, function, options, traced)
+    return _closed_over(site, outer, checkpoint, options, arguments, traced, bound)
 
 
 def close_over_all_at_once(
     project: Project, site: Site, checkpoint: str, options: Sequence[str]
 ) -> list[Change] | None:
     """The same where the wrapped function cannot be seen: only arrays stay arguments."""
-    module, outer = site.module, _call_at_once(site)
-    if outer is None or site.subject is None or not isinstance(site.subject[1], ast.expr):
+    outer = _call_at_once(site)
+    if outer is None or site.subject is None:
         return None
     given = [("", arg) for arg in outer.args]
     given += [(f"{k.arg}=" if k.arg else "**", k.value) for k in outer.keywords]
@@ -79,21 +65,49 @@ def close_over_all_at_once(
             parameter = free_name(prefix.strip("*=") or "x", taken)
             taken.add(parameter)
         arguments.append(_Argument(node, prefix, parameter))
-    traced = [a for a in arguments if project.kinds.of(module, a.node) == "array"]
-    if _order_matters([a for a in arguments if a not in traced], traced):
-        return None
-    function = _of_call(site.subject[1], arguments, traced)
-    if function is None:
-        return None
-    return _called(module, outer, checkpoint, function, options, traced)
+    traced = [a for a in arguments if project.kinds.of(site.module, a.node) == "array"]
+    return _closed_over(site, outer, checkpoint, options, arguments, traced)
 
 
 def _call_at_once(site: Site) -> ast.Call | None:
-    """The call of what an application makes, where it stands around it."""
-    module, application = site.module, site.application
-    outer = module.parent(application) if application is not None else None
-    is_called = isinstance(outer, ast.Call) and outer.func is application
-    return outer if is_called and isinstance(outer, ast.Call) else None
+    """The call around an application that wraps an expression: `jax.checkpoint(f)(x)`."""
+    if site.application is None or site.subject is None:
+        return None
+    outer = site.module.parent(site.application)
+    if not isinstance(outer, ast.Call) or outer.func is not site.application:
+        return None
+    return outer if isinstance(site.subject[1], ast.expr) else None
+
+
+def _closed_over(
+    site: Site,
+    outer: ast.Call,
+    checkpoint: str,
+    options: Sequence[str],
+    arguments: Sequence[_Argument],
+    traced: Sequence[_Argument],
+    bound: Arguments | None = None,
+) -> list[Change] | None:
+    """The checkpoint of a function of the `traced` arguments; None where that is not the same.
+
+    With `bound`, a lambda is written without the parameters that it closes over.
+    """
+    assert site.subject is not None
+    subject = site.subject[1]
+    assert isinstance(subject, ast.expr)
+    kept = [a for a in arguments if a not in traced]
+    if _order_matters(kept, traced):
+        return None
+    if bound is not None and isinstance(subject, ast.Lambda):
+        function = _of_lambda(subject, kept, traced, bound)
+    else:
+        function = _of_call(subject, arguments, traced)
+    if function is None:
+        return None
+    parts = {f"traced{number}": argument.node for number, argument in enumerate(traced)}
+    passed = ", ".join(f"{{{name}}}" for name in parts)
+    text = f"{checkpoint}({', '.join([function.text, *options])})({passed})"
+    return [Replace(site.module, outer, Code(text, (*function.parts, *parts.items())))]
 
 
 def _arguments(call: ast.Call, bound: Arguments) -> Iterator[_Argument]:
@@ -177,18 +191,3 @@ def _is_plain(node: ast.expr) -> bool:
         case ast.UnaryOp():
             return isinstance(node.operand, ast.Constant)
     return False
-
-
-def _called(
-    module: Module,
-    outer: ast.Call,
-    checkpoint: str,
-    function: Code,
-    options: Sequence[str],
-    traced: Sequence[_Argument],
-) -> list[Change]:
-    """The checkpoint of a function, called with the arguments that it keeps."""
-    parts = {f"traced{number}": argument.node for number, argument in enumerate(traced)}
-    passed = ", ".join(f"{{{name}}}" for name in parts)
-    text = f"{checkpoint}({', '.join([function.text, *options])})({passed})"
-    return [Replace(module, outer, Code(text, (*function.parts, *parts.items())))]
