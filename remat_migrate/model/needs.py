@@ -9,6 +9,7 @@ modules.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -53,6 +54,8 @@ _OF_KEY = frozenset(
 # Those that look for something equal; what is the same object is equal without a comparison.
 _OF_EQUAL = frozenset({"index", "count", "remove"})
 
+_MOST_ROUNDS = 20  # functions that call one another are analysed until no more needs are found
+
 # A function and, if it is a method, the class of the object that it is called on.
 _Method = tuple[FunctionNode, Class | None]
 
@@ -67,7 +70,10 @@ class Needs:
         self._learned = learned
         self._known: dict[_Method, tuple[Need, ...]] = {}
         self._results: dict[tuple[_Method, Key | None], Dependences] = {}
-        self._running: set[_Method] = set()
+        # Functions that call one another: their numbers in order, and the needs found so far.
+        self._open: dict[_Method, int] = {}
+        self._found: dict[_Method, tuple[Need, ...]] = {}
+        self._lowest = sys.maxsize
 
     def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
         """The needs of a function in order of place.
@@ -78,17 +84,40 @@ class Needs:
                 it, or a subclass.
         """
         method = _method(function, receiver)
-        if method not in self._known:
-            if method in self._running:
-                return ()
-            self._running.add(method)
+        if method in self._known:
+            return self._known[method]
+        if method in self._open:
+            self._lowest = min(self._lowest, self._open[method])
+            return self._found.get(method, ())
+        outer, number = self._lowest, len(self._open)
+        for rounds_left in reversed(range(_MOST_ROUNDS)):
+            self._open[method], self._lowest = number, sys.maxsize
+            before = dict(self._found)
             try:
-                found = merged_needs(_Analysis(self, function, method[1]).needs())
-            finally:
-                self._running.discard(method)
-            learned = learned_needs(self._learned, function.module, function.node)
-            self._known[method] = (*found, *learned)
-        return self._known[method]
+                self._found[method] = self._needs_of(function, method[1])
+            except BaseException:
+                self._close(number)
+                raise
+            if self._lowest < number:
+                break  # the first function of the cycle finds the rest
+            members = self._close(number)
+            is_settled = all(set(before.get(m, ())) == set(self._found[m]) for m in members)
+            if self._lowest > number or is_settled or not rounds_left:
+                self._known |= {member: self._found.pop(member) for member in members}
+                break
+        self._lowest = min(outer, self._lowest)
+        return self._found[method] if method in self._found else self._known[method]
+
+    def _needs_of(self, function: Function, receiver: Class | None) -> tuple[Need, ...]:
+        found = merged_needs(_Analysis(self, function, receiver).needs())
+        return (*found, *learned_needs(self._learned, function.module, function.node))
+
+    def _close(self, number: int) -> list[_Method]:
+        """The functions entered since the one with a number, which are no longer open."""
+        members = list(self._open)[number:]
+        for member in members:
+            del self._open[member]
+        return members
 
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None

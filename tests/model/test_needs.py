@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from support import analysed
 
 from remat_migrate.model.need import Need
+from remat_migrate.model.needs import Needs
 from remat_migrate.model.static_options import known_target
 
 HEADING = "import jax\nimport jax.numpy as jnp\n\n\n"
@@ -45,3 +48,22 @@ def test_there_are_no_more_needs_where_there_are_more_calls(number):
     needs = [need for need in needs_of(text) if need.reason == "a branch on it"]
     assert [bool(need.traced) for need in needs] == [False, True]
     assert len(needs[1].traced) == number
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("fgh")))
+def test_functions_that_call_one_another_have_the_same_needs(order):
+    """In whatever order they are analysed, and whatever they pass on under which name."""
+    text = (
+        "import jax\n\n"
+        "def f(x, a, b, n):\n    if a:\n        return g(x, a, b, n)\n    return x\n\n"
+        "def g(x, a, b, n):\n    return h(x, a, b, n)\n\n"
+        "def h(x, a, b, n):\n    if n == 0:\n        return x\n    return f(x, b, a, n - 1)\n\n"
+        "jax.checkpoint(f)\njax.checkpoint(g)\njax.checkpoint(h)\n"
+    )
+    project = analysed(text).project
+    targets = [known_target(project, site) for site in project.sites]
+    functions = {t.function.node.name: t.function for t in targets if t is not None}
+    needs = Needs(project.needs.overrides)
+    for name in order:
+        branches = {n.parameter for n in needs.of(functions[name]) if n.certain}
+        assert branches == {"a", "b", "n"}
