@@ -58,7 +58,7 @@ def _without_brackets(call: cst.Call, index: int, value: Any) -> cst.Call | None
         return call.with_changes(args=[]) if is_alone else None
     opening, closing = _inside(value)
     if is_alone and is_line_break(opening) and not is_line_break(call.whitespace_before_args):
-        # The layout inside of the brackets becomes that of the call.
+        # The layout inside the brackets becomes that of the call.
         last = args[-1]
         if has_comma(last):
             comma: Any = last.comma

@@ -1,9 +1,8 @@
-"""Changes: what a fix does to a syntax tree. No character positions.
+"""Changes: what a fix does to a syntax tree, without character positions.
 
-A Change names a node of the `ast` that the analysis works on, and says what becomes of it. The
-writer finds the LibCST node and applies all Changes of a file in one pass, inner nodes first. This
-module does not import LibCST: rules and codemods say what they want, and only a fix that somebody
-asks for is written.
+A Change refers to a node of the `ast` that the analysis works on. The writer finds the LibCST node
+and applies all Changes of a file in one pass, inner nodes first. This module does not import
+LibCST: rules and codemods describe a fix, and it is written only when its edits are requested.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ class File(Protocol):
 
     @property
     def tree(self) -> ast.Module:
-        """Its tree; the nodes of Changes are nodes of this one."""
+        """Its tree, which the nodes of Changes belong to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """New code: text in which `{name}` stands for code of the same file as it is after the fix.
+    """New code: text in which `{name}` stands for code of the same file, as the fix leaves it.
 
     Attributes:
         text: the source code of an expression or a statement; names in braces are those of `parts`.
-        parts: the nodes that are put in, by name.
+        parts: the nodes that are inserted, by name.
     """
 
     text: str
@@ -67,12 +66,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Remove(Change):
-    """A statement, argument, parameter, element, dictionary entry, decorator or imported name is
-    removed.
+    """Removes a statement, argument, parameter, element, dictionary entry, decorator, or import.
 
-    Statements and imports that are left without a use are removed as well; `is_used_elsewhere` says
-    which module-level names other files use. Comments of the node are kept, but for those that
-    `label` matches.
+    Statements and imports that become unused are removed as well; `is_used_elsewhere` tells which
+    module-level names other files use. Comments of the node are kept, except those that `label`
+    matches.
     """
 
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
@@ -81,9 +79,9 @@ class Remove(Change):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Change):
-    """An expression is replaced with new code.
+    """Replaces an expression with new code.
 
-    With `is_used_elsewhere`, names that only the old code used are removed as by `Remove`.
+    With `is_used_elsewhere`, imports that only the old code used are removed, as for `Remove`.
     """
 
     code: Code
@@ -92,7 +90,7 @@ class Replace(Change):
 
 @dataclass(frozen=True, slots=True)
 class Keep(Change):
-    """An expression is reduced to one of its parts; imports as in `Remove`."""
+    """Reduces an expression to one of its parts; unused imports are removed, as for `Remove`."""
 
     part: ast.expr
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
@@ -100,7 +98,7 @@ class Keep(Change):
 
 @dataclass(frozen=True, slots=True)
 class KeepSuite(Change):
-    """A statement is reduced to one of its suites, `()` for none; imports as in `Remove`."""
+    """Reduces a statement to one of its suites, `()` for none; imports as for `Remove`."""
 
     suite: tuple[ast.stmt, ...]
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
@@ -108,26 +106,26 @@ class KeepSuite(Change):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Change):
-    """What `plan_removals` found: removals with their consequences; `node` is the whole tree."""
+    """Removals and their consequences, from `plan_removals`; `node` is the whole tree."""
 
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Rename(Change):
-    """An attribute, a keyword, a string or an imported module becomes another name."""
+    """Renames an attribute, a keyword, a string, or an imported module."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetArgument(Change):
-    """A call gets a keyword argument, or another value for the one it has.
+    """Adds a keyword argument to a call, or sets the value of an existing one.
 
     Attributes:
         name: the keyword.
         code: its value.
-        instead_of: an argument whose place it takes.
+        instead_of: an argument that it replaces.
     """
 
     name: str
@@ -137,31 +135,30 @@ class SetArgument(Change):
 
 @dataclass(frozen=True, slots=True)
 class InsertArgument(Change):
-    """A call gets another first argument."""
+    """Adds a first argument to a call."""
 
     code: Code
 
 
 @dataclass(frozen=True, slots=True)
 class NameArgument(Change):
-    """A positional argument, which `node` is, of a call is passed by keyword."""
+    """Passes a positional argument, which is `node`, by keyword."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Spread(Change):
-    """The items of an argument are passed one by one: `*argument`, or those of a literal."""
+    """Unpacks an argument: `*argument`, or the elements of a literal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrangeArguments(Change):
-    """The arguments of a call are put in another order.
+    """Reorders the arguments of a call.
 
     Attributes:
-        arguments: the new ones in order: arguments of the call, and new code. A keyword among
-            `by_position` loses its name.
-        by_position: see there.
+        arguments: the new arguments in order: those of the call, and new code.
+        by_position: keyword arguments that are passed by position.
     """
 
     arguments: tuple[ast.expr | ast.keyword | Code, ...]
@@ -170,39 +167,33 @@ class ArrangeArguments(Change):
 
 @dataclass(frozen=True, slots=True)
 class Decorate(Change):
-    """A function or class gets a decorator above those it has."""
+    """Adds a decorator to a function or class, above the others."""
 
     code: Code
 
 
 @dataclass(frozen=True, slots=True)
 class Insert(Change):
-    """Statements are inserted in front of a statement, or behind it.
-
-    Attributes:
-        statements: the new ones, each as source code without indentation.
-        behind: whether they are inserted behind it.
-    """
+    """Inserts statements before a statement, each given as source code without indentation."""
 
     statements: tuple[Code, ...]
-    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatement(Change):
-    """A statement is replaced with others, each given as source code without indentation."""
+    """Replaces a statement with others, each given as source code without indentation."""
 
     statements: tuple[Code, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Nest(Change):
-    """The body of a function becomes a checkpointed function in it.
+    """Moves the body of a function into a nested, checkpointed function.
 
     Attributes:
         name: the name of the inner function.
         closed: the parameters that it closes over.
-        handed: those of them that the body assigns, passed on as defaults of keyword parameters.
+        reassigned: those of them that the body assigns; they become parameters with defaults.
         decorator: the checkpoint, as it decorates the inner function.
         removed: the index of the decorator that is replaced.
         moved: the indices of the decorators that move to the inner function.
@@ -211,7 +202,7 @@ class Nest(Change):
 
     name: str
     closed: frozenset[str]
-    handed: tuple[str, ...]
+    reassigned: tuple[str, ...]
     decorator: str
     removed: int
     moved: frozenset[int]
@@ -220,10 +211,10 @@ class Nest(Change):
 
 @dataclass(frozen=True, slots=True)
 class Indent(Change):
-    """A statement becomes the body of a new one.
+    """Makes a statement the body of a new one.
 
     Attributes:
-        header: the new statement as source code, with `pass` for a body: `with context(): pass`.
+        header: the new statement as source code, with `pass` as its body: `with context(): pass`.
     """
 
     header: Code
@@ -231,16 +222,16 @@ class Indent(Change):
 
 @dataclass(frozen=True, slots=True)
 class Require(Change):
-    """An imported name is needed, so that no other fix may remove it with this one."""
+    """Keeps an imported name: no other fix may remove it together with this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetComment(Change):
-    """A comment becomes another, or is removed; the file may be of any format.
+    """Replaces, adds, or removes a comment, in a file of any format.
 
     Attributes:
-        comment: its place; an empty one gets a comment that was not there.
-        text: the new comment, empty to remove it.
+        comment: the span of the comment; an empty span to add one there.
+        text: the new comment; empty to remove it.
     """
 
     comment: Span
@@ -255,7 +246,7 @@ class SetComment(Change):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A file of which the code does not matter."""
+    """A file whose code does not matter."""
 
     source: SourceFile
     tree: ast.Module = field(default=ast.Module([], []))
@@ -263,10 +254,10 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Change):
-    """Anything else: a function from the LibCST node, as inner Changes left it, to the new one.
+    """Any other change: `make` returns the new node for a LibCST node.
 
-    The function gets a `Writing`, which knows the new nodes of the parts. For a statement it
-    returns a list of statements.
+    Inner Changes are already applied to the node; a `Writing` gives the new nodes of other parts.
+    For a statement, `make` returns a list of statements.
     """
 
     make: Callable[[cst.CSTNode, Writing], cst.CSTNode | Sequence[cst.CSTNode]]
@@ -274,7 +265,7 @@ class Rewrite(Change):
 
 @dataclass(frozen=True, slots=True)
 class MoveNames(Change):
-    """Some names of a `from` import, which `node` is, are imported from another module instead."""
+    """Imports some names of a `from` import, which is `node`, from another module instead."""
 
     names: tuple[ast.alias, ...]
     module: str
@@ -282,16 +273,16 @@ class MoveNames(Change):
 
 @dataclass(frozen=True, slots=True)
 class ImportName(Change):
-    """A `from` import, which `node` is, takes one more name, sorted in."""
+    """Adds a name to a `from` import, which is `node`, in sorted order."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddImport(Change):
-    """An import is added at the top of the file, sorted in.
+    """Adds an import at the top of the file, in sorted order.
 
-    `node` is the top-level statement that needs it, or the tree if any place at the top will do.
+    `node` is the top-level statement that needs it, or the tree if any statement may.
 
     Attributes:
         statement: the import as source code.

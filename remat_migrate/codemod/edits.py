@@ -1,4 +1,4 @@
-"""The smallest edits between a statement and its new text."""
+"""The minimal edits between a statement and its new text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .locate import Chunk
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
 _BRACKETS = re.compile(r"[()\[\]{}]")
 
-# Where code is replaced, what, and with what.
+# An offset, the text that is replaced there, and its replacement.
 _Hunk = tuple[int, str, str]
 
 
 def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
-    """What differs between a statement and its new text: by lines, in those by words."""
+    """The differences between a statement and its new text, by line, then by word."""
     path = chunk.source.path
     hunks: list[_Hunk] = []
     for at, gone, put in _hunks(0, lines_of(chunk.text), lines_of(new)):
@@ -33,10 +33,10 @@ def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
 
 
 def _balanced(text: str, hunks: Sequence[_Hunk]) -> list[_Hunk]:
-    """Hunks grown until each holds both brackets of a pair, or neither.
+    """Hunks extended until each holds both brackets of a pair, or neither.
 
-    What stands between two brackets keeps its meaning only if the two still belong together: an
-    edit that takes one of them must not be made without the other.
+    Code between two brackets keeps its meaning only while they match: an edit of one bracket must
+    not be made without the edit of the other.
     """
     found: list[_Hunk] = []
     rest = list(reversed(hunks))
@@ -66,7 +66,7 @@ def _balanced(text: str, hunks: Sequence[_Hunk]) -> list[_Hunk]:
 
 
 def _lacking(text: str) -> str:
-    """Which bracket of a pair is not in a piece of code: the "opening" or the "closing" one."""
+    """The bracket of a pair that a piece of code lacks: "opening", "closing", or ""."""
     depth = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "([{" else -1
@@ -76,7 +76,7 @@ def _lacking(text: str) -> str:
 
 
 def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[Edit]:
-    """Edits, those within one of the ranges as one: other fixes must not edit what is between."""
+    """Edits, merged within each range: other fixes must not edit the text between them."""
     last: Edit | None = None
     for edit in edits:
         if last is None:

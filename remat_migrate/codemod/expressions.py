@@ -1,4 +1,4 @@
-"""Changes expressions and items of lists within one statement, in one pass of a transformer."""
+"""Changes expressions and list items of one statement, in one pass of a transformer."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _LISTS = ("args", "elements", "names", "items", "decorators", "ifs")
 
 
 class Expressions(cst.CSTTransformer):
-    """Applies operations to nodes, inner ones first.
+    """Applies operations to nodes, inner nodes first.
 
     Attributes:
-        operations: what is done to a node, in order; each gets the node as the one before left it.
+        operations: the functions applied to a node, in order, each to the result of the one before.
         gone: items that are removed: arguments, elements, decorators, imported names, operands.
         kept: expressions that are reduced to one of their parts.
-        replaced: nodes that give way to new code.
+        replaced: nodes that new code replaces.
         now: the new node of each.
-        inner: the same before its own operations.
+        inner: the new node of each before its own operations.
     """
 
     def __init__(self, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
-        """`parents` are those of the nodes of the statement."""
+        """`parents` maps the nodes of the statement to those that hold them."""
         super().__init__()
         self.parents = parents
         self.operations: dict[cst.CSTNode, list[Operation]] = {}
@@ -53,10 +53,10 @@ class Expressions(cst.CSTTransformer):
         self.replaced: set[cst.CSTNode] = set()
         self.now: dict[cst.CSTNode, cst.CSTNode] = {}
         self.inner: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._comments: list[str] = []  # without a place: they go above the statement
+        self._comments: list[str] = []  # to be moved above the statement
 
     def on_leave(self, original: Any, updated: Any) -> Any:
-        """Change a node whose children are changed already."""
+        """Change a node whose children are already changed."""
         updated = super().on_leave(original, updated)
         if original in self.kept:
             part = self.now[self.kept[original]]
@@ -84,7 +84,7 @@ class Expressions(cst.CSTTransformer):
         return updated
 
     def kept_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
-        """New code; the comments of the old one that are not in it go above the statement."""
+        """New code; comments that only the old code has are moved above the statement."""
         kept = comments_in(new)
         self._comments += [text for text in comments_in(old) if text not in kept]
         return new
@@ -169,12 +169,12 @@ def parenthesized(node: N) -> N:
 
 
 def bare(node: N) -> N:
-    """An expression without the parentheses around it, where they do not hold lines together."""
+    """An expression without its parentheses, unless it spans lines."""
     return node if spans_lines(node) else stripped(node)
 
 
 def stripped(node: N) -> N:
-    """An expression without the parentheses around it."""
+    """An expression without its parentheses."""
     if not isinstance(node, cst.BaseExpression) or not node.lpar:
         return node
     if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield | cst.NamedExpr):
@@ -183,12 +183,12 @@ def stripped(node: N) -> N:
 
 
 def spans_lines(node: cst.CSTNode) -> bool:
-    """Whether a node stands on several lines."""
+    """Whether a node spans several lines."""
     return "\n" in cst.Module([]).code_for_node(node)
 
 
 def renamed(node: Any, name: str) -> Any:
-    """A node with another name, which may be dotted for imports."""
+    """A renamed node; the new name of an import may be dotted."""
     match node:
         case cst.Attribute():
             return node.with_changes(attr=cst.Name(name))
@@ -208,7 +208,7 @@ def without_middle(attribute: cst.Attribute) -> cst.Attribute:
         raise CodemodError("an attribute is read of something else")
     value, dot, notes = inner.value, inner.dot, comments_in(attribute.dot)
     if len(comments_in(inner)) > len([*comments_in(value), *comments_in(dot)]):
-        # In the parentheses around `a.b`.
+        # They are in the parentheses around `a.b`.
         lpar, rpar = [*inner.lpar, *value.lpar], [*value.rpar, *inner.rpar]
         value = value.with_changes(lpar=lpar, rpar=rpar)
     if not comments_in(dot):
@@ -233,7 +233,7 @@ def without_comment(node: Any, pattern: str) -> Any:
 
 
 def without_items(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
-    """A node without some items of a list; a statement left without items goes elsewhere."""
+    """A node without some items of a list; an empty statement is removed later."""
     if all(dropped):
         match holder:
             case cst.Import() | cst.ImportFrom() | cst.With():
@@ -263,7 +263,7 @@ _NOTHING = cst.SimpleWhitespace("")
 
 
 def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
-    """The item in front of one that is removed, with its line break, last comma and comments."""
+    """The item before a removed one, with the removed item's line break, comma, and comments."""
     texts = comments_in(item)
     space = previous.comma.whitespace_after if breaks_line(previous) else None
     has_notes = space is not None and (texts or m.findall(space, m.Comment()))
@@ -278,7 +278,7 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
     if isinstance(item, cst.Arg):
         fields["whitespace_after_arg"] = item.whitespace_after_arg
     if has_notes:
-        # The comments between the two and behind the last stand in front of the closing bracket.
+        # The comments between the two and after the last are moved before the closing bracket.
         if has_comma(item):
             noted = _with_comments(space, item.comma.whitespace_after, texts)
             fields["comma"] = item.comma.with_changes(whitespace_after=noted)
@@ -293,7 +293,7 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
 
 
 def _with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.ParenthesizedWhitespace:
-    """A line break with further comments, each on its line; it ends like `last`."""
+    """A line break followed by comments, each on its own line; it ends like `last`."""
     lines = [
         line.with_changes(indent=space.indent, whitespace=space.last_line)
         for line in own_lines(texts)
@@ -306,7 +306,7 @@ def _with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.Parenthes
 
 
 def has_comma(item: Any) -> bool:
-    """Whether a comma stands behind an item."""
+    """Whether a comma follows an item."""
     return isinstance(item.comma, cst.Comma)
 
 
@@ -344,7 +344,7 @@ def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
 
 
 def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
-    """A `from` import with one more name, in order where the names are in order."""
+    """A `from` import with one more name, in order if the others are."""
     assert not isinstance(statement.names, cst.ImportStar)
     names = list(statement.names)
     known = [alias.evaluated_name.lower() for alias in names]
@@ -383,7 +383,7 @@ def named(arg: cst.Arg, name: str) -> cst.Arg:
 
 
 def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
-    """A call with a keyword argument: its value is replaced, or it is added as the last one."""
+    """A call with a keyword argument: replaced, or added as the last one."""
     for index, arg in enumerate(call.args):
         if arg.keyword is not None and arg.keyword.value == name:
             args = [*call.args[:index], arg.with_changes(value=value), *call.args[index + 1 :]]
@@ -392,7 +392,7 @@ def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.C
 
 
 def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
-    """A call with another first argument, on a line of its own if the others are."""
+    """A call with a new first argument, on its own line if the others are."""
     space: Any = call.whitespace_before_args
     if not call.args:
         return call.with_changes(args=[cst.Arg(value)])
@@ -407,7 +407,7 @@ def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
 
 
 def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
-    """A call with further arguments, laid out like those it has."""
+    """A call with further arguments, laid out like the existing ones."""
     if not call.args:
         return call.with_changes(args=added)
     *head, last = call.args
@@ -419,18 +419,18 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
         )
         return call.with_changes(args=[*head, last, *added[:-1], added[-1].with_changes(**final)])
     end: Any = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg  # type: ignore[union-attr]
-    # The comment behind the last argument stays there.
-    behind = end.with_changes(indent=each.indent, last_line=each.last_line)
+    # The comment after the last argument stays there.
+    after = end.with_changes(indent=each.indent, last_line=each.last_line)
     closing = each.with_changes(indent=end.indent, last_line=end.last_line)
     last = last.with_changes(
-        comma=cst.Comma(whitespace_after=behind), whitespace_after_arg=cst.SimpleWhitespace("")
+        comma=cst.Comma(whitespace_after=after), whitespace_after_arg=cst.SimpleWhitespace("")
     )
     new = with_commas(added, [*[each] * (len(added) - 1), closing])
     return call.with_changes(args=[*head, last, *new])
 
 
 def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
-    """The line break in front of the last argument, where that has a line of its own."""
+    """The line break before the last argument, if that is on its own line."""
     *head, last = call.args
     before = call.whitespace_before_args
     if head:

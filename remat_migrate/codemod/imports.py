@@ -1,4 +1,4 @@
-"""Imports some names of a `from` import from another module."""
+"""Moves names of a `from` import to another module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .statements import PRAGMA, Statement, own_lines
 
 
 def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Statement]:
-    """The line of a `from` import without some names, behind the lines that import those.
+    """A `from` import without some names, after the statements that import those.
 
     The comments of a name on a line of its own move with it.
     """
@@ -25,16 +25,16 @@ def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Stat
     own = [i for i, moves in enumerate(moved) if moves]
     names = [node.names[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in own]
     if not all(map(is_line_break, (s for i in own for s in spaces[i : i + 2]))):
-        # They share their line with others, which keep the comments.
+        # They share lines with other names, which keep the comments.
         kept = without_items(node, "names", moved)
         return [_import(module, names, comment=_pragma(line)), line.with_changes(body=[kept])]
     kept = _without_lines(node, moved, spaces)
     above = [[x.comment.value for x in spaces[i].empty_lines if x.comment] for i in own]
-    behind = [spaces[i + 1].first_line.comment for i in own]
-    if any(above) or any(behind):
+    after = [spaces[i + 1].first_line.comment for i in own]
+    if any(above) or any(after):
         new = [
             _import(module, [name], lines, comment)
-            for name, lines, comment in zip(names, above, behind, strict=True)
+            for name, lines, comment in zip(names, above, after, strict=True)
         ]
     else:
         new = [_import(module, names, comment=_pragma(line))]
@@ -42,7 +42,7 @@ def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Stat
 
 
 def _spaces(node: Any) -> list[Any]:
-    """The whitespace in front of, between and behind the names."""
+    """The whitespace before, between, and after the names."""
     spaces = [name.comma.whitespace_after for name in node.names if has_comma(name)]
     if not has_comma(node.names[-1]):
         spaces.append(node.rpar.whitespace_before if node.rpar else None)
@@ -50,7 +50,7 @@ def _spaces(node: Any) -> list[Any]:
 
 
 def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> Any:
-    """A `from` import without names that have lines of their own, and without those lines."""
+    """A `from` import without names that are on their own lines, and without those lines."""
     count = len(moved)
     kept = [-1, *(i for i, moves in enumerate(moved) if not moves), count]
     joined = [
@@ -75,11 +75,11 @@ def _import(
     comment: cst.Comment | None = None,
 ) -> cst.SimpleStatementLine:
     node = cst.ImportFrom(cst.parse_expression(module), names)  # type: ignore[arg-type]
-    behind = cst.TrailingWhitespace(cst.SimpleWhitespace("  " if comment else ""), comment)
-    return cst.SimpleStatementLine([node], own_lines(above), behind)
+    trailing = cst.TrailingWhitespace(cst.SimpleWhitespace("  " if comment else ""), comment)
+    return cst.SimpleStatementLine([node], own_lines(above), trailing)
 
 
 def _pragma(line: cst.SimpleStatementLine) -> cst.Comment | None:
-    """The comment to tools behind a statement, which is repeated behind others like it."""
+    """The directive for tools after a statement, which its copies need as well."""
     comment = line.trailing_whitespace.comment
     return comment if comment and PRAGMA.match(comment.value) else None

@@ -1,4 +1,4 @@
-"""Breaks lines that new code has made too long, as Black and ruff do."""
+"""Breaks new lines that are too long, as Black and ruff do."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MOST = 100  # breaks in one statement: each makes a line shorter
 def fitted(text: str, old: str, width: int) -> str:
     """A statement whose new lines are broken where they are longer than `width`.
 
-    The outermost brackets of a line are broken first: their contents on one line of their own if
-    they fit there, else one item a line.
+    The outermost brackets of a line are split first: their contents go on one line if they fit,
+    otherwise one item per line.
 
     Args:
         text: the source code of one top-level statement.
-        old: the same before it was changed; its lines are not broken.
-        width: the longest line that stays.
+        old: the statement before it was changed; its lines are left alone.
+        width: the length of the longest line that is allowed.
     """
     lines, kept = _lines(text), set(_lines(old))
     new = {n for n, line in enumerate(lines, 1) if line not in kept}
@@ -58,7 +58,7 @@ def _lines(text: str) -> list[str]:
 def _break_one(
     module: cst.Module, lines: Sequence[str], long: Collection[int], width: int
 ) -> tuple[int, cst.Module] | None:
-    """The module with a bracket of a long line broken, and its line; None if there is none."""
+    """The number of a long line and the module with it split; None if no line can be split."""
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     calls: list[tuple[int, int, int, cst.Call]] = []
     places = wrapper.resolve(PositionProvider)
@@ -77,7 +77,7 @@ def _break_one(
             calls.append((-line, place.end.column, -place.start.column, node))
     if not calls:
         return None
-    # The last brackets of the first long line, unless what stands in front of them is too long.
+    # The last brackets of the first long line, unless the code before them is too long.
     *_, call = max(calls, key=lambda found: found[:3])
     line = places[call].start.line
     while isinstance(call.func, cst.Call) and places[call.func].end.column >= width:
@@ -97,7 +97,7 @@ def _indent(line: str) -> str:
 
 
 def _space(indent: str) -> cst.ParenthesizedWhitespace:
-    """A line break, and the indentation of the next line."""
+    """A line break and the indentation of the next line."""
     return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(indent))
 
 
@@ -120,7 +120,7 @@ def _broken_call(
 
 
 def _broken_condition(node: cst.IfExp, indent: str, unit: str) -> cst.IfExp:
-    """A conditional expression in parentheses, a part on each line."""
+    """A conditional expression in parentheses, each part on its own line."""
     inside, closing = _space(indent + unit), _space(indent)
     return node.with_changes(
         lpar=[cst.LeftParen(inside)],
@@ -176,15 +176,15 @@ def _signature(
     return node.with_changes(whitespace_before_params=inside, params=params.with_changes(**fields))
 
 
-# -- how long lines may be
+# -- line length
 
 _DEFAULT, _LONGEST = 88, 120
 
 
 def line_length(source: SourceFile) -> int:
-    """The line length of a project: its formatter's setting, else the longest line of the file."""
+    """The line length of a project: its formatter's setting, or the longest line of the file."""
     for folder in source.path.parents:
-        # A language server runs for days: settings that change are read again.
+        # A language server runs for days: changed settings are read again.
         found = _setting(folder, tuple(_modified(folder / name) for name in _FILES))
         if found is not None:
             return found
@@ -193,7 +193,7 @@ def line_length(source: SourceFile) -> int:
 
 
 def _modified(path: Path) -> int:
-    """When a file was last changed; 0 if it does not exist."""
+    """The time of a file's last change; 0 if it does not exist."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -202,7 +202,7 @@ def _modified(path: Path) -> int:
 
 @lru_cache
 def _setting(folder: Path, modified: tuple[int, ...]) -> int | None:
-    """The line length in the formatter settings of a folder, with the times of their files."""
+    """The line length in a folder's formatter settings, which were changed at these times."""
     if not any(modified):
         return None
     for name in _TOML:

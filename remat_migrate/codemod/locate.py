@@ -33,8 +33,8 @@ class Chunk:
     Attributes:
         source: the file.
         statements: the `ast` statements: one, unless semicolons join them.
-        start: the offset behind the line of the statement above.
-        end: the offset behind the line on which the statements end.
+        start: the offset after the line of the statement above.
+        end: the offset after the line on which the statements end.
     """
 
     def __init__(
@@ -143,10 +143,6 @@ class Chunk:
         """The nodes that hold others."""
         return self._places.parents
 
-    def column(self, node: cst.CSTNode) -> int:
-        """The column, from 0, at which a node starts."""
-        return self._places.starts[node][1]
-
 
 _HOLDERS = (
     cst.Arg,
@@ -176,12 +172,10 @@ class _Places:
     def __init__(self, module: cst.Module, above: int) -> None:
         places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
         self.at_start: dict[tuple[int, int], list[cst.CSTNode]] = {}
-        self.starts: dict[cst.CSTNode, tuple[int, int]] = {}
         self.ends: dict[cst.CSTNode, tuple[int, int]] = {}
         for node, place in places.items():
             start = place.start.line + above, place.start.column
             self.at_start.setdefault(start, []).append(node)
-            self.starts[node] = start
             self.ends[node] = place.end.line + above, place.end.column
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         stack: list[cst.CSTNode] = [module]

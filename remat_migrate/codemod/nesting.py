@@ -1,4 +1,4 @@
-"""A function whose body becomes a checkpointed function in it: the closing form of a decorator."""
+"""Moves the body of a function into a nested, checkpointed function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .statements import Lines, own_lines, trimmed_start
 
 
 def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
-    """The function with its body in a new one, which it calls."""
+    """The function with its body in a nested one, which it calls."""
     docstring, blanks, body = _split(node.body)
     if docstring and not blanks:
         blanks = [cst.EmptyLine(indent=False)]
@@ -25,7 +25,7 @@ def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
     decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in nest.moved]
     inner = cst.FunctionDef(
         cst.Name(nest.name),
-        _without(node.params, nest.closed, nest.handed),
+        _without(node.params, nest.closed, nest.reassigned),
         body,
         decorators,
         leading_lines=blanks,
@@ -57,7 +57,7 @@ def _lines_of(decorator: cst.Decorator) -> Lines:
 def _split(
     body: cst.BaseSuite,
 ) -> tuple[list[Any], list[cst.EmptyLine], cst.IndentedBlock]:
-    """The docstring, the blank lines behind it, and the rest of a body."""
+    """The docstring, the blank lines after it, and the rest of a body."""
     if isinstance(body, cst.SimpleStatementSuite):
         line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
         return [], [], cst.IndentedBlock([line])
@@ -74,9 +74,9 @@ def _split(
 
 
 def _without(
-    params: cst.Parameters, closed: Collection[str], handed: Sequence[str]
+    params: cst.Parameters, closed: Collection[str], reassigned: Sequence[str]
 ) -> cst.Parameters:
-    """Parameters without some of them and without defaults; `handed` are passed on as defaults."""
+    """The other parameters, without defaults; those in `reassigned` are defaults themselves."""
 
     def left(parameters: Sequence[cst.Param]) -> list[cst.Param]:
         return [
@@ -87,7 +87,7 @@ def _without(
 
     star = left([params.star_arg]) if isinstance(params.star_arg, cst.Param) else []
     double = left([params.star_kwarg]) if params.star_kwarg is not None else []
-    keywords = [cst.Param(cst.Name(n), default=cst.Name(n), equal=TIGHT) for n in handed]
+    keywords = [cst.Param(cst.Name(n), default=cst.Name(n), equal=TIGHT) for n in reassigned]
     return cst.Parameters(
         params=left(params.params),
         posonly_params=left(params.posonly_params),
@@ -98,7 +98,7 @@ def _without(
 
 
 def _passed(params: cst.Parameters, closed: Collection[str]) -> list[cst.Arg]:
-    """Arguments that pass parameters on under their own names."""
+    """Arguments that pass parameters through under their own names."""
     found = [cst.Arg(p.name) for p in (*params.posonly_params, *params.params)]
     if isinstance(params.star_arg, cst.Param):
         found.append(cst.Arg(params.star_arg.name, star="*"))
@@ -109,7 +109,7 @@ def _passed(params: cst.Parameters, closed: Collection[str]) -> list[cst.Arg]:
 
 
 class _Super(cst.CSTTransformer):
-    """Replaces `super()` in a body, but not in functions and classes in it."""
+    """Replaces `super()` in a body, except in nested functions and classes."""
 
     def __init__(self, put: cst.BaseExpression) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Removals whose consequences are linked: which of several changes must be made together.
+"""Groups removals whose consequences are linked.
 
-Removing a statement may empty its block; removing the last use of an import leaves the import. What
-belongs together, such as the two statements that emptied one block, is one Removal.
+Removing a statement may empty its block; removing the last use of an import leaves it unused.
+Changes that must be made together, such as removing both statements of a block, are one Removal.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def plan_removals(
     is_used_elsewhere: Callable[[str], bool] = lambda name: False,
     literals: frozenset[str] = frozenset(),
 ) -> list[Removal]:
-    """What must be made together to make `changes` of a Python file.
+    """The reductions of a Python file, grouped by what must be made together.
 
     Args:
         file: the file; the nodes of `changes` are nodes of its tree.
-        changes: what is removed; an empty change gives no Removal.
+        changes: what is removed; an empty Reduction gives no Removal.
         is_used_elsewhere: whether another file may use a module-level name of this one; such an
             import is kept.
         literals: strings; a name that only holds one of them is removed with its last use, like an
@@ -63,7 +63,7 @@ def marks_of(
     is_used_elsewhere: Callable[[str], bool],
     literals: frozenset[str] = frozenset(),
 ) -> Marks:
-    """What changes of a file remove, with the imports that nothing uses any more."""
+    """What reductions of a file remove, including imports that become unused."""
     marks = Marks.of(changes)
     unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere, literals)
     while unused.mark(marks):
@@ -72,16 +72,16 @@ def marks_of(
 
 
 def _groups(marks: Marks, verdicts: Verdicts, tree: ast.Module) -> list[frozenset[int]]:
-    """The changes that have consequences in common, in the order of their first."""
+    """The reductions with common consequences, in the order of the first of each group."""
     own: dict[ast.AST, Causes] = dict(marks.removed)
     for noted in (marks.replaced, marks.kept, marks.suites):
         own |= {node: own.get(node, frozenset()) | why for node, (_, why) in noted.items()}
     causes = list(own.values())
-    # What is changed inside of something that is removed goes with that.
+    # Changes inside a removed node belong to its removal.
     causes += [own[node] | why for node, why in lost_nodes(tree, verdicts) if node in own]
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and (moved := verdicts.reduced(node)):
-            # What is left of the statement is indented anew.
+            # What is left of the statement is reindented.
             causes += [own[inner] | moved[1] for inner in ast.walk(node) if inner in own]
         for suite in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if isinstance(suite, list):

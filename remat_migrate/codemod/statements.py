@@ -1,4 +1,4 @@
-"""Removes, reduces, inserts and replaces statements: `ast` and LibCST walked side by side."""
+"""Removes, reduces, inserts, and replaces statements; walks `ast` and LibCST in parallel."""
 
 from __future__ import annotations
 
@@ -37,18 +37,17 @@ class Statements:
     Attributes:
         marks: what is removed or reduced.
         verdicts: what follows from that for each statement.
-        before: statements to insert in front of others.
-        behind: statements to insert behind others.
-        instead: functions from a statement to those that take its place, without the lines above.
+        before: statements to insert before others.
+        instead: functions from a statement to its replacements, without the lines above it.
+        gap: blank lines after a definition at the end of a block.
     """
 
     def __init__(self, marks: Marks, verdicts: Verdicts) -> None:
         self.marks = marks
         self.verdicts = verdicts
         self.before: dict[ast.stmt, list[Statement]] = {}
-        self.behind: dict[ast.stmt, list[Statement]] = {}
         self.instead: dict[ast.stmt, Make] = {}
-        self.gap: Lines = []  # behind a definition at the end of a block
+        self.gap: Lines = []
         self._bodies: list[Sequence[ast.stmt]] = []  # of functions and classes
 
     # -- blocks
@@ -56,7 +55,7 @@ class Statements:
     def items(
         self, block: Sequence[ast.stmt], items: Sequence[Any]
     ) -> tuple[list[Statement], Lines]:
-        """The statements of a block that stay, and the lines behind the last of them."""
+        """The statements of a block that are kept, and the lines after the last of them."""
         rest, new = list(block), list[Statement]()
         carried: Lines = []
         gone_above = False
@@ -92,7 +91,7 @@ class Statements:
         return node.with_changes(body=body, footer=[*tail, *node.footer])
 
     def required(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite:
-        """The same for a block that cannot be empty: it becomes `pass`."""
+        """The same for a block that must not be empty: `pass` if nothing is left."""
         made = self.block(block, node)
         if made is not None:
             return made
@@ -104,7 +103,7 @@ class Statements:
         return node.with_changes(body=[line], footer=[*lines, *node.footer])
 
     def _is_changed(self, statement: ast.stmt) -> bool:
-        return any(statement in found for found in (self.before, self.behind, self.instead))
+        return statement in self.before or statement in self.instead
 
     def _small(
         self, block: Sequence[ast.stmt], nodes: Sequence[cst.BaseSmallStatement]
@@ -124,13 +123,13 @@ class Statements:
         is_first: bool = True,
         blank_lines: int = 1,
     ) -> tuple[list[Statement], Lines]:
-        """What is left of a line or a compound statement, and the lines behind it or instead.
+        """What is left of a line or a compound statement, and the lines after it or in its place.
 
         Args:
             own: the statements of the line, or the one that `node` is.
             node: the line or compound statement.
-            is_first: whether it stands first in a function or class: no blank line is wanted.
-            blank_lines: how many stand around a definition.
+            is_first: whether it is the first of a function or class: no blank line is needed.
+            blank_lines: the number of blank lines around a definition.
         """
         if any(self._is_changed(statement) for statement in own):
             made, tail = self._changed(own, node)
@@ -153,7 +152,7 @@ class Statements:
         return [self._compound(statement, node)], []
 
     def _changed(self, own: Sequence[ast.stmt], node: Statement) -> tuple[list[Statement], Lines]:
-        """A statement with others in front of it, behind it or instead of it."""
+        """A statement with those inserted before it, or its replacements."""
         if len(own) > 1:
             assert isinstance(node, cst.SimpleStatementLine)
             parts = [self.statement([s], line) for s, line in zip(own, _lines(node), strict=True)]
@@ -174,7 +173,7 @@ class Statements:
             made = [bare]
         else:
             made = [self._compound(statement, bare)]
-        new = [*self.before.get(statement, ()), *made, *self.behind.get(statement, ())]
+        new = [*self.before.get(statement, ()), *made]
         if new:
             new[0] = new[0].with_changes(leading_lines=[*lines, *new[0].leading_lines])
         return new, tail
@@ -211,7 +210,7 @@ class Statements:
         return [first.with_changes(leading_lines=lines), *made[1:]], tail
 
     def _compound(self, a: ast.stmt, c: Any) -> Any:
-        """A compound statement that stays, with its blocks written."""
+        """A compound statement that is kept, with its blocks written."""
         match a:
             case ast.If():
                 return self._if(a, c)
@@ -244,7 +243,7 @@ class Statements:
         )
 
     def _part(self, block: Sequence[ast.stmt], c: Any, name: str) -> Any:
-        """A statement with its `else` or `finally` written; one that is emptied is removed."""
+        """A statement with its `else` or `finally` written, which is removed if it is empty."""
         part = getattr(c, name)
         if not block or part is None:
             return c
@@ -255,7 +254,7 @@ class Statements:
     def _if(self, a: ast.If, c: cst.If) -> cst.If:
         is_gone = self.verdicts.all_gone(a.body) is not None
         if is_gone and isinstance(c.orelse, cst.Else) and isinstance(c.body, cst.IndentedBlock):
-            # The `else` is left: it becomes the body of the opposite condition.
+            # Only the `else` is left: it becomes the body, and the condition is negated.
             comments = [line for item in c.body.body for line in comment_lines(item)]
             block = self.required(a.orelse, c.orelse.body)
             if comments and isinstance(block, cst.IndentedBlock):
@@ -304,7 +303,7 @@ def _apart(made: Sequence[Any], gap: Lines, *, is_first: bool) -> list[Statement
 def _block_of(
     statement: Any, node: Any, suite: Sequence[ast.stmt]
 ) -> tuple[Any, cst.TrailingWhitespace | None]:
-    """The block of one of a statement's suites, and what stands behind the colon above it."""
+    """The block of one of a statement's suites, and the rest of the line above it."""
     if suite == getattr(statement, "body", None):
         block = node.body
     elif suite == getattr(statement, "orelse", None):
@@ -332,7 +331,7 @@ def _lines(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
 
 
 def negated(test: cst.BaseExpression) -> cst.BaseExpression:
-    """The opposite of a condition."""
+    """A negated condition."""
     match test:
         case cst.Comparison(comparisons=[target]) if type(target.operator) in _OPPOSITES:
             operator = _OPPOSITES[type(target.operator)]()
@@ -381,7 +380,7 @@ def trimmed_start(lines: Sequence[cst.EmptyLine]) -> Lines:
 def seam(
     above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine], *, first: bool = False
 ) -> Lines:
-    """The lines above and below what is removed, with as many blank ones as the longer run has."""
+    """The lines above and below removed code, separated by the longer of their runs of blanks."""
     kept, rest = trimmed(above), trimmed_start(below)
     ends, starts = above[len(kept) :], below[: len(below) - len(rest)]
     joined = [*kept, *(ends if len(ends) >= len(starts) else starts), *rest]

@@ -1,4 +1,4 @@
-"""New code as LibCST nodes: text is parsed, and nodes of the file take the place of its names."""
+"""New code as LibCST nodes: text is parsed, and nodes of the file replace names in braces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse_expression(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.BaseExpression:
     """An expression; `{name}` in the text stands for one of `parts`."""
-    # In parentheses, so that it may have several lines; they are taken off again.
+    # In parentheses, because it may span lines; they are removed again.
     node = cst.parse_expression(f"({_marked(text, parts)})", config)
     node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
     filled: cst.BaseExpression = _filled(node, parts)
@@ -57,7 +57,7 @@ class _Indents(cst.CSTTransformer):
 
 
 class _Filler(cst.CSTTransformer):
-    """Puts parts in the place of marked names."""
+    """Replaces marked names with parts."""
 
     def __init__(self, marked: Mapping[str, cst.BaseExpression]) -> None:
         super().__init__()

@@ -365,11 +365,9 @@ class WrittenFile:
                 )
             case Decorate(code=code):
                 operate(chunk.find(node), lambda old: decorated(old, writing.expression(code)))
-            case Insert(statements=codes, behind=behind) if isinstance(node, ast.stmt):
-                place = statements.behind if behind else statements.before
-                writing.inserted.append(
-                    lambda: place.setdefault(node, []).extend(map(writing.statement, codes))
-                )
+            case Insert(statements=codes) if isinstance(node, ast.stmt):
+                new = statements.before.setdefault(node, [])
+                writing.inserted.append(lambda: new.extend(map(writing.statement, codes)))
             case MoveNames(names=names, module=module) if isinstance(node, ast.ImportFrom):
                 moved = [alias in names for alias in node.names]
                 statements.instead[node] = lambda old: with_names_moved(old, moved, module)

@@ -89,9 +89,9 @@ def _nested_body(
     check_not_hidden(module, site.application, node, checkpoint, options)
     names = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in names]
-    # A name that the body assigns is local there: it is passed on as a default.
-    handed = tuple(n for n in closed if _is_rebound(module, node, n))
-    if handed and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
+    # A name that the body assigns is local there: it becomes a parameter with a default.
+    reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
+    if reassigned and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
     decorator = checkpoint
     changes: list[Change] = []
@@ -107,7 +107,7 @@ def _nested_body(
         node,
         free_name(f"checkpointed_{node.name.strip('_')}", names_in(node)),
         frozenset(closed),
-        handed,
+        reassigned,
         decorator,
         index,
         _decorators_below(module, node, index, project),
