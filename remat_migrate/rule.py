@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from .codemod.changes import Change
+from .codemod.changes import Change, SetComment
+from .codemod.comments import comment_edit
 from .errors import CodemodError
 from .settings import Severity as Severity
 from .source import Edit, SourceFile, Span
@@ -114,6 +115,8 @@ def write_changes(changes: Iterable[Change | Edit]) -> list[Edit]:
     for change in changes:
         if isinstance(change, Edit):
             edits[change] = None
+        elif isinstance(change, SetComment):
+            edits[comment_edit(change)] = None
         else:
             trees.append(change)
     if trees:

@@ -213,6 +213,13 @@ def test_nothing_to_fix_loads_no_libcst():
     assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
 
 
+def test_a_fix_of_comments_loads_no_libcst(tmp_path):
+    (tmp_path / "model.py").write_text("import jax\n\nf = jax.checkpoint(g)  # noqa: RMT101\n")
+    loaded, printed = loaded_by("check", "--jobs", "1", "--no-cache", "--diff", str(tmp_path))
+    assert "+f = jax.checkpoint(g)\n" in printed
+    assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
+
+
 def test_help_loads_almost_nothing():
     loaded, printed = loaded_by("--help")
     assert "--fix" in printed

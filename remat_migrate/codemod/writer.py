@@ -45,10 +45,8 @@ from .changes import (
     Require,
     Rewrite,
     SetArgument,
-    SetComment,
     Spread,
 )
-from .comments import comment_edit
 from .edits import edits_between, joined
 from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
@@ -62,17 +60,15 @@ _NAMES = re.compile(r"[^\W\d]\w*")
 
 
 def write(changes: Iterable[Change]) -> list[Edit]:
-    """The smallest edits that make Changes, possibly of several files.
+    """The minimal edits that make Changes of code, possibly of several files.
 
     Raises:
         CodemodError: LibCST cannot parse the code, or two Changes contradict each other.
     """
-    changes = dict.fromkeys(changes)
-    found = [comment_edit(change) for change in changes if isinstance(change, SetComment)]
+    found: list[Edit] = []
     by_file: dict[Path, list[Change]] = defaultdict(list)
-    for change in changes:
-        if not isinstance(change, SetComment):
-            by_file[change.file.source.path].append(change)
+    for change in dict.fromkeys(changes):
+        by_file[change.file.source.path].append(change)
     for own in by_file.values():
         file = own[0].file
         found += WrittenFile(file, own, _marks(file, own)).edits()
