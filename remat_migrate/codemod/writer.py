@@ -258,10 +258,15 @@ class WrittenFile:
 
     def _replaced(self, nodes: Sequence[ast.AST]) -> list[Span]:
         """The places of expressions, and the lines of statements, that are made anew."""
-        kinds = Replace | ReplaceStatement | ArrangeArguments | Rewrite
+        kinds = Replace | ReplaceStatement | ArrangeArguments | Rewrite | Insert
         starts = [*self.source.line_starts, len(self.source.text)]
         found = []
-        for node in [c.node for c in self.changes if isinstance(c, kinds) and c.node in nodes]:
+        for change in self.changes:
+            node = change.node
+            if not isinstance(change, kinds) or node not in nodes:
+                continue
+            if isinstance(change, Insert) and hasattr(node, "body"):
+                continue  # a block beside which statements are inserted stays as it is
             if isinstance(node, ast.stmt):
                 found.append(Span(starts[node.lineno - 1], starts[node.end_lineno or node.lineno]))
             else:

@@ -154,7 +154,8 @@ def may_be_flag(
     if annotation is not None and project.evaluator.annotated(function.module, annotation):
         return False  # an object
     passed = what_is_passed(parameter, index, bound)
-    if uses.calls and not uses.escapes and not passed:
+    unclear = any(arguments.unclear for _, arguments in bound)
+    if uses.calls and not uses.escapes and not passed and not unclear:
         return False  # every call leaves it to its default
     kinds = {project.kinds.of(module, expr) for module, expr in passed}
     kinds.add(project.kinds.parameter(function.module, function.node, parameter))
