@@ -16,7 +16,7 @@ from .evaluate import Evaluator
 from .module import Module
 from .transformed import Transformed, subjects
 from .transforms import Loop
-from .values import Applied, Function, Value, Values
+from .values import Applied, Value, Values
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on what is not seen.
 Real = Literal["yes", "no", "unclear"]
@@ -54,14 +54,6 @@ def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[Lo
     for use in uses:
         if isinstance(use.transform, Loop):
             yield LoopUse(use, use.transform, subjects(use, evaluator), _is_real(use))
-
-
-def body_functions(loop: LoopUse) -> Iterator[Function]:
-    """The functions that are the loop's body, whatever stands around them."""
-    for body in loop.bodies:
-        for layer in layers(body):
-            if isinstance(layer, Function):
-                yield layer
 
 
 def checkpoints_around(value: Value) -> Iterator[Applied]:

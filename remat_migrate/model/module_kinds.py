@@ -11,7 +11,6 @@ Each framework has a way of its own to checkpoint them:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +20,6 @@ from .containers import elements
 from .evaluate import Evaluator
 from .framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
 from .module import Module
-from .scopes import FunctionNode
 from .values import Applied, Bound, Class, Container, External, Function, Instance, Value, Wrapped
 
 if TYPE_CHECKING:
@@ -222,15 +220,3 @@ def _is_of_arrays(project: Project, module: Module, annotation: ast.expr, depth:
         if framework_of(project.evaluator, value) == "equinox":
             return holds_arrays(project, value, depth - 1)
     return False
-
-
-def methods_around(
-    project: Project, module: Module, node: ast.AST, framework: Framework
-) -> Iterator[FunctionNode]:
-    """The functions around a node of which one is a method of a framework's module, inside out."""
-    around = [n for n in module.ancestors(node) if isinstance(n, FunctionNode)]
-    for function in around:
-        cls = module.enclosing_class(function)
-        if cls is not None and framework_of(project.evaluator, Class(module, cls)) == framework:
-            yield from around
-            return

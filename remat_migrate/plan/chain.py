@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 PLAIN, WRAPPED, BODY, GROUP = "plain", "wrapped", "body", "group"
@@ -238,8 +237,3 @@ def occurrences(chain: Chain) -> dict[int, list[int]]:
         if link.heavy:
             found.setdefault(link.line, []).append(number)
     return found
-
-
-def follows(path: Sequence[Arc]) -> bool:
-    """Whether each arc of a path starts where the one before it stops."""
-    return all(first.stop == second.start for first, second in pairwise(path))

@@ -13,8 +13,6 @@ from functools import cached_property
 from .escapes import BrokenEscape, escaped, free_mark, lines_of, original, original_column, whole
 from .magics import cells_as_python
 
-SUFFIXES = (".md", ".markdown", ".myst")
-
 _HEAD = re.compile(
     rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )

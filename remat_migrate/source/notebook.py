@@ -27,8 +27,6 @@ from .json_strings import Reader, Strings, changes, offset_in
 from .magics import cells_as_python
 from .markdown_cells import is_python_kernel
 
-SUFFIX = ".ipynb"
-
 # What a string of JSON may hold, and no text of Python: null, and halves of surrogate pairs.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
