@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,10 +23,11 @@ def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
     path = chunk.source.path
     hunks: list[_Hunk] = []
     for at, gone, put in _hunks(0, lines_of(chunk.text), lines_of(new)):
-        if gone and put:
-            hunks += _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
-        else:
-            hunks.append((at, gone, put))
+        for low, before, after in _hunks_in_lines(at, gone, put):
+            if hunks and hunks[-1][0] + len(hunks[-1][1]) == low:
+                start, earlier, text = hunks.pop()
+                low, before, after = start, earlier + before, text + after
+            hunks.append((low, before, after))
     lone_return = chunk.source.newline == "\r"
     for low, before, after in _balanced(chunk.text, hunks):
         text = after.replace("\n", "\r") if lone_return else after
@@ -91,10 +93,46 @@ def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[
         yield last
 
 
+def _hunks_in_lines(at: int, gone: str, put: str) -> Iterator[_Hunk]:
+    """The words that differ between some lines and what replaces them.
+
+    Words that lines of another number have in common may have nothing to do with each other, unless
+    whole lines are but indented anew.
+    """
+    if gone.count("\n") == put.count("\n"):
+        yield from _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
+        return
+    old, new = lines_of(gone), lines_of(put)
+    matcher = difflib.SequenceMatcher(None, [*map(str.strip, old)], [*map(str.strip, new)], False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag == "equal":
+            for before, after in zip(old[i:j], new[k:m], strict=True):
+                yield from _hunks(at, _WORDS.findall(before), _WORDS.findall(after))
+                at += len(before)
+        else:
+            before, after = "".join(old[i:j]), "".join(new[k:m])
+            yield _trimmed(at, _WORDS.findall(before), _WORDS.findall(after))
+            at += len(before)
+
+
+def _trimmed(base: int, old: list[str], new: list[str]) -> _Hunk:
+    """One hunk, without the words at both ends that stay."""
+    same = _common(old, new)
+    base += sum(map(len, old[:same]))
+    old, new = old[same:], new[same:]
+    if kept := _common(old[::-1], new[::-1]):
+        old, new = old[:-kept], new[:-kept]
+    return base, "".join(old), "".join(new)
+
+
+def _common(first: list[str], second: list[str]) -> int:
+    """How many items two lists have in common at their start."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[_Hunk]:
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
+    same = _common(old, new)
     base += sum(map(len, old[:same]))
     old, new = old[same:], new[same:]
     starts = [base]
