@@ -14,12 +14,12 @@ from typing import Any
 import libcst as cst
 
 from ..source import Edit, Span
-from ..source.imports import insert_import
 from ..source.layout import layout_of
 from ..source.reductions import Reduction
 from ..source.suites import Marks, Verdicts
 from ..source.tree_index import TreeIndex, index_of
 from . import expressions, templates
+from .added_imports import insert_import
 from .arguments import arranged, spread
 from .changes import (
     AddImport,

@@ -7,8 +7,8 @@ import re
 import sys
 from collections.abc import Sequence
 
-from .edits import Edit
-from .layout import Layout
+from ..source.edits import Edit
+from ..source.layout import Layout
 
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]

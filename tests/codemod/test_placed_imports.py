@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from remat_migrate.codemod.added_imports import insert_import
 from remat_migrate.source import SourceFile, apply_edits
-from remat_migrate.source.imports import insert_import
 from remat_migrate.source.layout import Layout
 
 
