@@ -419,24 +419,29 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
         )
         return call.with_changes(args=[*head, last, *added[:-1], added[-1].with_changes(**final)])
     end: Any = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg  # type: ignore[union-attr]
-    # The comment after the last argument stays there.
-    after = end.with_changes(indent=each.indent, last_line=each.last_line)
-    closing = each.with_changes(indent=end.indent, last_line=end.last_line)
+    after, closing = each, end
+    if is_line_break(end):
+        # The comment after the last argument stays there.
+        after = end.with_changes(indent=each.indent, last_line=each.last_line)
+        closing = each.with_changes(indent=end.indent, last_line=end.last_line)
     last = last.with_changes(
         comma=cst.Comma(whitespace_after=after), whitespace_after_arg=cst.SimpleWhitespace("")
     )
     new = with_commas(added, [*[each] * (len(added) - 1), closing])
+    if not has_comma(call.args[-1]):
+        new[-1] = added[-1].with_changes(whitespace_after_arg=closing)
     return call.with_changes(args=[*head, last, *new])
 
 
 def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
-    """The line break before the last argument, if that is on its own line."""
+    """The line break before each argument, if all are on their own lines."""
     *head, last = call.args
-    before = call.whitespace_before_args
-    if head:
-        before = head[-1].comma.whitespace_after if has_comma(head[-1]) else None
+    before = head[-1].comma.whitespace_after if head else call.whitespace_before_args
     end = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg
-    if not is_line_break(before) or not is_line_break(end):
+    if not is_line_break(before):
+        return None
+    is_alone = not (head or has_comma(last) or spans_lines(last) or comments_in(end))
+    if is_alone or not (is_line_break(end) or all(map(breaks_line, head))):
         return None
     plain: cst.ParenthesizedWhitespace = before.with_changes(
         first_line=cst.TrailingWhitespace(), empty_lines=[]

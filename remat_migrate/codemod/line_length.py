@@ -1,52 +1,60 @@
-"""Breaks new lines that are too long, as Black and ruff do."""
+"""Breaks lines that new code has made too long, and joins those that it lets fit, as Black does."""
 
 from __future__ import annotations
 
-import configparser
-import tomllib
 from collections.abc import Collection, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ..source import SourceFile
 from ..source.escapes import lines_of
-from .expressions import with_commas
+from .expressions import has_comma, with_commas
+from .style import Style
 
 _MOST = 100  # breaks in one statement: each makes a line shorter
 
 
-def fitted(text: str, old: str, width: int) -> str:
-    """A statement whose new lines are broken where they are longer than `width`.
+def fitted(text: str, old: str, style: Style) -> str:
+    """A statement with its new lines laid out anew.
 
-    The outermost brackets of a line are split first: their contents go on one line if they fit,
-    otherwise one item per line.
+    Arguments that share a line between the brackets of a call join the line of the call where they
+    fit there, unless the old statement has a call that could be joined, too. A line that is too
+    long is broken at its outermost brackets: their contents on one line of their own if they fit
+    there, else one item a line.
 
     Args:
         text: the source code of one top-level statement.
-        old: the statement before it was changed; its lines are left alone.
-        width: the length of the longest line that is allowed.
+        old: the same before it was changed; its lines are not broken.
+        style: the layout of the file.
     """
     lines, kept = _lines(text), set(_lines(old))
     new = {n for n, line in enumerate(lines, 1) if line not in kept}
     module: cst.Module | None = None
+    may_join: bool | None = None
     for _ in range(_MOST):
-        long = {n for n in new if len(lines[n - 1]) > width}
-        if not long:
+        long = {n for n in new if len(lines[n - 1]) > style.width}
+        hangs = any(lines[n - 1].endswith("(") for m in new for n in (m - 1, m) if n)
+        if not long and not hangs and not style.fills:
             break
         module = module or cst.parse_module(text)
-        broken = _break_one(module, lines, long, width)
-        if broken is None:
+        layout = _Layout(module, lines, style)
+        changed = layout.joined(new) if hangs and may_join is not False else None
+        if changed and may_join is None:
+            before = _Layout(cst.parse_module(old), _lines(old), style)
+            may_join = before.joined(range(1, len(before.lines) + 1)) is None
+        if not may_join:
+            changed = None
+        changed = changed or layout.broken(long) or layout.filled(new)
+        if changed is None:
             break
-        line, module = broken
+        line, module = changed
         text = module.code
-        before, lines = len(lines), _lines(text)
-        more = len(lines) - before
-        new = {n for n in new if n <= line} | {n + more for n in new if n > line}
-        new |= set(range(line, line + more + 1))
+        count, lines = len(lines), _lines(text)
+        more = len(lines) - count
+        # Joined lines are new, as are those that a line is broken into.
+        new = {n for n in new if n <= line} | {n + more for n in new if n + min(more, 0) > line}
+        new |= set(range(line, line + max(more, 0) + 1))
     return text
 
 
@@ -55,37 +63,164 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
-def _break_one(
-    module: cst.Module, lines: Sequence[str], long: Collection[int], width: int
-) -> tuple[int, cst.Module] | None:
-    """The number of a long line and the module with it split; None if no line can be split."""
-    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-    calls: list[tuple[int, int, int, cst.Call]] = []
-    places = wrapper.resolve(PositionProvider)
-    for node, place in places.items():
-        line = place.start.line
-        if line not in long:
-            continue
-        unit, indent = module.default_indent, _indent(lines[line - 1])
-        if isinstance(node, cst.FunctionDef) and _all_parameters(node.params):
-            if "\n" not in module.code_for_node(node.params):
-                return line, _with(module, node, _signature(module, node, indent, unit, width))
-        if isinstance(node, cst.Assign | cst.AnnAssign | cst.Return) and place.end.line == line:
-            if isinstance(value := node.value, cst.IfExp) and not value.lpar:
-                return line, _with(module, value, _broken_condition(value, indent, unit))
-        if isinstance(node, cst.Call) and node.args and place.end.line == line:
-            calls.append((-line, place.end.column, -place.start.column, node))
-    if not calls:
+class _Layout:
+    """A statement with the places of its nodes: each method changes one bracket of it.
+
+    They return the line of the bracket, and the new module.
+    """
+
+    def __init__(self, module: cst.Module, lines: Sequence[str], style: Style) -> None:
+        self.module, self.lines, self.style = module, lines, style
+        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+        self.places = wrapper.resolve(PositionProvider)
+
+    def joined(self, new: Collection[int]) -> tuple[int, cst.Module] | None:
+        """A call or signature whose items stand on a line between its brackets, on its line."""
+        for node in self.places:
+            if not isinstance(node, cst.Call | cst.FunctionDef):
+                continue
+            items = node.args if isinstance(node, cst.Call) else _all_parameters(node.params)
+            if not items or has_comma(items[-1]) or not _is_plain_break(_opening(node)):
+                continue
+            first, last = self.places[items[0]].start.line, self.places[items[-1]].end.line
+            if not set(range(first - 1, last + 2)) & set(new) or not self._is_joinable(node, items):
+                continue
+            candidate = _with(self.module, node, _unbroken(node, items))
+            text = _lines(candidate.code)
+            if len(text[first - 2]) <= self.style.width:
+                return first - 1, candidate
         return None
-    # The last brackets of the first long line, unless the code before them is too long.
-    *_, call = max(calls, key=lambda found: found[:3])
-    line = places[call].start.line
-    while isinstance(call.func, cst.Call) and places[call.func].end.column >= width:
-        call = call.func
-    indent = _indent(lines[line - 1])
-    return line, _with(
-        module, call, _broken_call(module, call, indent, module.default_indent, width)
+
+    def _is_joinable(self, node: cst.CSTNode, items: Sequence[Any]) -> bool:
+        """Whether there is nothing but line breaks between items of one line each."""
+        places = [self.places[item] for item in items]
+        if isinstance(node, cst.FunctionDef):
+            return places[0].start.line == places[-1].end.line
+        spaces = [item.comma.whitespace_after for item in items if has_comma(item)]
+        return all(place.start.line == place.end.line for place in places) and all(
+            isinstance(space, cst.SimpleWhitespace) or _is_plain_break(space) for space in spaces
+        )
+
+    def filled(self, new: Collection[int]) -> tuple[int, cst.Module] | None:
+        """A call whose positional arguments stand below each other, with as many on a line as fit.
+
+        So yapf has them; those that are passed by keyword it leaves on lines of their own.
+        """
+        if not self.style.fills:
+            return None
+        for node, place in self.places.items():
+            if not isinstance(node, cst.Call) or len(node.args) < 2:
+                continue
+            start, end = self.places[node.args[0]].start, place.end
+            if end.line == start.line or not set(range(start.line, end.line + 1)) & set(new):
+                continue
+            spaces = [a.comma.whitespace_after for a in node.args if isinstance(a.comma, cst.Comma)]
+            if has_comma(node.args[-1]) or any(a.keyword for a in node.args):
+                continue
+            if not all(map(_is_plain_break, spaces)) or _is_plain_break(_opening(node)):
+                continue
+            column, args = start.column, list[cst.Arg]()
+            for arg in node.args:
+                size = len(self.module.code_for_node(arg.with_changes(comma=_NO_COMMA))) + 1
+                if args and column + 1 + size <= self.style.width:
+                    args[-1] = args[-1].with_changes(comma=_comma(_SPACE))
+                    column += 1 + size
+                elif args:
+                    column = start.column + size
+                else:
+                    column += size
+                args.append(arg)
+            if any(a is not b for a, b in zip(args, node.args, strict=True)):
+                return start.line, _with(self.module, node, node.with_changes(args=args))
+        return None
+
+    def broken(self, long: Collection[int]) -> tuple[int, cst.Module] | None:
+        """A bracket of a line that is too long, broken."""
+        module, style = self.module, self.style
+        calls: list[tuple[int, int, int, cst.Call]] = []
+        for node, place in self.places.items():
+            if isinstance(node, cst.Call) and node.args and _is_plain_break(_opening(node)):
+                line, last = (
+                    self.places[node.args[0]].start.line,
+                    self.places[node.args[-1]].end.line,
+                )
+                if line in long and line == last and len(node.args) > 1:
+                    return line, _with(module, node, self._one_per_line(node, line))
+            line = place.start.line
+            if line not in long:
+                continue
+            indent = _indent(self.lines[line - 1])
+            if isinstance(node, cst.FunctionDef) and _all_parameters(node.params):
+                if "\n" not in module.code_for_node(node.params):
+                    return line, _with(module, node, _signature(module, node, indent, style))
+            if isinstance(node, cst.Assign | cst.AnnAssign | cst.Return) and place.end.line == line:
+                if isinstance(value := node.value, cst.IfExp) and not value.lpar:
+                    new = _broken_condition(value, indent, module.default_indent)
+                    return line, _with(module, value, new)
+            if isinstance(node, cst.IfExp) and place.end.line == line:
+                if node.lpar and _is_plain_break(node.lpar[-1].whitespace_after):
+                    each = _space(indent)
+                    split = node.with_changes(
+                        whitespace_before_if=each, whitespace_before_else=each
+                    )
+                    return line, _with(module, node, split)
+            if isinstance(node, cst.Call) and node.args and place.end.line == line:
+                calls.append((-line, place.end.column, -place.start.column, node))
+        if not calls:
+            return None
+        # The last brackets of the first long line, unless what stands in front is too long.
+        *_, call = max(calls, key=lambda found: found[:3])
+        line = self.places[call].start.line
+        while isinstance(call.func, cst.Call) and self.places[call.func].end.column >= style.width:
+            call = call.func
+        indent = _indent(self.lines[line - 1])
+        return line, _with(module, call, _broken_call(module, call, indent, style))
+
+    def _one_per_line(self, call: cst.Call, line: int) -> cst.Call:
+        """A call whose arguments share a line between its brackets, with one on each."""
+        each, last = _space(_indent(self.lines[line - 1])), call.args[-1]
+        args = [arg.with_changes(comma=_comma(each)) for arg in call.args[:-1]]
+        if not has_comma(last) and isinstance(
+            last.whitespace_after_arg, cst.ParenthesizedWhitespace
+        ):
+            end = last.whitespace_after_arg
+            last = last.with_changes(comma=_comma(end), whitespace_after_arg=_NOTHING)
+        return call.with_changes(args=[*args, last])
+
+
+_NOTHING, _SPACE = cst.SimpleWhitespace(""), cst.SimpleWhitespace(" ")
+_NO_COMMA = cst.MaybeSentinel.DEFAULT
+
+
+def _comma(space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
+    return cst.Comma(whitespace_after=space)
+
+
+def _is_plain_break(space: object) -> bool:
+    """Whether whitespace is a line break and no more: no comment, no blank line."""
+    return (
+        isinstance(space, cst.ParenthesizedWhitespace)
+        and not space.empty_lines
+        and space.first_line.comment is None
     )
+
+
+def _opening(node: cst.Call | cst.FunctionDef) -> cst.BaseParenthesizableWhitespace:
+    """The whitespace behind the opening bracket."""
+    return (
+        node.whitespace_before_args if isinstance(node, cst.Call) else node.whitespace_before_params
+    )
+
+
+def _unbroken(node: cst.Call | cst.FunctionDef, items: Sequence[Any]) -> cst.CSTNode:
+    """A call or signature without the line breaks inside of its brackets."""
+    if isinstance(node, cst.Call):
+        last = node.args[-1].with_changes(whitespace_after_arg=_NOTHING)
+        args = [arg.with_changes(comma=_comma(_SPACE)) for arg in node.args[:-1]]
+        return node.with_changes(whitespace_before_args=_NOTHING, args=[*args, last])
+    last = items[-1]
+    params = node.params.with_deep_changes(last, whitespace_after_param=_NOTHING)
+    return node.with_changes(whitespace_before_params=_NOTHING, params=params)
 
 
 def _with(module: cst.Module, old: cst.CSTNode, new: cst.CSTNode) -> cst.Module:
@@ -97,22 +232,16 @@ def _indent(line: str) -> str:
 
 
 def _space(indent: str) -> cst.ParenthesizedWhitespace:
-    """A line break and the indentation of the next line."""
+    """A line break, and the indentation of the next line."""
     return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(indent))
 
 
-def _broken_call(
-    module: cst.Module, call: cst.Call, indent: str, unit: str, width: int
-) -> cst.Call:
-    plain = [
-        a.with_changes(
-            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
-        )
-        for a in call.args
-    ]
-    inside, closing = _space(indent + unit), _space(indent)
+def _broken_call(module: cst.Module, call: cst.Call, indent: str, style: Style) -> cst.Call:
+    plain = [a.with_changes(comma=_NO_COMMA, whitespace_after_arg=_NOTHING) for a in call.args]
+    inside, closing = _space(indent + style.continuation), _space(indent)
     texts = [module.code_for_node(arg) for arg in plain]
-    if len(indent + unit + ", ".join(texts)) <= width or len(plain) == 1:
+    if len(indent + style.continuation + ", ".join(texts)) <= style.width or len(plain) == 1:
+        plain[:-1] = [arg.with_changes(comma=_comma(_SPACE)) for arg in plain[:-1]]
         plain[-1] = plain[-1].with_changes(whitespace_after_arg=closing)
         return call.with_changes(whitespace_before_args=inside, args=plain)
     args = with_commas(plain, [*[inside] * (len(plain) - 1), closing])
@@ -120,7 +249,7 @@ def _broken_call(
 
 
 def _broken_condition(node: cst.IfExp, indent: str, unit: str) -> cst.IfExp:
-    """A conditional expression in parentheses, each part on its own line."""
+    """A conditional expression in parentheses, a part on each line."""
     inside, closing = _space(indent + unit), _space(indent)
     return node.with_changes(
         lpar=[cst.LeftParen(inside)],
@@ -139,22 +268,21 @@ def _all_parameters(params: cst.Parameters) -> list[Any]:
 
 
 def _signature(
-    module: cst.Module, node: cst.FunctionDef, indent: str, unit: str, width: int
+    module: cst.Module, node: cst.FunctionDef, indent: str, style: Style
 ) -> cst.FunctionDef:
     params = node.params
-    inside, closing = _space(indent + unit), _space(indent)
+    inside, closing = _space(indent + style.continuation), _space(indent)
     every = _all_parameters(params)
     last = every[-1]
-    on_one_line = len(indent + unit + module.code_for_node(params).strip()) <= width
+    text = indent + style.continuation + module.code_for_node(params).strip()
+    on_one_line = len(text) <= style.width
 
     def placed(param: Any) -> Any:
         if param is not last:
             space = cst.SimpleWhitespace(" ") if on_one_line else inside
             return param.with_changes(comma=cst.Comma(whitespace_after=space))
         if on_one_line:
-            return param.with_changes(
-                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_param=closing
-            )
+            return param.with_changes(comma=_NO_COMMA, whitespace_after_param=closing)
         return param.with_changes(comma=cst.Comma(whitespace_after=closing))
 
     fields: dict[str, Any] = {
@@ -165,7 +293,7 @@ def _signature(
     comma = cst.Comma(whitespace_after=space)
     if params.posonly_params:
         fields["posonly_ind"] = cst.ParamSlash(
-            comma if every[len(params.posonly_params) :] else cst.MaybeSentinel.DEFAULT
+            comma if every[len(params.posonly_params) :] else _NO_COMMA
         )
     if isinstance(params.star_arg, cst.Param):
         fields["star_arg"] = placed(params.star_arg)
@@ -174,69 +302,3 @@ def _signature(
     if params.star_kwarg is not None:
         fields["star_kwarg"] = placed(params.star_kwarg)
     return node.with_changes(whitespace_before_params=inside, params=params.with_changes(**fields))
-
-
-# -- line length
-
-_DEFAULT, _LONGEST = 88, 120
-
-
-def line_length(source: SourceFile) -> int:
-    """The line length of a project: its formatter's setting, or the longest line of the file."""
-    for folder in source.path.parents:
-        # A language server runs for days: changed settings are read again.
-        found = _setting(folder, tuple(_modified(folder / name) for name in _FILES))
-        if found is not None:
-            return found
-    lengths = map(len, _lines(source.text))
-    return max([_DEFAULT, *(length for length in lengths if length <= _LONGEST)])
-
-
-def _modified(path: Path) -> int:
-    """The time of a file's last change; 0 if it does not exist."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache
-def _setting(folder: Path, modified: tuple[int, ...]) -> int | None:
-    """The line length in a folder's formatter settings, which were changed at these times."""
-    if not any(modified):
-        return None
-    for name in _TOML:
-        try:
-            data: Any = tomllib.loads((folder / name).read_text())
-        except (OSError, ValueError):
-            continue  # not there, or not TOML: others say so
-        tools = [data] if name != "pyproject.toml" else _tools(data)
-        for tool in tools:
-            length = tool.get("line-length", tool.get("column_limit", _DEFAULT))
-            if isinstance(length, int):
-                return length
-    for name, section, key in _INI:
-        parser = configparser.ConfigParser(interpolation=None)
-        try:
-            parser.read(folder / name)
-        except configparser.Error:
-            continue
-        if (value := parser.get(section, key, fallback="")).isdigit():
-            return int(value)
-    return None
-
-
-_TOML = ("ruff.toml", ".ruff.toml", "pyproject.toml")
-_INI = (
-    (".style.yapf", "style", "column_limit"),
-    ("setup.cfg", "yapf", "column_limit"),
-    ("setup.cfg", "flake8", "max-line-length"),
-    (".flake8", "flake8", "max-line-length"),
-    ("tox.ini", "flake8", "max-line-length"),
-)
-_FILES = (*_TOML, *dict.fromkeys(name for name, _, _ in _INI))
-
-
-def _tools(data: dict[str, Any]) -> list[dict[str, Any]]:
-    tools = data.get("tool", {})
-    return [tools[name] for name in ("ruff", "black", "yapf") if isinstance(tools.get(name), dict)]

@@ -294,8 +294,8 @@ def _apart(made: Sequence[Any], gap: Lines, *, is_first: bool) -> list[Statement
         lines = list(statement.leading_lines)
         starts_block = is_first and above is None
         if _is_definition(above) or (_is_definition(statement) and not starts_block):
-            if len(trimmed_start(lines)) == len(lines):
-                lines = [*gap, *lines]
+            blank = len(lines) - len(trimmed_start(lines))
+            lines = [*gap[blank:], *lines]
         new.append(statement.with_changes(leading_lines=lines))
     return new
 

@@ -50,11 +50,12 @@ from .changes import (
 from .edits import edits_between, joined
 from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
-from .line_length import fitted, line_length
+from .line_length import fitted
 from .locate import Chunk, Statement, chunks_of, config_of
 from .nesting import nested
 from .removal import marks_of
 from .statements import Lines, Statements, seam, trimmed
+from .style import Style, style_of
 
 _NAMES = re.compile(r"[^\W\d]\w*")
 
@@ -211,7 +212,7 @@ class WrittenFile:
                 rest = chunk.rest
                 if made:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
-                    rest = fitted(rest, chunk.rest, self.width)
+                    rest = fitted(rest, chunk.rest, self.style)
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
                 carried, gone, is_first = tail, False, False
             found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
@@ -220,9 +221,9 @@ class WrittenFile:
         return found
 
     @cached_property
-    def width(self) -> int:
-        """How long new lines may be."""
-        return line_length(self.source)
+    def style(self) -> Style:
+        """The layout of new lines."""
+        return style_of(self.source, str(config_of(self.source).default_indent))
 
     def _end(self, at: int, carried: Lines, is_empty: bool) -> list[Edit]:
         """The lines behind the last statement, where that is removed."""

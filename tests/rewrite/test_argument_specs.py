@@ -157,7 +157,7 @@ LAYOUTS = {
         "cell(\n    w,\n    x,  # data\n    True,  # training\n    'relu',\n)"
     ),
     "cell(\n    w,\n    x,\n    train=True  # training\n)": (
-        "cell(\n    w,\n    x,\n    True,  # training\n    'relu',\n)"
+        "cell(\n    w,\n    x,\n    True,  # training\n    'relu'\n)"
     ),
     "cell(\n    w, x, True\n)": "cell(\n    w, x, True, 'relu'\n)",
     "cell(w, x, (1 > 2))": "cell(w, x, (1 > 2), 'relu')",

@@ -1,0 +1,161 @@
+"""How a project formats its code: the settings of its formatter, else what the file shows."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ..source import SourceFile
+from ..source.escapes import lines_of
+
+_DEFAULT, _LONGEST = 88, 120
+_NARROW = 80  # where blocks are indented by two spaces
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The layout of new code.
+
+    Attributes:
+        width: how long a line may be.
+        continuation: the indentation of the lines within brackets.
+        fills: whether arguments that do not fit on a line share lines, as yapf has them.
+    """
+
+    width: int
+    continuation: str = "    "
+    fills: bool = False
+
+
+def style_of(source: SourceFile, indent: str) -> Style:
+    """The style of a file whose blocks are indented by `indent`."""
+    # A language server runs for days: changed settings are read again.
+    every = (_settings(f, tuple(_modified(f / n) for n in _FILES)) for f in source.path.parents)
+    found = next(filter(None, every), None)
+    lines = [line.rstrip("\r\n") for line in lines_of(source.text)]
+    if found is None or found.length is None:
+        default = _NARROW if len(indent) == 2 else _DEFAULT
+        lengths = (len(line) for line in lines if not _CANNOT_BREAK.search(line))
+        width = max([default, *(length for length in lengths if length <= _LONGEST)])
+    else:
+        width = found.length
+    return Style(width, _continuation(lines, indent), found is not None and found.is_yapf)
+
+
+# Comments and text, which formatters leave as they are.
+_CANNOT_BREAK = re.compile(r"#|https?:|[\"']\W*$")
+
+
+def _continuation(lines: list[str], default: str) -> str:
+    """How much deeper than the line of an opening bracket the next one is, most of the time."""
+    found: Counter[str] = Counter()
+    for line, following in pairwise(lines):
+        if line.endswith(("(", "[", "{")):
+            above = line[: len(line) - len(line.lstrip())]
+            below = following[: len(following) - len(following.lstrip())]
+            if len(above) < len(below) <= len(above) + 8:
+                found[below.removeprefix(above)] += 1
+    return found.most_common(1)[0][0] if found else default
+
+
+# -- settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    length: int | None
+    is_yapf: bool = False
+
+
+def _modified(path: Path) -> int:
+    """The time of a file's last change; 0 if it does not exist."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache
+def _settings(folder: Path, modified: tuple[int, ...]) -> _Settings | None:
+    """What a folder configures for formatters, or else for linters and editors.
+
+    `modified` are the times at which its files were changed.
+    """
+    if not any(modified):
+        return None
+    pyproject = _toml(folder / "pyproject.toml").get("tool", {})
+    for table in (
+        *(pyproject.get(name) for name in ("black", "pyink", "ruff")),
+        _toml(folder / "ruff.toml"),
+        _toml(folder / ".ruff.toml"),
+    ):
+        if isinstance(table, dict) and isinstance(length := table.get("line-length"), int):
+            return _Settings(length)
+    yapf = pyproject.get("yapf") or _ini(folder / ".style.yapf", "style")
+    if yapf := yapf or _ini(folder / "setup.cfg", "yapf"):
+        length = str(yapf.get("column_limit", 79 if yapf.get("based_on_style") == "pep8" else 80))
+        return _Settings(int(length) if length.isdigit() else None, is_yapf=True)
+    if "black" in pyproject:
+        return _Settings(_DEFAULT)
+    hooks = _text(folder / ".pre-commit-config.yaml")
+    if hook := re.search(r"--line-length[\s=,'\"]+(\d+)", hooks):
+        return _Settings(int(hook.group(1)))
+    return next(map(_Settings, _limits(folder)), None)
+
+
+def _limits(folder: Path) -> Iterator[int]:
+    """The line lengths that linters and editors are told."""
+    for name, section, key in _INI:
+        value = str(_ini(folder / name, section).get(key, ""))
+        if value.isdigit():
+            yield int(value)
+
+
+_INI = (
+    *(
+        (name, section, "max-line-length")
+        for section in ("flake8", "pycodestyle")
+        for name in (".flake8", "setup.cfg", "tox.ini")
+    ),
+    *((name, "FORMAT", "max-line-length") for name in (".pylintrc", "pylintrc")),
+    (".editorconfig", "*.py", "max_line_length"),
+    (".editorconfig", "*", "max_line_length"),
+)
+
+
+_FILES = (
+    *("ruff.toml", ".ruff.toml", "pyproject.toml", ".style.yapf", ".pre-commit-config.yaml"),
+    *dict.fromkeys(name for name, _, _ in _INI),
+)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""  # not there, or for others to complain about
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _ini(path: Path, section: str) -> Mapping[str, Any]:
+    """A section of a file; the lines of `.editorconfig` above the first one are in none."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string("[top]\n" + _text(path))
+    except configparser.Error:
+        return {}
+    return parser[section] if parser.has_section(section) else {}
