@@ -35,6 +35,7 @@ from .need import Learned, Need, learned_needs, merged_needs
 from .object_uses import called_object, is_part
 from .overrides import Overrides
 from .scopes import FunctionNode, parameters
+from .static_layers import static_passed
 from .values import (
     Class,
     Constant,
@@ -44,7 +45,6 @@ from .values import (
     Instance,
     Partial,
     Value,
-    Wrapped,
 )
 
 # Methods of lists, sets and dictionaries that hash their first argument, or count by it.
@@ -257,22 +257,6 @@ class _Analysis(LibraryCalls):
                 return isinstance(around, ast.Expr)
         return False
 
-    def _nondiff_needs(self, derivative: Wrapped, node: ast.Call) -> Iterator[Need]:
-        """Arguments of a custom derivative: those in `nondiff_argnums` must not be traced."""
-        options = derivative.node.keywords if isinstance(derivative.node, ast.Call) else []
-        given = next((k.value for k in options if k.arg == "nondiff_argnums"), None)
-        if given is None:
-            return
-        try:
-            indices = ast.literal_eval(given)
-        except ValueError:
-            for arg in node.args:
-                yield from self._need(arg, "perhaps a `nondiff_argnums`", certain=False)
-            return
-        for index in indices if isinstance(indices, tuple | list) else (indices,):
-            if index in range(len(node.args)):
-                yield from self._need(node.args[index], f"`nondiff_argnums` of {derivative.how}")
-
     def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
         if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
             return
@@ -308,8 +292,8 @@ class _Analysis(LibraryCalls):
             if (applied := applied_module(value)) is not None:
                 known = True
                 yield from self._module_needs(*applied, node)
-            if isinstance(value, Wrapped) and value.how in ("jax.custom_vjp", "jax.custom_jvp"):
-                yield from self._nondiff_needs(value, node)
+            for argument, option, certain in static_passed(self.evaluator, value, node):
+                yield from self._need(argument, option, certain)
             match inner:
                 case External("functools.partial"):
                     known = True
