@@ -1,7 +1,7 @@
 """Arguments that a transformation around a function takes as Python values.
 
-`jax.jit(f, static_argnames="mode")` hashes what is passed for `mode`, so it must not be traced. The
-same holds for `static_broadcasted_argnums` of `jax.pmap` and `nondiff_argnums` of custom derivatives:
+`jax.jit(f, static_argnames="mode")` hashes what is passed for `mode`, so it must not be traced.
+The same holds for `static_broadcasted_argnums` of `jax.pmap`, and for `nondiff_argnums`:
 https://docs.jax.dev/en/latest/_autosummary/jax.jit.html
 """
 
