@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -94,7 +94,7 @@ class SourceFile:
     """
 
     path: Path
-    text: str
+    text: str = field(repr=False)
     encoding: str = "utf-8"
     bom: bool = False
     container: Container | None = None
