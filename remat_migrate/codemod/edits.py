@@ -96,16 +96,13 @@ def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[
 def _hunks_in_lines(at: int, gone: str, put: str) -> Iterator[_Hunk]:
     """The words that differ between some lines and what replaces them.
 
-    Words that lines of another number have in common may have nothing to do with each other, unless
-    whole lines are but indented anew.
+    Lines that only have another indentation belong together. The words that others have in common
+    may have nothing to do with each other, unless there are as many lines as before.
     """
-    if gone.count("\n") == put.count("\n"):
-        yield from _hunks(at, _WORDS.findall(gone), _WORDS.findall(put))
-        return
     old, new = lines_of(gone), lines_of(put)
     matcher = difflib.SequenceMatcher(None, [*map(str.strip, old)], [*map(str.strip, new)], False)
     for tag, i, j, k, m in matcher.get_opcodes():
-        if tag == "equal":
+        if tag == "equal" or j - i == m - k:
             for before, after in zip(old[i:j], new[k:m], strict=True):
                 yield from _hunks(at, _WORDS.findall(before), _WORDS.findall(after))
                 at += len(before)
@@ -140,5 +137,8 @@ def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[_Hunk]:
         starts.append(starts[-1] + len(part))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
+        if tag == "insert" and new[k] == "=" and i and old[i - 1] == new[m - 1]:
+            # Not `policy` followed by `=policy`, but `policy=` in front of `policy`.
+            i, j, k, m = i - 1, j - 1, k - 1, m - 1
         if tag != "equal":
             yield starts[i], "".join(old[i:j]), "".join(new[k:m])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -72,7 +72,10 @@ class _Layout:
     def __init__(self, module: cst.Module, lines: Sequence[str], style: Style) -> None:
         self.module, self.lines, self.style = module, lines, style
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-        self.places = wrapper.resolve(PositionProvider)
+        places = wrapper.resolve(PositionProvider)
+        # Code in f-strings stays on its line.
+        fixed = {part for s in places if isinstance(s, _TEMPLATES) for part in _within(s)}
+        self.places = {node: place for node, place in places.items() if node not in fixed}
 
     def joined(self, new: Collection[int]) -> tuple[int, cst.Module] | None:
         """A call or signature whose items stand on a line between its brackets, on its line."""
@@ -188,12 +191,21 @@ class _Layout:
         return call.with_changes(args=[*args, last])
 
 
+# LibCST 1.8 and later parse template strings.
+_TEMPLATES = (cst.FormattedString, getattr(cst, "TemplatedString", cst.FormattedString))
 _NOTHING, _SPACE = cst.SimpleWhitespace(""), cst.SimpleWhitespace(" ")
 _NO_COMMA = cst.MaybeSentinel.DEFAULT
 
 
 def _comma(space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
     return cst.Comma(whitespace_after=space)
+
+
+def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes inside of a node."""
+    for child in node.children:
+        yield child
+        yield from _within(child)
 
 
 def _is_plain_break(space: object) -> bool:

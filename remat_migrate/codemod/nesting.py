@@ -8,13 +8,20 @@ from typing import Any
 import libcst as cst
 import libcst.matchers as m
 
+from ..errors import CodemodError
 from .changes import Nest
 from .expressions import TIGHT
 from .statements import Lines, own_lines, trimmed_start
 
 
 def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
-    """The function with its body in a nested one, which it calls."""
+    """The function with its body in a nested one, which it calls.
+
+    Raises:
+        CodemodError: another fix removes one of its decorators.
+    """
+    if len(node.decorators) != len(getattr(nest.node, "decorator_list", [])):
+        raise CodemodError("another fix removes a decorator of the function")
     docstring, blanks, body = _split(node.body)
     if docstring and not blanks:
         blanks = [cst.EmptyLine(indent=False)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import libcst as cst
 
+from ..errors import CodemodError
 from .expressions import bare, is_open, parenthesized, spans_lines
 
 _MARK = "REMAT_MIGRATE_{}"
@@ -15,9 +16,13 @@ _MARK = "REMAT_MIGRATE_{}"
 def parse_expression(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.BaseExpression:
-    """An expression; `{name}` in the text stands for one of `parts`."""
+    """An expression; `{name}` in the text stands for one of `parts`.
+
+    Raises:
+        CodemodError: the text is no expression.
+    """
     # In parentheses, because it may span lines; they are removed again.
-    node = cst.parse_expression(f"({_marked(text, parts)})", config)
+    node = _parsed(cst.parse_expression, f"({_marked(text, parts)})", config)
     node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
     filled: cst.BaseExpression = _filled(node, parts)
     return filled
@@ -26,10 +31,21 @@ def parse_expression(
 def parse_statement(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
-    """A statement; `{name}` in the text stands for one of `parts`."""
-    node = cst.parse_statement(_marked(text, parts), config).visit(_Indents())
+    """A statement; `{name}` in the text stands for one of `parts`.
+
+    Raises:
+        CodemodError: the text is no statement.
+    """
+    node = _parsed(cst.parse_statement, _marked(text, parts), config).visit(_Indents())
     filled: cst.SimpleStatementLine | cst.BaseCompoundStatement = _filled(node, parts)
     return filled
+
+
+def _parsed(parse: Callable[..., Any], text: str, config: cst.PartialParserConfig) -> Any:
+    try:
+        return parse(text, config)
+    except cst.ParserSyntaxError as error:
+        raise CodemodError(f"the new code does not parse: {text}") from error
 
 
 def _marked(text: str, parts: Mapping[str, object]) -> str:

@@ -147,14 +147,16 @@ def _of_call(
     for number, argument in enumerate(arguments):
         text = argument.parameter
         if argument not in traced:
-            value, is_starred = argument.node, isinstance(argument.node, ast.Starred)
+            value = argument.node
+            star = "*" if isinstance(value, ast.Starred) else ""
             parts[f"argument{number}"] = value.value if isinstance(value, ast.Starred) else value
-            text = f"{'*' * is_starred}{{argument{number}}}"
+            text = f"{{argument{number}}}"
             if argument not in plain:
                 if not argument.parameter or argument.parameter in taken:
                     return None
                 names.append(f"{argument.parameter}={text}")
                 text = argument.parameter
+            text = star + text
         given.append(argument.keyword + text)
     return Code.of(lambda_text(names, f"{{subject}}({', '.join(given)})"), **parts)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from codemod_support import File
+from support import cli, write_files
 
 from remat_migrate.codemod.changes import Code, Remove, Replace, SetArgument
 from remat_migrate.codemod.style import style_of
@@ -148,3 +149,33 @@ def test_a_call_around_lines(tmp_path: Path) -> None:
         "                b=2,\n            ),\n            a=1,\n        ),\n        x,\n    )\n"
     )
     assert checkpointed("y = h(x,\n      b=2)\n") == "y = c(h(x,\n        b=2), a=1)\n"
+
+
+def test_code_in_an_f_string_stays_on_its_line() -> None:
+    text = 'x = f"{g(a)}"\n'
+    source = SourceFile(Path("/m.py"), text)
+    file = File(source, source.parse())
+    call = file.tree.body[0].value.values[0].value
+    new = f"g({', '.join(['x' * 30, 'y' * 30, 'z' * 30])})"
+    after = apply_edits(text, write([Replace(file, call, Code(new))]))
+    assert after == text.replace("g(a)", new)
+
+
+def test_two_fixes_of_one_function_wait_for_each_other(tmp_path: Path) -> None:
+    """One removes a decorator, the other nests the body and removes another one."""
+    code = (
+        "import jax\nimport flax.linen as nn\nfrom functools import partial\n\n\n"
+        "class Net(nn.Module):\n"
+        "    @partial(nn.remat, static_argnums=1)\n"
+        "    @partial(jax.checkpoint, concrete=True)\n"
+        "    def layers(self, x, n: int):\n"
+        "        for _ in range(n):\n"
+        "            x = x * 2\n"
+        "        return x\n"
+    )
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code})
+    ran = cli(tmp_path, "--fix", "--unsafe-fixes")
+    assert (ran.code, ran.err) in ((0, ""), (1, ""))
+    after = (tmp_path / "m.py").read_text()
+    assert "concrete" not in after
+    ast.parse(after)

@@ -33,6 +33,12 @@ BODIES = {
         "    return jax.checkpoint(block, concrete=True)(fns[0], ps[0], x, train)\n",
         "    return jax.checkpoint(lambda p, x, fn=fns[0]: block(fn, p, x, train))(ps[0], x)\n",
     ),
+    "unknown arguments of an unknown function": (
+        "def run(f, sizes, p):\n"
+        "    p = jnp.asarray(p)\n"
+        "    return jax.checkpoint(f, concrete=True)(*sizes(), p=p)\n",
+        "    return jax.checkpoint(lambda p, x=sizes(): f(*x, p=p))(p)\n",
+    ),
     "keywords": (
         "def run(fn, p, x, train):\n"
         "    return jax.checkpoint(block, concrete=True)(fn, p, train=train, x=x)\n",
