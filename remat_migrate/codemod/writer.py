@@ -139,13 +139,19 @@ def _marks(file: File, changes: Sequence[Change]) -> Marks:
         keep=tuple((c.node, c.part) for c in removals if isinstance(c, Keep)),  # type: ignore[misc]
         suites=tuple((c.node, list(c.suite)) for c in removals if isinstance(c, KeepSuite)),  # type: ignore[misc]
     )
-    asked = [c.is_used_elsewhere for c in (*removals, *replaced)]
     new = {name for change in changes for name in _new_names(change)}
-    return found | marks_of(
-        file,
-        [reduction],
-        lambda name: name in new or any(used is None or used(name) for used in asked),
-    )
+    votes = [(_names(c.node), c.is_used_elsewhere) for c in (*removals, *replaced)]
+
+    def is_used(name: str) -> bool:
+        """Whether an import stays: those decide that take a use of it away."""
+        asked = [used for names, used in votes if name in names] or [used for _, used in votes]
+        return name in new or any(used is None or used(name) for used in asked)
+
+    return found | marks_of(file, [reduction], is_used)
+
+
+def _names(tree: ast.AST) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
 def _new_names(change: Change) -> Iterator[str]:
@@ -155,8 +161,7 @@ def _new_names(change: Change) -> Iterator[str]:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Code):
                 yield from _NAMES.findall(item.text)
-                nodes = (node for _, part in item.parts for node in ast.walk(part))
-                yield from (node.id for node in nodes if isinstance(node, ast.Name))
+                yield from (name for _, part in item.parts for name in _names(part))
 
 
 class WrittenFile:

@@ -1,4 +1,4 @@
-"""Names of a `from` import that are imported from another module."""
+"""Names of a `from` import that are imported from another module; imports left without a use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from codemod_support import File
 
-from remat_migrate.codemod.changes import MoveNames
+from remat_migrate.codemod.changes import MoveNames, Remove
 from remat_migrate.codemod.writer import write
 from remat_migrate.source import SourceFile, apply_edits
 
@@ -42,3 +42,14 @@ def test_names_that_move(text: str, names: str, expected: str) -> None:
     after = apply_edits(text, write([MoveNames(file, statement, moved, "c")]))
     ast.parse(after)
     assert after == expected
+
+
+def test_an_import_stays_only_for_those_who_take_its_uses_away() -> None:
+    """One fix knows that no other file uses the import; the other does not."""
+    text = "from functools import partial\n\n\n@partial(g)\ndef f(): ...\n\n\nx = h(1, False)\n"
+    source = SourceFile(Path("/m.py"), text)
+    file = File(source, source.parse())
+    _, function, assign = file.tree.body
+    taken = Remove(file, function.decorator_list[0], lambda name: False)
+    after = apply_edits(text, sorted(write([taken, Remove(file, assign.value.args[1])])))
+    assert after == "def f(): ...\n\n\nx = h(1)\n"
