@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ..source.escapes import lines_of
+from ..source.escapes import bare_lines_of
 from .expressions import has_comma, with_commas
 from .style import Style
 
@@ -28,7 +28,7 @@ def fitted(text: str, old: str, style: Style) -> str:
         old: the same before it was changed; its lines are not broken.
         style: the layout of the file.
     """
-    lines, kept = _lines(text), set(_lines(old))
+    lines, kept = bare_lines_of(text), set(bare_lines_of(old))
     new = {n for n, line in enumerate(lines, 1) if line not in kept}
     module: cst.Module | None = None
     may_join: bool | None = None
@@ -41,7 +41,7 @@ def fitted(text: str, old: str, style: Style) -> str:
         layout = _Layout(module, lines, style)
         changed = layout.joined(new) if hangs and may_join is not False else None
         if changed and may_join is None:
-            before = _Layout(cst.parse_module(old), _lines(old), style)
+            before = _Layout(cst.parse_module(old), bare_lines_of(old), style)
             may_join = before.joined(range(1, len(before.lines) + 1)) is None
         if not may_join:
             changed = None
@@ -50,17 +50,12 @@ def fitted(text: str, old: str, style: Style) -> str:
             break
         line, module = changed
         text = module.code
-        count, lines = len(lines), _lines(text)
+        count, lines = len(lines), bare_lines_of(text)
         more = len(lines) - count
         # Joined lines are new, as are those that a line is broken into.
         new = {n for n in new if n <= line} | {n + more for n in new if n + min(more, 0) > line}
         new |= set(range(line, line + max(more, 0) + 1))
     return text
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text without their endings."""
-    return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
 class _Layout:
@@ -89,7 +84,7 @@ class _Layout:
             if not set(range(first - 1, last + 2)) & set(new) or not self._is_joinable(node, items):
                 continue
             candidate = _with(self.module, node, _unbroken(node, items))
-            text = _lines(candidate.code)
+            text = bare_lines_of(candidate.code)
             if len(text[first - 2]) <= self.style.width:
                 return first - 1, candidate
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..source import SourceFile
-from ..source.escapes import lines_of
+from ..source.escapes import bare_lines_of
 
 _DEFAULT, _LONGEST = 88, 120
 _NARROW = 80  # where blocks are indented by two spaces
@@ -40,7 +40,7 @@ def style_of(source: SourceFile, indent: str) -> Style:
     # A language server runs for days: changed settings are read again.
     every = (_settings(f, tuple(_modified(f / n) for n in _FILES)) for f in source.path.parents)
     found = next(filter(None, every), None)
-    lines = [line.rstrip("\r\n") for line in lines_of(source.text)]
+    lines = bare_lines_of(source.text)
     if found is None or found.length is None:
         default = _NARROW if len(indent) == 2 else _DEFAULT
         lengths = (len(line) for line in lines if not _CANNOT_BREAK.search(line))

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from ..errors import CodemodError
+from ..source.escapes import bare_lines_of
 from .expressions import bare, is_open, parenthesized, spans_lines
 
 _MARK = "REMAT_MIGRATE_{}"
@@ -96,7 +97,7 @@ class _Filler(cst.CSTTransformer):
 def _around_lines(call: cst.Call) -> cst.Call:
     """A new call of which an argument has several lines, with those where they belong."""
     arg = next(arg for arg in call.args if spans_lines(arg))
-    lines = cst.Module([]).code_for_node(arg.value).splitlines()
+    lines = bare_lines_of(cst.Module([]).code_for_node(arg.value))
     first, following, last = lines[0], lines[1], lines[-1]
     base = last[: len(last) - len(last.lstrip())]
     if not last.lstrip().startswith((")", "]", "}")) or not first.endswith(("(", "[", "{")):

@@ -38,6 +38,11 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
+def bare_lines_of(text: str) -> list[str]:
+    """The same without their endings."""
+    return [line.rstrip("\r\n") for line in lines_of(text)]
+
+
 def whole(mark: str, line: str) -> str:
     """A line that is no Python."""
     return f"#{mark}{WHOLE}{line}"
