@@ -26,9 +26,10 @@ _SHEBANG = re.compile(r"#![^\n]*\bpython")
 def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
     """Why `after_text` is not `before` with nothing but `edits` changed; None if it is.
 
-    Python must parse, and outside the edits the tree must be the old one and the comments must
-    stand. JSON (notebooks too) and TOML that parsed before must parse. Text of any kind must be
-    such that the file's encoding can hold it.
+    Python must parse, outside the edits the tree must be the old one and the comments must stand,
+    and the code must use no name whose import or definition is gone. JSON (notebooks too) and TOML
+    that parsed before must parse. Text of any kind must be such that the file's encoding can hold
+    it.
 
     Args:
         before: the file as it was.
@@ -105,7 +106,11 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         return f"the new text does not parse: {said} (its line {error.line})"
     offsets = OffsetMap(edits)
     try:
-        return _statement_fault(before, old, new, offsets) or _comment_fault(before, after, offsets)
+        return (
+            _statement_fault(before, old, new, offsets)
+            or _name_fault(old, new)
+            or _comment_fault(before, after, offsets)
+        )
     except RecursionError:
         return "the code is nested too deeply to be compared"
     except (SyntaxError, tokenize.TokenError) as error:
@@ -174,6 +179,31 @@ def _untouched(
         for _, inner in ast.iter_fields(statement):
             if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
                 yield from _untouched(source, inner, offsets)
+
+
+def _name_fault(old: ast.Module, new: ast.Module) -> str | None:
+    """The name that is used though what bound it is gone; None if there is none."""
+    lost = _bound(old) - _bound(new)
+    names = [n for n in ast.walk(new) if isinstance(n, ast.Name) and n.id in lost] if lost else []
+    lost -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    for name in names:
+        if name.id in lost:
+            return f"`{name.id}`, used on line {name.lineno} of the new text, would not be defined"
+    return None
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that imports, definitions and parameters bind anywhere in a file."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.partition(".")[0])
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.arg(arg=name):
+                found.add(name)
+    return found
 
 
 def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) -> str | None:

@@ -56,6 +56,8 @@ RIGHT = {
     "dict entry dropped": "OPTS = {⟦'concrete': True, →⟧'policy': p}\n",
     "last dict entry dropped": "OPTS = {'policy': p⟦, 'concrete': True→⟧}\n",
     "dict emptied": "OPTS = {⟦'concrete': True→⟧}\n",
+    "import replaced by an assignment": "⟦import sys\n→sys = 1⟧\nx = sys\n",
+    "one of two imports deleted": "import os\ndef f():\n    ⟦import os\n    →⟧return os\n",
     "import deleted": "import os\n⟦import sys\n→⟧x = 1  # c\n",
     "all deleted": "⟦import sys\n→⟧",
     "name of an import dropped": "from jax.ad_checkpoint import ⟦checkpoint, →⟧checkpoint_name\n",
@@ -164,6 +166,9 @@ WRONG = {
     "next statement commented out": "⟦import os\n→# gone⟧b = 2\nc = 3\n",
     "next statement joined": "x = 1  # c⟦\n→⟧y = 2\nz = 3\n",
     "comment swallowed": "a = ⟦1→'''1⟧\n# note\nb = 2\nc = ⟦3→'''⟧\n",
+    "import of a used name deleted": "⟦import sys\n→⟧def f():\n    return sys.path\n",
+    "definition of a used name deleted": "⟦def f(x): return x\n→⟧y = f(1)\n",
+    "parameter of a used name deleted": "def f(x⟦, y→⟧):\n    return y\n",
     "docstring swallowed": "⟦x = 1→x = (⟧\n'''doc'''\n⟦y = 2→)⟧\n",
 }
 
@@ -371,7 +376,22 @@ def test_deleted_statements_pass(place: tuple[list[ast.stmt], int]) -> None:
     edit = Edit(PATH, *lines_of(block[number]), "")
     if len(block) == 1:
         edit = Edit(PATH, *span, "pass")
-    assert check_integrity(SOURCE, apply_edits(PROGRAM, [edit]), [edit]) is None
+    after = apply_edits(PROGRAM, [edit])
+    reason = check_integrity(SOURCE, after, [edit])
+    names = {n.id for n in ast.walk(ast.parse(after)) if isinstance(n, ast.Name)}
+    if _bound(block[number]) & names - _bound(ast.parse(after)):
+        assert reason is not None
+        assert reason.endswith("would not be defined")
+    else:
+        assert reason is None
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """What imports, definitions and parameters bind."""
+    nodes = list(ast.walk(tree))
+    found = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    found |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    return found | {(n.asname or n.name.split(".")[0]) for n in nodes if isinstance(n, ast.alias)}
 
 
 @given(st.sampled_from(STATEMENTS), st.data())

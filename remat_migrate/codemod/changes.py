@@ -257,10 +257,12 @@ class Rewrite(Change):
     """Any other change: `make` returns the new node for a LibCST node.
 
     Inner Changes are already applied to the node; a `Writing` gives the new nodes of other parts.
-    For a statement, `make` returns a list of statements.
+    For a statement, `make` returns a list of statements. With `discards`, `make` does not use the
+    node, and Changes of what is in it contradict this one.
     """
 
     make: Callable[[cst.CSTNode, Writing], cst.CSTNode | Sequence[cst.CSTNode]]
+    discards: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from .changes import (
     SetArgument,
     Spread,
 )
+from .contradictions import check_none_lost
 from .edits import edits_between, joined
 from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
@@ -72,7 +73,10 @@ def write(changes: Iterable[Change]) -> list[Edit]:
         by_file[change.file.source.path].append(change)
     for own in by_file.values():
         file = own[0].file
-        found += WrittenFile(file, own, _marks(file, own)).edits()
+        marks = _marks(file, own)
+        written = WrittenFile(file, own, marks)
+        check_none_lost(written.changes, marks)
+        found += written.edits()
     return found
 
 

@@ -35,6 +35,13 @@ _TREE_LEAVES = frozenset(
 Stored = tuple[ast.Name, str | int | None, ast.expr]
 
 
+def contents_of(evaluator: Evaluator, module: Module, function: FunctionNode) -> Contents:
+    """What a function's code shows of its values."""
+    if function not in evaluator.contents:
+        evaluator.contents[function] = Contents(evaluator, module, function)
+    return evaluator.contents[function]
+
+
 class Contents:
     """What one function's code shows of its values, nested functions included."""
 

@@ -7,14 +7,14 @@ results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import library
 from .callable import full_arguments, receiver_of, skipped, underlying
 from .calling import returned_expressions
-from .contents import Contents
+from .contents import Contents, contents_of
 from .evaluate import Evaluator
 from .item_dependence import Key, element, item, supplied
 from .library_needs import array_method, needs_of
@@ -22,6 +22,39 @@ from .module import Module
 from .overrides import Callees, Overrides
 from .scopes import Binding, FunctionNode
 from .values import Class, External, Function, Value
+
+Operation = tuple[Module, ast.expr]
+# A value that depends on more items of a parameter than this depends on the parameter.
+_MOST_ITEMS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operations:
+    """`jax.numpy` operations that a value went through.
+
+    They are shared, not copied: in a chain of n operations all of them together take n places.
+
+    Attributes:
+        last: the latest operation, with its module; None where ways meet.
+        before: what the operands went through.
+    """
+
+    last: Operation | None
+    before: tuple[Operations, ...]
+
+    def all(self) -> frozenset[Operation]:
+        """Every operation."""
+        found: set[Operation] = set()
+        seen = {self}
+        waiting = [self]
+        while waiting:
+            operations = waiting.pop()
+            if operations.last is not None:
+                found.add(operations.last)
+            new = set(operations.before) - seen
+            seen |= new
+            waiting += new
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +65,33 @@ class Dependence:
         parameter: its name.
         index: the item of it, where only one is needed: the position in `*args` or a tuple, the key
             in `**kwargs` or a dict, the attribute of an object.
-        traced: the `jax.numpy` operations between the parameter and the expression: inside a
-            checkpointed function their results are tracers even where the parameter is static;
-            with the module they are in.
+        through: the `jax.numpy` operations between the parameter and the expression, if there are
+            any: inside a checkpointed function their results are tracers even where the parameter
+            is static.
     """
 
     parameter: str
     index: int | str | None = None
-    traced: frozenset[tuple[Module, ast.expr]] = frozenset()
+    through: Operations | None = None
+
+    @property
+    def traced(self) -> frozenset[Operation]:
+        """The operations between the parameter and the expression, in any order."""
+        return frozenset() if self.through is None else self.through.all()
+
+    def after(self, operations: Operations) -> Dependence:
+        """The dependence of a value that went through further operations."""
+        before = [operations] if self.through is None else [self.through, operations]
+        return Dependence(self.parameter, self.index, joined(before))
 
 
 Dependences = frozenset[Dependence]
 NONE: Dependences = frozenset()
+
+
+def joined(operations: Sequence[Operations]) -> Operations:
+    """Operations as one."""
+    return operations[0] if len(operations) == 1 else Operations(None, tuple(operations))
 
 
 def merged(found: Iterable[Dependence]) -> Dependences:
@@ -52,15 +100,23 @@ def merged(found: Iterable[Dependence]) -> Dependences:
     Which operations lie on the same way does not matter, and there are twice as many ways after
     every `x = x + jnp.sin(x)`.
     """
-    plain: set[Dependence] = set()
-    through: dict[Dependence, frozenset[tuple[Module, ast.expr]]] = {}
+    items: dict[tuple[str, bool], dict[int | str | None, dict[Operations, None]]] = {}
     for dependence in found:
-        if not dependence.traced:
-            plain.add(dependence)
-        else:
-            alike = replace(dependence, traced=frozenset())
-            through[alike] = through.get(alike, frozenset()) | dependence.traced
-    return frozenset(plain | {replace(d, traced=traced) for d, traced in through.items()})
+        through = dependence.through
+        alike = items.setdefault((dependence.parameter, through is None), {})
+        operations = alike.setdefault(dependence.index, {})
+        if through is not None:
+            operations[through] = None
+    for alike in items.values():
+        if len(alike) > _MOST_ITEMS:
+            together = {one: None for operations in alike.values() for one in operations}
+            alike.clear()
+            alike[None] = together
+    return frozenset(
+        Dependence(parameter, index, joined(tuple(operations)) if operations else None)
+        for (parameter, _), alike in items.items()
+        for index, operations in alike.items()
+    )
 
 
 class DependenceAnalysis:
@@ -105,7 +161,7 @@ class DependenceAnalysis:
     @cached_property
     def contents(self) -> Contents:
         """What the code shows of its values."""
-        return Contents(self.evaluator, self.module, self.node)
+        return contents_of(self.evaluator, self.module, self.node)
 
     # -- what an expression depends on
 
@@ -136,8 +192,8 @@ class DependenceAnalysis:
         found = self._operands(node)
         # An operator on the result of an operation of JAX is one more.
         if isinstance(node, ast.BinOp | ast.Compare | ast.Subscript):
-            if any(d.traced for d in found) and not self._at_compile_time(node):
-                return frozenset(_through(d, self.module, node) if d.traced else d for d in found)
+            if any(d.through for d in found) and not self._at_compile_time(node):
+                return _through(found, self.module, node, traced_only=True)
         return found
 
     def _operands(self, node: ast.expr) -> Dependences:
@@ -279,7 +335,7 @@ class DependenceAnalysis:
                     case _:
                         found |= self.depends(node.func.value)
                 if array_method(node.func) is not None:
-                    found = {_through(d, self.module, node) for d in found}
+                    return _through(found, self.module, node)
         return frozenset(found)
 
     def is_number(self, node: ast.expr) -> bool:
@@ -319,9 +375,7 @@ class DependenceAnalysis:
                     return element(self, iterable)
                 case "builtins.int" | "builtins.float" | "builtins.bool", _:
                     # A number of Python, whatever it was made of.
-                    return frozenset(
-                        replace(d, traced=frozenset()) for d in self._union(*arguments)
-                    )
+                    return frozenset(replace(d, through=None) for d in self._union(*arguments))
             return self._union(*arguments)
         function = needs_of(name)
         if function is not None and function.static_result:
@@ -329,7 +383,7 @@ class DependenceAnalysis:
             return self._union(*needed)
         found = self._union(*arguments)
         if name.startswith(library.TRACED_MODULES) and not self._at_compile_time(node):
-            return frozenset(_through(d, self.module, node) for d in found)
+            return _through(found, self.module, node)
         return found
 
     def _at_compile_time(self, node: ast.AST) -> bool:
@@ -361,12 +415,22 @@ class DependenceAnalysis:
         for needed in self._result_of(function, receiver_of(callee), key):
             name, index = needed.parameter, needed.index
             for inner in supplied(self, function.node, call, skipped(callee), name, index):
-                # The operations stand in the other function: only that they are there matters.
-                found.add(
-                    replace(inner, traced=inner.traced | needed.traced) if needed.traced else inner
-                )
+                found.add(inner.after(needed.through) if needed.through else inner)
         return frozenset(found)
 
 
-def _through(dependence: Dependence, module: Module, node: ast.expr) -> Dependence:
-    return replace(dependence, traced=dependence.traced | {(module, node)})
+def _through(
+    found: Iterable[Dependence], module: Module, node: ast.expr, *, traced_only: bool = False
+) -> Dependences:
+    """The dependences of the result of an operation; with `traced_only`, one on tracers alone."""
+    results: dict[Operations | None, Operations] = {}
+    through: set[Dependence] = set()
+    for dependence in found:
+        before = dependence.through
+        if before is None and traced_only:
+            through.add(dependence)
+            continue
+        if before not in results:
+            results[before] = Operations((module, node), () if before is None else (before,))
+        through.add(Dependence(dependence.parameter, dependence.index, results[before]))
+    return frozenset(through)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from .apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
 from .application import api_of
@@ -31,6 +32,9 @@ from .values import (
     Values,
     Wrapped,
 )
+
+if TYPE_CHECKING:
+    from .contents import Contents
 
 _MAX_VALUES = 64
 Substitution = Mapping[tuple[FunctionNode, str], Values]
@@ -60,6 +64,8 @@ class Evaluator:
         self.applies: Values = NOTHING
         # Functions that do nothing but reductions and the like; kept by `stages`.
         self.light: dict[FunctionNode, bool] = {}
+        # What functions show of their values; kept by `contents.contents_of`.
+        self.contents: dict[FunctionNode, Contents] = {}
         # Kept by `naming.interesting_names`.
         self.names: dict[object, frozenset[str]] = {}
         # Other names that files of the project give to Apis, for others to import.
@@ -432,19 +438,13 @@ class Evaluator:
     # -- calls
 
     def _call(self, module: Module, node: ast.Call) -> Values:
-        found: set[Value] = set()
-        for expr in looked_up(node):
-            found |= self.values(module, expr)
-        for callee in self.values(module, node.func):
-            found |= called(self, callee, module, node)
-        return frozenset(found)
+        found = [self.values(module, expr) for expr in looked_up(node)]
+        found += [called(self, callee, module, node) for callee in self.values(module, node.func)]
+        return frozenset().union(*found)
 
     def _super(self, module: Module, node: ast.Call) -> Values:
         function = module.enclosing_function(node)
         cls = module.enclosing_class(function) if function is not None else None
-        found: set[Value] = set()
-        for base in cls.bases if cls is not None else ():
-            for value in self.values(module, base):
-                if isinstance(value, Class | External):
-                    found.add(Instance(value))
-        return frozenset(found)
+        bases = cls.bases if cls is not None else ()
+        values = frozenset().union(*(self.values(module, base) for base in bases))
+        return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

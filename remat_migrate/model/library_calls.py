@@ -30,7 +30,7 @@ class LibraryCalls(DependenceAnalysis):
         if node is None:
             return
         depends = self.depends(node) if found is None else found
-        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index), bool(d.traced))):
+        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index), d.through is not None)):
             yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
 
     def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:

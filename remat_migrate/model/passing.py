@@ -11,7 +11,7 @@ from .apis import CALL_WITH
 from .bind import Arguments, default_of
 from .callable import Target, is_frozen
 from .containers import items
-from .contents import Contents
+from .contents import contents_of
 from .declared import Kind, annotation_kind, default_kind, join
 from .library import ARRAY_ATTRIBUTES, OF_ANYTHING, STATIC_ATTRIBUTES, TRACED_MODULES
 from .library_needs import is_array_method
@@ -268,7 +268,7 @@ def by_value(
     if parameter in (function.args.vararg, function.args.kwarg):
         return True  # whose items are arguments
     uses = list(uses_of(target, parameter))
-    contents = Contents(project.evaluator, target.function.module, function)
+    contents = contents_of(project.evaluator, target.function.module, function)
     if any(contents.shows_container(binding) for _, binding in uses):
         return False
     if not any(_is_taken_apart(target.function.module, use) for use, _ in uses):

@@ -95,7 +95,8 @@ class Site:
 
     def changed(self, node: cst.BaseExpression) -> Change:
         """The change that puts another LibCST node in the place of `node`."""
-        return Rewrite(self.module, self.application or self.reference, lambda old, writing: node)
+        place = self.application or self.reference
+        return Rewrite(self.module, place, lambda old, writing: node, discards=True)
 
     @property
     def options(self) -> Mapping[str, str]:

@@ -67,3 +67,18 @@ def test_functions_that_call_one_another_have_the_same_needs(order):
     for name in order:
         branches = {n.parameter for n in needs.of(functions[name]) if n.certain}
         assert branches == {"a", "b", "n"}
+
+
+@pytest.mark.parametrize(("number", "items"), [(3, ["w0", "w1", "w2"]), (400, [None])])
+def test_a_value_of_many_items_needs_the_parameter(number, items):
+    """The operations on the way are all there, however long the chain."""
+    lines = "".join(f"    x = jnp.sin(x @ p['w{n}'])\n" for n in range(number))
+    text = f"{HEADING}@jax.checkpoint\ndef f(p, x):\n{lines}    return x if x[0] > 0 else -x\n"
+    needs = [need for need in needs_of(text) if need.reason == "a branch on it"]
+    by_parameter = {(need.parameter, need.index): len(need.traced) for need in needs}
+    assert by_parameter.pop(("x", None)) == 2 * number + 1
+    if items == [None]:
+        assert by_parameter[("p", None)] == 2 * number + 1
+        assert len(by_parameter) <= 32
+    else:
+        assert [index for _, index in by_parameter] == items
