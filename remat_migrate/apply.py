@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 from .errors import ApplyError, SourceError
 from .integrity import check_integrity
-from .rule import Finding, Safety, changes_by_path, write_changes
+from .rule import Finding, Safety, fixes_by_path, joint_edits
 from .source import Edit, OffsetMap, SourceFile, apply_edits
 
 
@@ -345,10 +345,10 @@ class _Rounds(Generic[A]):
         """
         made = _Round(made=findings)
         faults = {}
-        for path, changes in changes_by_path(f.fix for f in findings if f.fix).items():
+        for path, fixes in fixes_by_path(f.fix for f in findings if f.fix).items():
             source = self._source(path)
             try:
-                edits = sorted(write_changes(changes))
+                edits = sorted(joint_edits(path, fixes))
                 text = apply_edits(source.text, edits)
             except ApplyError as error:
                 faults[path] = str(error)

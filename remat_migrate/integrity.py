@@ -14,6 +14,7 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from .errors import SourceError
 from .source import Edit, OffsetMap, SourceFile, read_source
@@ -107,7 +108,7 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
     offsets = OffsetMap(edits)
     try:
         return (
-            _statement_fault(before, old, new, offsets)
+            _statement_fault(before, old, after, new, offsets)
             or _name_fault(old, new)
             or _comment_fault(before, after, offsets)
         )
@@ -118,30 +119,47 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
 
 
 def _statement_fault(
-    source: SourceFile, old: ast.Module, new: ast.Module, offsets: OffsetMap
+    before: SourceFile, old: ast.Module, after: SourceFile, new: ast.Module, offsets: OffsetMap
 ) -> str | None:
     """Why a statement that no edit touches is not read as before; None if all are."""
-    kept = list(_untouched(source, old.body, offsets))
-    if not kept:
-        return None
-    found = Counter(map(_shape, new.body))
-    missing = []
-    for statement in kept:
-        shape = _shape(statement)
-        if found[shape]:
-            found[shape] -= 1
-        else:
-            missing.append((statement, shape))
+    missing = list(_untouched(before, old.body, offsets))
+    inner = [node for node in ast.walk(new) if isinstance(node, ast.stmt)] if missing else []
+    # Statements of the same text are read the same. Some are inside of statements that are edited.
+    for nodes in (new.body, inner):
+        missing = _unmatched(missing, partial(_text, before), nodes, partial(_text, after))
+    for nodes in (new.body, inner):
+        missing = _unmatched(missing, _shape, nodes, _shape)
     if not missing:
         return None
-    # Those inside of statements that are edited.
-    inner = Counter(_shape(n) for n in ast.walk(new) if isinstance(n, ast.stmt))
-    for statement, shape in missing:
-        if not inner[shape]:
-            code = _short(source.segment(statement))
-            return f"the code on line {statement.lineno} would be read differently: {code}"
-        inner[shape] -= 1
-    return None
+    code = _short(before.segment(missing[0]))
+    return f"the code on line {missing[0].lineno} would be read differently: {code}"
+
+
+def _unmatched(
+    statements: Sequence[ast.stmt],
+    key: Callable[[ast.stmt], object],
+    others: Sequence[ast.stmt],
+    key_of_other: Callable[[ast.stmt], object],
+) -> list[ast.stmt]:
+    """The statements that have no counterpart with the same key."""
+    found = Counter(map(key_of_other, others)) if statements else Counter()
+    unmatched = []
+    for statement in statements:
+        own = key(statement)
+        if found[own]:
+            found[own] -= 1
+        else:
+            unmatched.append(statement)
+    return unmatched
+
+
+def _text(source: SourceFile, statement: ast.stmt) -> str:
+    """A statement as it is written, with its decorators."""
+    start, end = source.span(statement)
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    if decorators:
+        start = source.span(decorators[0]).start
+    return source.text[start:end]
 
 
 def _shape(tree: ast.stmt) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -75,41 +75,54 @@ class Fix:
     @cached_property
     def paths(self) -> frozenset[Path]:
         """The files that it edits."""
-        return frozenset(changes_by_path([self]))
+        return frozenset(map(_path, self.changes))
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
         """The fix as edits of text; none if it cannot be written, see `failure`."""
-        return self._written[0]
+        return self._result[0]
 
     @property
     def failure(self) -> str:
         """Why it cannot be written: LibCST cannot parse the code, say. Empty if it can."""
-        return self._written[1]
+        return self._result[1]
 
     @cached_property
-    def _written(self) -> tuple[tuple[Edit, ...], str]:
+    def _result(self) -> tuple[tuple[Edit, ...], str]:
         try:
-            return tuple(write_changes(self.changes)), ""
+            return tuple(_written(self.changes)), ""
         except CodemodError as error:
             return (), str(error)
 
 
-def changes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Change | Edit]]:
-    """The changes of several fixes by file; those that fixes share stand there once."""
-    found: dict[Path, list[Change | Edit]] = defaultdict(list)
-    for change in dict.fromkeys(change for fix in fixes for change in fix.changes):
-        path = change.path if isinstance(change, Edit) else change.file.source.path
-        found[path].append(change)
+def fixes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Fix]]:
+    """The fixes that change each file."""
+    found: dict[Path, list[Fix]] = defaultdict(list)
+    for fix in fixes:
+        for path in sorted(fix.paths):
+            found[path].append(fix)
     return found
 
 
-def write_changes(changes: Iterable[Change | Edit]) -> list[Edit]:
-    """The edits that make changes, those of several fixes at once: each statement is written once.
+def joint_edits(path: Path, fixes: Sequence[Fix]) -> list[Edit]:
+    """The edits of one file that make fixes at once: each statement is written once.
 
     Raises:
         CodemodError: LibCST cannot parse a statement, or two changes contradict each other.
     """
+    if len(fixes) == 1:
+        if fixes[0].failure:
+            raise CodemodError(fixes[0].failure)
+        return [edit for edit in fixes[0].edits if edit.path == path]
+    every = dict.fromkeys(change for fix in fixes for change in fix.changes)
+    return _written(change for change in every if _path(change) == path)
+
+
+def _path(change: Change | Edit) -> Path:
+    return change.path if isinstance(change, Edit) else change.file.source.path
+
+
+def _written(changes: Iterable[Change | Edit]) -> list[Edit]:
     edits: dict[Edit, None] = {}
     trees: list[Change] = []
     for change in changes:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from .changes import ArrangeArguments, Code
-from .expressions import breaks_line, has_comma, is_line_break, parenthesized, with_last
-from .statements import all_comments
+from .expressions import breaks_line, has_comma, parenthesized, with_last
+from .lines import all_comments, is_line_break
 
 if TYPE_CHECKING:
     from .writer import Writing

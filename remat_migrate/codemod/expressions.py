@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import libcst as cst
-import libcst.matchers as m
 
 from ..errors import CodemodError
-from .statements import Lines, comments_in, own_lines
+from .lines import Lines, all_comments, comments_in, is_line_break, own_lines, with_comments
 
 Operation = Callable[[Any], Any]
 N = TypeVar("N", bound=cst.CSTNode)
@@ -55,9 +55,25 @@ class Expressions(cst.CSTTransformer):
         self.inner: dict[cst.CSTNode, cst.CSTNode] = {}
         self._comments: list[str] = []  # to be moved above the statement
 
+    @cached_property
+    def _holders(self) -> set[cst.CSTNode]:
+        """The nodes that are changed, and those that hold them."""
+        found: set[cst.CSTNode] = set()
+        for node in (*self.operations, *self.gone, *self.kept, *self.kept.values()):
+            above: cst.CSTNode | None = node
+            while above is not None and above not in found:
+                found.add(above)
+                above = self.parents.get(above)
+        return found
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Pass over code without changes."""
+        return node in self._holders
+
     def on_leave(self, original: Any, updated: Any) -> Any:
         """Change a node whose children are already changed."""
-        updated = super().on_leave(original, updated)
+        if original not in self._holders:
+            return updated
         if original in self.kept:
             part = self.now[self.kept[original]]
             if isinstance(original, cst.Call) and not is_open(self.parents[original], original):
@@ -215,18 +231,8 @@ def without_middle(attribute: cst.Attribute) -> cst.Attribute:
         return attribute.with_changes(value=value)
     if notes:
         space: Any = dot.whitespace_before
-        dot = dot.with_changes(whitespace_before=_with_comments(space, space, notes))
+        dot = dot.with_changes(whitespace_before=with_comments(space, space, notes))
     return attribute.with_changes(value=value, dot=dot)
-
-
-def without_comment(node: Any, pattern: str) -> Any:
-    """A node without the comments that match a regular expression."""
-    lines = m.TrailingWhitespace(comment=m.Comment(m.MatchRegex(pattern)))
-    return m.replace(
-        node,
-        lines,
-        lambda line, _: line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None),
-    )
 
 
 # -- items of lists
@@ -266,12 +272,12 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
     """The item before a removed one, with the removed item's line break, comma, and comments."""
     texts = comments_in(item)
     space = previous.comma.whitespace_after if breaks_line(previous) else None
-    has_notes = space is not None and (texts or m.findall(space, m.Comment()))
+    has_notes = space is not None and (texts or all_comments(space))
     if not is_last:
         if space is None and breaks_line(item):
             return previous.with_changes(comma=item.comma)
         if space is not None and texts:
-            noted = _with_comments(space, space, texts)
+            noted = with_comments(space, space, texts)
             return previous.with_changes(comma=previous.comma.with_changes(whitespace_after=noted))
         return previous
     fields: dict[str, Any] = {"comma": item.comma}
@@ -280,39 +286,21 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
     if has_notes:
         # The comments between the two and after the last are moved before the closing bracket.
         if has_comma(item):
-            noted = _with_comments(space, item.comma.whitespace_after, texts)
+            noted = with_comments(space, item.comma.whitespace_after, texts)
             fields["comma"] = item.comma.with_changes(whitespace_after=noted)
         elif isinstance(item, cst.Arg):
-            fields["whitespace_after_arg"] = _with_comments(space, item.whitespace_after_arg, texts)
+            fields["whitespace_after_arg"] = with_comments(space, item.whitespace_after_arg, texts)
         else:
             comma = previous.comma
             ending = comma.whitespace_after.with_changes(last_line=_NOTHING)
-            noted = _with_comments(space, ending, texts)
+            noted = with_comments(space, ending, texts)
             fields["comma"] = comma.with_changes(whitespace_after=noted)
     return previous.with_changes(**fields)
-
-
-def _with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.ParenthesizedWhitespace:
-    """A line break followed by comments, each on its own line; it ends like `last`."""
-    lines = [
-        line.with_changes(indent=space.indent, whitespace=space.last_line)
-        for line in own_lines(texts)
-    ]
-    fields: dict[str, Any] = {"empty_lines": [*space.empty_lines, *lines]}
-    if is_line_break(last):
-        fields |= {"indent": last.indent, "last_line": last.last_line}
-    noted: cst.ParenthesizedWhitespace = space.with_changes(**fields)
-    return noted
 
 
 def has_comma(item: Any) -> bool:
     """Whether a comma follows an item."""
     return isinstance(item.comma, cst.Comma)
-
-
-def is_line_break(space: Any) -> bool:
-    """Whether whitespace within brackets continues on another line."""
-    return isinstance(space, cst.ParenthesizedWhitespace)
 
 
 def breaks_line(item: Any) -> bool:

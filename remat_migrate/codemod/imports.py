@@ -8,8 +8,9 @@ from typing import Any
 
 import libcst as cst
 
-from .expressions import has_comma, is_line_break, with_commas, without_items
-from .statements import PRAGMA, Statement, own_lines
+from .expressions import has_comma, with_commas, without_items
+from .lines import PRAGMA, is_line_break, own_lines
+from .statements import Statement
 
 
 def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Statement]:

@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import libcst as cst
-import libcst.matchers as m
 
 from ..errors import CodemodError
 from .changes import Nest
 from .expressions import TIGHT
-from .statements import Lines, own_lines, trimmed_start
+from .lines import Lines, own_lines, trimmed_start
 
 
 def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
@@ -69,8 +68,7 @@ def _split(
         line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
         return [], [], cst.IndentedBlock([line])
     assert isinstance(body, cst.IndentedBlock)
-    docstring = m.SimpleStatementLine([m.Expr(m.SimpleString() | m.ConcatenatedString())])
-    if len(body.body) > 1 and m.matches(body.body[0], docstring):
+    if len(body.body) > 1 and _is_text(body.body[0]):
         first: Any = body.body[1]
         rest = trimmed_start(first.leading_lines)
         blanks = list(first.leading_lines[: len(first.leading_lines) - len(rest)])
@@ -78,6 +76,13 @@ def _split(
         inner = body.with_changes(body=statements, header=cst.TrailingWhitespace())
         return [body.body[0]], blanks, inner
     return [], [], body.with_changes(header=cst.TrailingWhitespace())
+
+
+def _is_text(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.SimpleStatementLine([cst.Expr(cst.SimpleString() | cst.ConcatenatedString())]):
+            return True
+    return False
 
 
 def _without(
@@ -129,4 +134,7 @@ class _Super(cst.CSTTransformer):
         return False
 
     def leave_Call(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        return self.put if m.matches(original, m.Call(m.Name("super"), [])) else updated
+        match original:
+            case cst.Call(cst.Name("super"), []):
+                return self.put
+        return updated

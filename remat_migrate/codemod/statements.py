@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
-import libcst.matchers as m
 
 from ..source.suites import Marks, Verdicts
+from .lines import (
+    PRAGMA,
+    Lines,
+    comment_lines,
+    comments_in,
+    own_lines,
+    seam,
+    trimmed,
+    trimmed_start,
+)
 
-Lines = list[cst.EmptyLine]
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Make = Callable[[Statement], Sequence[Statement]]
-
-# Comments that are directives for tools about the code on their line.
-PRAGMA = re.compile(
-    r"#\s*(noqa|type:|pylint:|pragma:|fmt:|isort:|nosec|pyright:|mypy:|yapf:|ruff:|flake8)"
-)
 _OPPOSITES: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
     cst.Equal: cst.NotEqual,
     cst.NotEqual: cst.Equal,
@@ -341,47 +343,3 @@ def negated(test: cst.BaseExpression) -> cst.BaseExpression:
         case cst.BooleanOperation() | cst.IfExp() | cst.Lambda() | cst.NamedExpr() if not test.lpar:
             test = test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return cst.UnaryOperation(cst.Not(), test)
-
-
-# -- comments and blank lines
-
-
-def comments_in(node: cst.CSTNode) -> list[str]:
-    """The comments in a node, except those that are directives for tools."""
-    return [text for text in all_comments(node) if not PRAGMA.match(text)]
-
-
-def all_comments(node: cst.CSTNode) -> list[str]:
-    """The comments in a node."""
-    return [comment.value for comment in m.findall(node, m.Comment())]  # type: ignore[attr-defined]
-
-
-def comment_lines(node: cst.CSTNode) -> Lines:
-    """The comments in a node, each on a line of its own."""
-    return own_lines(comments_in(node))
-
-
-def own_lines(texts: Iterable[str]) -> Lines:
-    """Comments on lines of their own."""
-    return [cst.EmptyLine(comment=cst.Comment(text)) for text in texts]
-
-
-def trimmed(lines: Sequence[cst.EmptyLine]) -> Lines:
-    """Lines without the blank ones at the end."""
-    return trimmed_start(lines[::-1])[::-1]
-
-
-def trimmed_start(lines: Sequence[cst.EmptyLine]) -> Lines:
-    """Lines without the blank ones at the start."""
-    first = next((i for i, line in enumerate(lines) if line.comment), len(lines))
-    return list(lines[first:])
-
-
-def seam(
-    above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine], *, first: bool = False
-) -> Lines:
-    """The lines above and below removed code, separated by the longer of their runs of blanks."""
-    kept, rest = trimmed(above), trimmed_start(below)
-    ends, starts = above[len(kept) :], below[: len(below) - len(rest)]
-    joined = [*kept, *(ends if len(ends) >= len(starts) else starts), *rest]
-    return trimmed_start(joined) if first else joined

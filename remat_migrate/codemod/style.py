@@ -40,14 +40,20 @@ def style_of(source: SourceFile, indent: str) -> Style:
     # A language server runs for days: changed settings are read again.
     every = (_settings(f, tuple(_modified(f / n) for n in _FILES)) for f in source.path.parents)
     found = next(filter(None, every), None)
-    lines = bare_lines_of(source.text)
-    if found is None or found.length is None:
-        default = _NARROW if len(indent) == 2 else _DEFAULT
-        lengths = (len(line) for line in lines if not _CANNOT_BREAK.search(line))
-        width = max([default, *(length for length in lengths if length <= _LONGEST)])
-    else:
+    width, continuation = _shown(source.text, indent)
+    if found is not None and found.length is not None:
         width = found.length
-    return Style(width, _continuation(lines, indent), found is not None and found.is_yapf)
+    return Style(width, continuation, found is not None and found.is_yapf)
+
+
+@lru_cache(maxsize=16)
+def _shown(text: str, indent: str) -> tuple[int, str]:
+    """The length of the longest line of a text, and the indentation within its brackets."""
+    lines = bare_lines_of(text)
+    default = _NARROW if len(indent) == 2 else _DEFAULT
+    lengths = (len(line) for line in lines if not _CANNOT_BREAK.search(line))
+    width = max([default, *(length for length in lengths if length <= _LONGEST)])
+    return width, _continuation(lines, indent)
 
 
 # Comments and text, which formatters leave as they are.

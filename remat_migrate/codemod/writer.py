@@ -52,10 +52,11 @@ from .edits import edits_between, joined
 from .expressions import is_open, stripped, with_argument
 from .imports import with_names_moved
 from .line_length import fitted
+from .lines import Lines, seam, trimmed, without_comment
 from .locate import Chunk, Statement, chunks_of, config_of
 from .nesting import nested
 from .removal import marks_of
-from .statements import Lines, Statements, seam, trimmed
+from .statements import Statements
 from .style import Style, style_of
 
 _NAMES = re.compile(r"[^\W\d]\w*")
@@ -328,7 +329,7 @@ class WrittenFile:
         node = change.node
         match change:
             case Remove(label=label) if label:
-                operate(chunk.holder(node), lambda old: expressions.without_comment(old, label))
+                operate(chunk.holder(node), lambda old: without_comment(old, label))
             case Replace(code=code):
                 found = chunk.find(node)
                 work.replaced.add(found)

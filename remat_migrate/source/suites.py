@@ -84,6 +84,17 @@ class Verdicts:
         self._gone: dict[ast.stmt, Causes | None] = {}
         self._reduced: dict[ast.stmt, Reduced | None] = {}
 
+    def holders(self) -> set[ast.AST]:
+        """The marked nodes and those that hold them: nothing is lost elsewhere."""
+        found: set[ast.AST] = set()
+        marks = self.marks
+        for node in (*marks.removed, *marks.replaced, *marks.kept, *marks.suites):
+            above: ast.AST | None = node
+            while above is not None and above not in found:
+                found.add(above)
+                above = self._index.parents.get(above)
+        return found
+
     def gone(self, statement: ast.stmt) -> Causes | None:
         """The changes that make a statement go; None if it stays."""
         if statement not in self._gone:
@@ -224,10 +235,13 @@ def _together(marks: Marks, nodes: Sequence[ast.AST]) -> Causes | None:
 def lost_nodes(tree: ast.AST, verdicts: Verdicts) -> Iterator[tuple[ast.AST, Causes]]:
     """Every node that is no longer in the tree, with the changes that take it out."""
     marks = verdicts.marks
+    holders = verdicts.holders()
     stack: list[tuple[ast.AST, Causes | None]] = [(tree, None)]
     while stack:
         node, causes = stack.pop()
         if causes is None:
+            if node not in holders:
+                continue
             causes = marks.removed.get(node)
         if causes is None and isinstance(node, ast.stmt):
             causes = verdicts.gone(node)
