@@ -49,7 +49,7 @@ def static_passed(
                 for option in options:
                     if option.arg in (*_BY_INDEX, *_BY_NAME):
                         reason = f"`{option.arg}` of {how}"
-                        listed = _listed(evaluator, layer.module, option.value)
+                        listed = listed_items(evaluator, layer.module, option.value)
                         if listed is None:
                             passed = [*args, *(k.value for k in keywords)]
                             yield from ((arg, f"perhaps {reason}", False) for arg in passed)
@@ -84,7 +84,7 @@ def _named(
         yield from (keyword.value for keyword in keywords if name and keyword.arg == name)
 
 
-def _listed(
+def listed_items(
     evaluator: Evaluator, module: Module, node: ast.expr, depth: int = 3
 ) -> list[object] | None:
     """The indices or names that an option lists; None where they are not known."""
@@ -98,7 +98,7 @@ def _listed(
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             found: list[object] = []
             for part in parts:
-                items = _listed(evaluator, module, part, depth - 1) if depth else None
+                items = listed_items(evaluator, module, part, depth - 1) if depth else None
                 if items is None:
                     return None
                 found += items
@@ -109,5 +109,5 @@ def _listed(
             case Constant(value=int() | str() as item) if not isinstance(item, bool):
                 return [item]
             case Container(module=owner, node=inner) if not isinstance(inner, ast.Dict):
-                return _listed(evaluator, owner, inner, depth - 1)
+                return listed_items(evaluator, owner, inner, depth - 1)
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from .callable import Target
@@ -11,9 +10,9 @@ from .passing import by_value
 from .scopes import parameters
 from .sites import Option, Site
 from .static_arguments import bind_use, position_of, static_indices
+from .static_layers import listed_items
 from .static_options import known_target
 from .statics import Obstacle, Required, Statics
-from .values import Constant, Container
 
 if TYPE_CHECKING:
     from .project import Project
@@ -21,22 +20,9 @@ if TYPE_CHECKING:
 
 def read_names(project: Project, option: Option) -> tuple[str, ...] | None:
     """The names that an option `static_argnames` gives; None where they are not known."""
-    node = option.value
-    values = project.values(option.module, node)
-    if len(values) == 1:
-        match next(iter(values)):
-            case Constant(value=str(name)):
-                return (name,)
-            case Container(node=inner):
-                node = inner
-    match node:
-        case ast.Constant(value=str(name)):
-            return (name,)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            found = [p.value for p in parts if isinstance(p, ast.Constant)]
-            names = tuple(name for name in found if isinstance(name, str))
-            return names if len(names) == len(parts) else None
-    return None
+    listed = listed_items(project.evaluator, option.module, option.value)
+    names = tuple(item for item in listed or () if isinstance(item, str))
+    return names if listed is not None and len(names) == len(listed) else None
 
 
 def named_statics(project: Project, site: Site) -> Statics:
