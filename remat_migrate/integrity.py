@@ -8,6 +8,7 @@ no edit touches must still be comments.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import tokenize
@@ -106,10 +107,14 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         said = cause.msg if isinstance(cause, SyntaxError) else error
         return f"the new text does not parse: {said} (its line {error.line})"
     offsets = OffsetMap(edits)
+    # Statements of the same text are read the same.
+    one, other = partial(_text, before), partial(_text, after)
+    changed = _unmatched(old.body, one, new.body, other)
+    made = _unmatched(new.body, other, old.body, one)
     try:
         return (
-            _statement_fault(before, old, after, new, offsets)
-            or _name_fault(old, new)
+            _statement_fault(before, changed, after, made, offsets)
+            or _name_fault(changed, made, new)
             or _comment_fault(before, after, offsets)
         )
     except RecursionError:
@@ -119,16 +124,18 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
 
 
 def _statement_fault(
-    before: SourceFile, old: ast.Module, after: SourceFile, new: ast.Module, offsets: OffsetMap
+    before: SourceFile,
+    changed: Sequence[ast.stmt],
+    after: SourceFile,
+    made: Sequence[ast.stmt],
+    offsets: OffsetMap,
 ) -> str | None:
     """Why a statement that no edit touches is not read as before; None if all are."""
-    missing = list(_untouched(before, old.body, offsets))
-    inner = [node for node in ast.walk(new) if isinstance(node, ast.stmt)] if missing else []
-    # Statements of the same text are read the same. Some are inside of statements that are edited.
-    for nodes in (new.body, inner):
-        missing = _unmatched(missing, partial(_text, before), nodes, partial(_text, after))
-    for nodes in (new.body, inner):
-        missing = _unmatched(missing, _shape, nodes, _shape)
+    missing = list(_untouched(before, changed, offsets))
+    # Some are inside of statements that are edited.
+    inner = [n for s in made for n in ast.walk(s) if isinstance(n, ast.stmt)] if missing else []
+    missing = _unmatched(missing, partial(_text, before), inner, partial(_text, after))
+    missing = _unmatched(missing, _shape, inner, _shape)
     if not missing:
         return None
     code = _short(before.segment(missing[0]))
@@ -199,9 +206,12 @@ def _untouched(
                 yield from _untouched(source, inner, offsets)
 
 
-def _name_fault(old: ast.Module, new: ast.Module) -> str | None:
+def _name_fault(
+    changed: Sequence[ast.stmt], made: Sequence[ast.stmt], new: ast.Module
+) -> str | None:
     """The name that is used though what bound it is gone; None if there is none."""
-    lost = _bound(old) - _bound(new)
+    lost = _bound(changed) - _bound(made)
+    lost = lost and lost - _bound(new.body)
     names = [n for n in ast.walk(new) if isinstance(n, ast.Name) and n.id in lost] if lost else []
     lost -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
     for name in names:
@@ -210,10 +220,10 @@ def _name_fault(old: ast.Module, new: ast.Module) -> str | None:
     return None
 
 
-def _bound(tree: ast.Module) -> set[str]:
-    """The names that imports, definitions and parameters bind anywhere in a file."""
+def _bound(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that imports, definitions and parameters bind anywhere in statements."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in itertools.chain.from_iterable(map(ast.walk, statements)):
         match node:
             case ast.alias(name=name, asname=asname):
                 found.add(asname or name.partition(".")[0])

@@ -378,8 +378,9 @@ def test_deleted_statements_pass(place: tuple[list[ast.stmt], int]) -> None:
         edit = Edit(PATH, *span, "pass")
     after = apply_edits(PROGRAM, [edit])
     reason = check_integrity(SOURCE, after, [edit])
-    names = {n.id for n in ast.walk(ast.parse(after)) if isinstance(n, ast.Name)}
-    if _bound(block[number]) & names - _bound(ast.parse(after)):
+    tree = SourceFile(PATH, after).parse()
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    if _bound(block[number]) & names - _bound(tree):
         assert reason is not None
         assert reason.endswith("would not be defined")
     else:
