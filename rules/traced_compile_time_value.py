@@ -114,7 +114,7 @@ class TracedCompileTimeValue(Rule):
             sites=sites,
             related=tuple(
                 Related(module.source, module.span(node), "its result is a tracer")
-                for module, node in sorted(need.traced, key=lambda t: t[0].span(t[1]))
+                for module, node in need.operations
                 if node is not need.node
             ),
         )

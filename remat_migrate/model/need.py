@@ -41,6 +41,11 @@ class Need:
     beside: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
+    @property
+    def operations(self) -> list[tuple[Module, ast.expr]]:
+        """`traced`, in order of place."""
+        return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
+
     def argument(self, function: FunctionNode) -> int | str | None:
         """The index, where the parameter is `*args` or `**kwargs`, whose items are arguments."""
         a = function.args

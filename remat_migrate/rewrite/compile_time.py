@@ -30,7 +30,7 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
     for need in needs:
-        for module, operation in () if need.unseen else need.traced:
+        for module, operation in () if need.unseen else need.operations:
             if not module.editable:
                 raise Refused(
                     "a `jax.numpy` result that Python needs is computed in a file that is not to"

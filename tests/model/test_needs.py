@@ -34,6 +34,8 @@ def test_there_are_no_more_needs_where_there_are_more_ways(number):
     needs = [need for need in needs_of(text) if need.reason == "a branch on it"]
     assert [bool(need.traced) for need in needs] == [False, True]
     assert len(needs[1].traced) == 3 * number
+    places = [module.span(node) for module, node in needs[1].operations]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("number", [1, 6])
