@@ -73,8 +73,10 @@ class Chunk:
         try:
             module = cst.parse_module(self.text, config)
             if not _INDENTATION.search(self.text):
-                # LibCST goes by the blocks of the code that it parses.
-                module = module.with_changes(default_indent=config.default_indent)
+                # LibCST goes by the blocks of the code that it parses; where there are none, new
+                # ones are indented as in the rest of the file.
+                indented = module.with_changes(default_indent=config.default_indent)
+                return indented if indented.code == module.code else module
             return module
         except (cst.ParserSyntaxError, RecursionError) as error:
             line, _ = self.source.position(self.source.span(self.statements[0]).start)

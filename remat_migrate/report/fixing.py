@@ -37,8 +37,8 @@ def defects(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
         finding = dropped.finding
         at = finding.source.place(finding.span.start)
         yield (
-            f"{screen.path(finding.path)}:{at}: the fix of {finding.code} was not made,"
-            f" because it is wrong: {dropped.reason}; {_PLEASE}"
+            f"{screen.path(finding.path)}:{at}: the fix of {finding.code} was not made:"
+            f" {dropped.reason}; {_PLEASE}"
         )
     for path in outcome.unsettled:
         yield (

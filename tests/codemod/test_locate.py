@@ -1,0 +1,37 @@
+"""Finding LibCST nodes by the positions of `ast` nodes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import libcst as cst
+import pytest
+from codemod_support import File
+
+from remat_migrate.codemod.locate import node_of
+from remat_migrate.source import SourceFile
+
+HEAD = "def f(x):\n    return x\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g(x):\n  return h(x)\n",
+        "def g(x): \\\n\n  return h(x)\n",
+        "def g(x): \\\n  return h(x)\n",
+        "def g(x):  # c\n\n  # d\n  return h(x)\n",
+        "def g(x):\r\treturn h(x)\r",
+        "if x:\n\tg = [\nh(x)]\n",
+        "g = h(x)\n",
+        "g = (h(\nx) )\n",
+    ],
+)
+def test_blocks_that_are_indented_in_another_way_than_the_rest_of_the_file(text: str) -> None:
+    source = SourceFile(Path("/m.py"), HEAD + text)
+    file = File(source, source.parse())
+    (call,) = (node for node in ast.walk(file.tree) if isinstance(node, ast.Call))
+    found = node_of(file, call)
+    assert isinstance(found, cst.Call)
+    assert cst.ensure_type(found.func, cst.Name).value == "h"
