@@ -326,11 +326,12 @@ def _reasons(result: Result) -> Iterator[tuple[FindingKey, str]]:
 
 def _complain(run: Run, outcome: Outcome[Analysis]) -> bool:
     """Say which fixes were not made, and why; whether one of them was wrong."""
-    from .report.fixing import defects, refusals
+    from .report.fixing import defects, refusals, unreadable
 
     screen, settings = screen_of(sys.stderr), run.request.settings
     excluded = matcher(settings.exclude, settings.base)
-    for line in refusals(outcome, run.targets, excluded, screen):
+    refused = refusals(outcome, run.targets, excluded, screen)
+    for line in (*refused, *unreadable(outcome, screen)):
         say(f"warning: {line}")
     faults = list(defects(outcome, screen))
     for line in faults:

@@ -38,7 +38,11 @@ class ApplyError(RematMigrateError):
 
 
 class CodemodError(ApplyError):
-    """A fix cannot be written: LibCST cannot parse the code, or reads it in another way."""
+    """A fix cannot be written: Changes contradict each other, or the new code does not parse."""
+
+
+class UnreadableCodeError(CodemodError):
+    """LibCST cannot parse code that Python can, or reads it in another way."""
 
 
 class VerificationError(RematMigrateError):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from .codemod.changes import Change, SetComment
 from .codemod.comments import comment_edit
-from .errors import CodemodError
+from .errors import CodemodError, UnreadableCodeError
 from .settings import Severity as Severity
 from .source import Edit, SourceFile, Span
 
@@ -84,15 +84,20 @@ class Fix:
 
     @property
     def failure(self) -> str:
-        """Why it cannot be written: LibCST cannot parse the code, say. Empty if it can."""
-        return self._result[1]
+        """Why it cannot be written; empty if it can."""
+        return str(self._result[1] or "")
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it cannot be written because LibCST does not understand the old code."""
+        return isinstance(self._result[1], UnreadableCodeError)
 
     @cached_property
-    def _result(self) -> tuple[tuple[Edit, ...], str]:
+    def _result(self) -> tuple[tuple[Edit, ...], CodemodError | None]:
         try:
-            return tuple(_written(self.changes)), ""
+            return tuple(_written(self.changes)), None
         except CodemodError as error:
-            return (), str(error)
+            return (), error
 
 
 def fixes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Fix]]:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ..errors import CodemodError
+from ..errors import UnreadableCodeError
 from ..source import SourceFile
 from .changes import File
 
@@ -67,7 +67,7 @@ class Chunk:
         """The parsed code.
 
         Raises:
-            CodemodError: LibCST cannot parse it.
+            UnreadableCodeError: LibCST cannot parse it.
         """
         config = config_of(self.source)
         try:
@@ -80,7 +80,9 @@ class Chunk:
             return module
         except (cst.ParserSyntaxError, RecursionError) as error:
             line, _ = self.source.position(self.source.span(self.statements[0]).start)
-            raise CodemodError(f"LibCST cannot parse the statement on line {line}") from error
+            raise UnreadableCodeError(
+                f"LibCST cannot parse the statement on line {line}"
+            ) from error
 
     @cached_property
     def first_line(self) -> int:
@@ -120,14 +122,14 @@ class Chunk:
         """The LibCST node of an `ast` node: an expression, argument, parameter, statement, alias.
 
         Raises:
-            CodemodError: LibCST reads the code in another way.
+            UnreadableCodeError: LibCST reads the code in another way.
         """
         place = node.context_expr if isinstance(node, ast.withitem) else node
         start, end = self.source.span(place)  # type: ignore[arg-type]
         found = self._places.at(self.source, start, end, node)
         if found is None:
             line, _ = self.source.position(start)
-            raise CodemodError(f"LibCST reads the code on line {line} in another way")
+            raise UnreadableCodeError(f"LibCST reads the code on line {line} in another way")
         return found
 
     def holder(self, node: ast.AST) -> cst.CSTNode:
@@ -228,7 +230,7 @@ def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
     """The LibCST node of an expression, with the comments and the layout in it.
 
     Raises:
-        CodemodError: LibCST cannot parse the statement.
+        UnreadableCodeError: LibCST cannot parse the statement.
     """
     at = file.source.span(node).start
     chunk = next(chunk for chunk in chunks_of(file) if at < chunk.end)

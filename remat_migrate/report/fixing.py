@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..apply import Outcome, Refused
+from ..apply import Dropped, Outcome, Refused
 from ..atomic import write_obstacle
 from ..engine import Analysis
 from ..rule import Finding, Safety
@@ -34,17 +34,31 @@ def fixed_by_code(outcome: Outcome[Analysis], unwritten: Mapping[Path, str]) -> 
 def defects(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
     """Fixes that were wrong: faults of the tool."""
     for dropped in outcome.dropped:
-        finding = dropped.finding
-        at = finding.source.place(finding.span.start)
-        yield (
-            f"{screen.path(finding.path)}:{at}: the fix of {finding.code} was not made:"
-            f" {dropped.reason}; {_PLEASE}"
-        )
+        if not _is_unreadable(dropped):
+            yield f"{_not_made(dropped, screen)}; {_PLEASE}"
     for path in outcome.unsettled:
         yield (
             f"{screen.path(path)}: its fixes undo one another or have no end; the file is as it"
             f" was; {_PLEASE}"
         )
+
+
+def unreadable(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
+    """Fixes that were not made because LibCST does not understand the code."""
+    for dropped in outcome.dropped:
+        if _is_unreadable(dropped):
+            yield _not_made(dropped, screen)
+
+
+def _is_unreadable(dropped: Dropped) -> bool:
+    fix = dropped.finding.fix
+    return fix is not None and fix.is_unreadable
+
+
+def _not_made(dropped: Dropped, screen: Screen) -> str:
+    finding = dropped.finding
+    place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}"
+    return f"{place}: the fix of {finding.code} was not made: {dropped.reason}"
 
 
 def refusals(

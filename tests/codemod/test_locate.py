@@ -8,6 +8,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 from codemod_support import File
+from support import cli, write_files
 
 from remat_migrate.codemod.locate import node_of
 from remat_migrate.source import SourceFile
@@ -35,3 +36,14 @@ def test_blocks_that_are_indented_in_another_way_than_the_rest_of_the_file(text:
     found = node_of(file, call)
     assert isinstance(found, cst.Call)
     assert cst.ensure_type(found.func, cst.Name).value == "h"
+
+
+def test_code_that_only_python_parses_keeps_its_finding(tmp_path: Path) -> None:
+    code = "import jax\n\nf = jax.checkpoint(abs, concrete=True) ; \\\n\n"
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code})
+    ran = cli(tmp_path, "--fix")
+    assert ran.code == 1
+    assert "RMT101" in ran.out
+    assert "the fix of RMT101 was not made: LibCST cannot parse the statement on line 3" in ran.err
+    assert "defect" not in ran.err
+    assert (tmp_path / "m.py").read_text() == code

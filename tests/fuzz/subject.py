@@ -71,8 +71,8 @@ class Subject:
         """
         outcome = mend(self._run(files), unsafe=unsafe)
         _no_faults(outcome.analysis)
-        # What LibCST cannot parse, such as mixed line ends, keeps its finding.
-        wrong = [dropped for dropped in outcome.dropped if "LibCST" not in dropped.reason]
+        # What LibCST cannot parse keeps its finding.
+        wrong = [d for d in outcome.dropped if not (d.finding.fix and d.finding.fix.is_unreadable)]
         if wrong:
             dropped = wrong[0]
             raise Wrong(f"a fix was wrong: {told(dropped.finding)}: {dropped.reason}")
