@@ -203,11 +203,6 @@ class Page:
         """Whether any checkpoint was measured."""
         return any(site.weights for site in self.sites or ())
 
-    @property
-    def risky(self) -> tuple[SiteEntry, ...]:
-        """The checkpoints with findings, the worst first."""
-        return tuple(site for site in self.sites or () if site.risk != "none")
-
 
 def page_of(report: Report, screen: Screen) -> Page:
     """The page of a report; paths are shown as `screen` has them."""

@@ -20,7 +20,6 @@ from ..model.sites import Site
 from ..model.values import Applied, Class, External, Partial, Value, Wrapped
 from .refusal import Refused
 
-_MODULE = ("flax.linen.Module", "flax.linen.module.Module")
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
 # What other transforms put in front of the name of a class.
 _TRANSFORMED = {"flax.linen.scan": "Scan", "flax.linen.vmap": "Vmap", "flax.linen.jit": "Jit"}

@@ -70,15 +70,6 @@ def changed_units(before: str, after: str) -> ModuleDifference:
     return _Comparison(outline(before), outline(after)).difference()
 
 
-def edited_units(before: str, after: str) -> frozenset[str]:
-    """The units that edits changed which make `after` out of `before`, by qualified name.
-
-    Raises:
-        SyntaxError: as `changed_units` does.
-    """
-    return frozenset(unit.qualname for unit in changed_units(before, after).changed)
-
-
 def unit_at(text: str, offset: int) -> str | None:
     """The unit that a character (counted from 0) belongs to.
 
