@@ -178,7 +178,7 @@ class WrittenFile:
         self.marks = marks
         known = {change.node for change in changes}
         self.changes = [
-            *(change for change in changes if not isinstance(change, Reduce)),
+            *(self._refilled(change) for change in changes if not isinstance(change, Reduce)),
             *(
                 Replace(file, node, Code(text))
                 for node, (text, _) in marks.replaced.items()
@@ -187,6 +187,20 @@ class WrittenFile:
         ]
         self.index: TreeIndex = index_of(file.tree)
         self.verdicts = Verdicts(self.marks, self.index)
+
+    def _refilled(self, change: Change) -> Change:
+        """A Change; a name that is added to an import whose names all go takes the place of one."""
+        if not isinstance(change, ImportName) or not isinstance(change.node, ast.ImportFrom):
+            return change
+        names, new = change.node.names, cst.Name(change.name)
+        if not all(alias in self.marks.removed for alias in names):
+            return change
+        del self.marks.removed[names[0]]
+        return Rewrite(
+            change.file,
+            names[0],
+            lambda old, writing: old.with_changes(name=new, asname=None),
+        )
 
     # -- the new text
 

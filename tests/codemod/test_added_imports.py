@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from codemod_support import File
 
-from remat_migrate.codemod.changes import Code, ImportName, Insert
+from remat_migrate.codemod.changes import Code, ImportName, Insert, Remove
 from remat_migrate.codemod.writer import write
 from remat_migrate.source import SourceFile, apply_edits
 
@@ -61,3 +61,35 @@ def test_a_name_joins_those_that_are_imported(text: str, expected: str) -> None:
     file = opened(text)
     [statement] = file.tree.body
     assert apply_edits(text, write([ImportName(file, statement, "partial")])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("from functools import partial\n", ["wraps"], "from functools import wraps\n"),
+        (
+            "from functools import partial as p  # c\n",
+            ["wraps"],
+            "from functools import wraps  # c\n",
+        ),
+        ("from functools import cache, partial\n", ["wraps"], "from functools import wraps\n"),
+        (
+            "from functools import (\n    cache,\n    partial,\n)\n",
+            ["wraps"],
+            "from functools import (\n    wraps,\n)\n",
+        ),
+        ("from functools import partial\n", ["a", "b"], "from functools import a, b\n"),
+        ("try:\n    from functools import partial\nexcept E:\n    pass\n", ["a"], None),
+    ],
+)
+def test_a_name_takes_the_place_of_those_that_go(
+    text: str, names: list[str], expected: str | None
+) -> None:
+    file = opened(text)
+    statement = next(node for node in ast.walk(file.tree) if isinstance(node, ast.ImportFrom))
+    changes = [
+        *(Remove(file, alias, lambda name: False) for alias in statement.names),
+        *(ImportName(file, statement, name) for name in names),
+    ]
+    after = apply_edits(text, write(changes))
+    assert after == (text.replace("partial", "a") if expected is None else expected)
