@@ -71,7 +71,7 @@ def test_functions_that_call_one_another_have_the_same_needs(order):
         assert branches == {"a", "b", "n"}
 
 
-@pytest.mark.parametrize(("number", "items"), [(3, ["w0", "w1", "w2"]), (400, [None])])
+@pytest.mark.parametrize(("number", "items"), [(3, ["w0", "w1", "w2"]), (120, [None])])
 def test_a_value_of_many_items_needs_the_parameter(number, items):
     """The operations on the way are all there, however long the chain."""
     lines = "".join(f"    x = jnp.sin(x @ p['w{n}'])\n" for n in range(number))
