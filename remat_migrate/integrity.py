@@ -14,8 +14,7 @@ import re
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .errors import SourceError
 from .source import Edit, OffsetMap, SourceFile, read_source
@@ -108,9 +107,9 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         return f"the new text does not parse: {said} (its line {error.line})"
     offsets = OffsetMap(edits)
     # Statements of the same text are read the same.
-    one, other = partial(_text, before), partial(_text, after)
-    changed = _unmatched(old.body, one, new.body, other)
-    made = _unmatched(new.body, other, old.body, one)
+    texts, new_texts = _texts(before, old.body), _texts(after, new.body)
+    changed = _unmatched(old.body, texts, new_texts)
+    made = _unmatched(new.body, new_texts, texts)
     try:
         return (
             _statement_fault(before, changed, after, made, offsets)
@@ -134,8 +133,8 @@ def _statement_fault(
     missing = list(_untouched(before, changed, offsets))
     # Some are inside of statements that are edited.
     inner = [n for s in made for n in ast.walk(s) if isinstance(n, ast.stmt)] if missing else []
-    missing = _unmatched(missing, partial(_text, before), inner, partial(_text, after))
-    missing = _unmatched(missing, _shape, inner, _shape)
+    missing = _unmatched(missing, _texts(before, missing), _texts(after, inner))
+    missing = _unmatched(missing, map(_shape, missing), map(_shape, inner))
     if not missing:
         return None
     code = _short(before.segment(missing[0]))
@@ -143,30 +142,27 @@ def _statement_fault(
 
 
 def _unmatched(
-    statements: Sequence[ast.stmt],
-    key: Callable[[ast.stmt], object],
-    others: Sequence[ast.stmt],
-    key_of_other: Callable[[ast.stmt], object],
+    statements: Sequence[ast.stmt], keys: Iterable[object], others: Iterable[object]
 ) -> list[ast.stmt]:
-    """The statements that have no counterpart with the same key."""
-    found = Counter(map(key_of_other, others)) if statements else Counter()
+    """The statements whose keys, one of each, are not among those of others."""
+    found = Counter(others) if statements else Counter()
     unmatched = []
-    for statement in statements:
-        own = key(statement)
-        if found[own]:
-            found[own] -= 1
+    for statement, key in zip(statements, keys, strict=True):
+        if found[key]:
+            found[key] -= 1
         else:
             unmatched.append(statement)
     return unmatched
 
 
-def _text(source: SourceFile, statement: ast.stmt) -> str:
-    """A statement as it is written, with its decorators."""
-    start, end = source.span(statement)
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    if decorators:
-        start = source.span(decorators[0]).start
-    return source.text[start:end]
+def _texts(source: SourceFile, statements: Sequence[ast.stmt]) -> list[str]:
+    """Statements as they are written, with their decorators."""
+    found = []
+    for statement in statements:
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        start = source.span(decorators[0] if decorators else statement).start
+        found.append(source.text[start : source.span(statement).end])
+    return found
 
 
 def _shape(tree: ast.stmt) -> tuple[object, ...]:

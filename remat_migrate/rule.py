@@ -80,20 +80,21 @@ class Fix:
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
         """The fix as edits of text; none if it cannot be written, see `failure`."""
-        return self._result[0]
+        return self.written[0]
 
     @property
     def failure(self) -> str:
         """Why it cannot be written; empty if it can."""
-        return str(self._result[1] or "")
+        return str(self.written[1] or "")
 
     @property
     def is_unreadable(self) -> bool:
         """Whether it cannot be written because LibCST does not understand the old code."""
-        return isinstance(self._result[1], UnreadableCodeError)
+        return isinstance(self.written[1], UnreadableCodeError)
 
     @cached_property
-    def _result(self) -> tuple[tuple[Edit, ...], CodemodError | None]:
+    def written(self) -> tuple[tuple[Edit, ...], CodemodError | None]:
+        """The edits, or the reason that there are none."""
         try:
             return tuple(_written(self.changes)), None
         except CodemodError as error:
@@ -116,9 +117,10 @@ def joint_edits(path: Path, fixes: Sequence[Fix]) -> list[Edit]:
         CodemodError: LibCST cannot parse a statement, or two changes contradict each other.
     """
     if len(fixes) == 1:
-        if fixes[0].failure:
-            raise CodemodError(fixes[0].failure)
-        return [edit for edit in fixes[0].edits if edit.path == path]
+        edits, error = fixes[0].written
+        if error is not None:
+            raise error
+        return [edit for edit in edits if edit.path == path]
     every = dict.fromkeys(change for fix in fixes for change in fix.changes)
     return _written(change for change in every if _path(change) == path)
 

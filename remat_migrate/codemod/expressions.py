@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from ..errors import CodemodError
+from ..source.tree_index import with_holders
 from .lines import Lines, all_comments, comments_in, is_line_break, own_lines, with_comments
 
 Operation = Callable[[Any], Any]
@@ -58,13 +59,8 @@ class Expressions(cst.CSTTransformer):
     @cached_property
     def _holders(self) -> set[cst.CSTNode]:
         """The nodes that are changed, and those that hold them."""
-        found: set[cst.CSTNode] = set()
-        for node in (*self.operations, *self.gone, *self.kept, *self.kept.values()):
-            above: cst.CSTNode | None = node
-            while above is not None and above not in found:
-                found.add(above)
-                above = self.parents.get(above)
-        return found
+        nodes = (*self.operations, *self.gone, *self.kept, *self.kept.values())
+        return with_holders(nodes, self.parents)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Pass over code without changes."""

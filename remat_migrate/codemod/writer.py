@@ -74,10 +74,7 @@ def write(changes: Iterable[Change]) -> list[Edit]:
         by_file[change.file.source.path].append(change)
     for own in by_file.values():
         file = own[0].file
-        marks = _marks(file, own)
-        written = WrittenFile(file, own, marks)
-        check_none_lost(written.changes, marks)
-        found += written.edits()
+        found += WrittenFile(file, own, _marks(file, own)).edits()
     return found
 
 
@@ -205,7 +202,12 @@ class WrittenFile:
     # -- the new text
 
     def edits(self) -> list[Edit]:
-        """What differs between the file and its new text."""
+        """What differs between the file and its new text.
+
+        Raises:
+            CodemodError: two Changes contradict each other, or LibCST cannot parse the code.
+        """
+        check_none_lost(self.changes, self.marks)
         found = [
             Edit(self.source.path, *self.source.span(change.node), self.source.segment(change.node))
             for change in self.changes

@@ -113,7 +113,7 @@ def merged(found: Iterable[Dependence]) -> Dependences:
             alike.clear()
             alike[None] = together
     return frozenset(
-        Dependence(parameter, index, joined(tuple(operations)) if operations else None)
+        Dependence(parameter, index, joined(list(operations)) if operations else None)
         for (parameter, _), alike in items.items()
         for index, operations in alike.items()
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .pieces import Causes
 from .reductions import Reduction, is_pure
-from .tree_index import TreeIndex
+from .tree_index import TreeIndex, with_holders
 
 Reduced = tuple[list[ast.stmt], Causes]
 TryNode = ast.Try | ast.TryStar
@@ -86,14 +86,9 @@ class Verdicts:
 
     def holders(self) -> set[ast.AST]:
         """The marked nodes and those that hold them: nothing is lost elsewhere."""
-        found: set[ast.AST] = set()
         marks = self.marks
-        for node in (*marks.removed, *marks.replaced, *marks.kept, *marks.suites):
-            above: ast.AST | None = node
-            while above is not None and above not in found:
-                found.add(above)
-                above = self._index.parents.get(above)
-        return found
+        nodes = (*marks.removed, *marks.replaced, *marks.kept, *marks.suites)
+        return with_holders(nodes, self._index.parents)
 
     def gone(self, statement: ast.stmt) -> Causes | None:
         """The changes that make a statement go; None if it stays."""

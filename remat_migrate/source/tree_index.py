@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from typing import TypeVar
+
+Node = TypeVar("Node")
 
 
 class TreeIndex:
@@ -86,3 +89,14 @@ def _exported_names(tree: ast.Module) -> Iterator[str]:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
                     yield inner.value
+
+
+def with_holders(nodes: Iterable[Node], parents: Mapping[Node, Node]) -> set[Node]:
+    """Nodes of a tree, of `ast` or of LibCST, and all that hold one of them."""
+    found: set[Node] = set()
+    for node in nodes:
+        above: Node | None = node
+        while above is not None and above not in found:
+            found.add(above)
+            above = parents.get(above)
+    return found
