@@ -96,7 +96,7 @@ def install() -> None:
     import jax
 
     from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.compiled import choose_scheduler
+    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
 
     choose_scheduler(jax.__version__)
     interception.install()
@@ -112,12 +112,12 @@ def row_of(make: Callable[[], Any], temporary: int | None, measured: dict[int, A
 
 
 def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
-    from remat_migrate.measure.worker.compiled import compile_program
     from remat_migrate.measure.worker.entry import Differentiation, Entry
-    from remat_migrate.measure.worker.flops import flops
+    from remat_migrate.measure.worker.instruments.compiled import compile_program
+    from remat_migrate.measure.worker.instruments.flops import flops
+    from remat_migrate.measure.worker.instruments.liveness import peak, size
+    from remat_migrate.measure.worker.instruments.residuals import kept
     from remat_migrate.measure.worker.interception import LEAVE_OUT, calls_of, plan, sites
-    from remat_migrate.measure.worker.liveness import peak, size
-    from remat_migrate.measure.worker.residuals import kept
 
     claimed = importlib.import_module("claimed.claim")
     try:

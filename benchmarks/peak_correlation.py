@@ -111,8 +111,8 @@ def instruments() -> Callable[[Any], tuple[int, ...]]:
     import jax
 
     sys.path.insert(0, str(ROOT))
-    from remat_migrate.measure.worker import compiled, liveness, residuals
     from remat_migrate.measure.worker.entry import Differentiation, Entry
+    from remat_migrate.measure.worker.instruments import compiled, liveness, residuals
 
     compiled.choose_scheduler(jax.__version__)
 

@@ -53,7 +53,7 @@ def install() -> None:
     import jax
 
     from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.compiled import choose_scheduler
+    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
 
     choose_scheduler(jax.__version__)
     interception.install()
@@ -69,8 +69,8 @@ def missing_library(name: str) -> str:
 def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     """Peak and temporary bytes and the operations of one program."""
     from remat_migrate.measure.worker import sites
-    from remat_migrate.measure.worker.compiled import compile_program
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
+    from remat_migrate.measure.worker.instruments.compiled import compile_program
     from remat_migrate.measure.worker.interception import plan
 
     program = load(name, side)

@@ -53,7 +53,7 @@ def install() -> None:
     import jax
 
     from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.compiled import choose_scheduler
+    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
 
     choose_scheduler(jax.__version__)
     interception.install()
@@ -111,9 +111,9 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     """A row: bytes and operations, those of a forward pass, and what else is asked for."""
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.alternatives import alternatives
-    from remat_migrate.measure.worker.compiled import compile_program
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.flops import flops
+    from remat_migrate.measure.worker.instruments.compiled import compile_program
+    from remat_migrate.measure.worker.instruments.flops import flops
     from remat_migrate.measure.worker.interception import LEAVE_OUT, plan
 
     function, arguments, how = case

@@ -11,6 +11,6 @@ if __name__ == "__main__":
     here = path.realpath(getcwd())
     if path.dirname(path.dirname(path.realpath(__file__))) != here:
         sys.path[:] = [entry for entry in sys.path if path.realpath(entry) != here]
-    from .cli import main
+    from .cli.commands import main
 
     main()

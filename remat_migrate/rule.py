@@ -21,10 +21,10 @@ from .codemod.changes import Change, SetComment
 from .codemod.comments import comment_edit
 from .errors import CodemodError, UnreadableCodeError
 from .settings import Severity as Severity
-from .source import Edit, SourceFile, Span
+from .text import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
-    from .model import Module, Project, Site
+    from .analysis import Module, Project, Site
 
 Confidence = Literal["high", "medium", "low"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from .atomic import read_regular
 from .errors import SettingsError
+from .text.atomic import read_regular
 
 NEWEST_JAX = (0, 12, 0)
 

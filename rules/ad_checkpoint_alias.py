@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import EXPECTED, expects_failure
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
-from remat_migrate.suppress import read_directives
+from remat_migrate.suppressions import read_directives
 
 from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_of
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from remat_migrate.codemod.changes import (
     Change,
     Code,
@@ -22,12 +24,10 @@ from remat_migrate.codemod.changes import (
     Rename,
     Rewrite,
 )
-from remat_migrate.codemod.removal import plan_removals
-from remat_migrate.model import Module, Project
-from remat_migrate.model.references import import_of, is_used_elsewhere, reference_to
+from remat_migrate.codemod.tree.reductions import Reduction, is_pure
+from remat_migrate.codemod.tree.removal import plan_removals
 from remat_migrate.rule import Fix, Safety
-from remat_migrate.source.layout import layout_of
-from remat_migrate.source.reductions import Reduction, is_pure
+from remat_migrate.text.tokens import layout_of
 
 from .ad_checkpoint_uses import GONE, JAX, PACKAGE, Use
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.references import is_used_elsewhere
-from remat_migrate.model.values import Constant, External
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.sites.references import is_used_elsewhere
+from remat_migrate.analysis.values.values import Constant, External
 from remat_migrate.rule import Fix
-from remat_migrate.source import Span
+from remat_migrate.text import Span
 
 from .positional_option import Passed, migration, passed_by_position
 

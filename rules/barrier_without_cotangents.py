@@ -9,13 +9,13 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.flag.names import Names
+from remat_migrate.analysis.policies.jax_remat3 import BARRIER_FLAG
 from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.model import Module, Project
-from remat_migrate.model.flag_names import Names
-from remat_migrate.model.next_implementation import BARRIER_FLAG
-from remat_migrate.plaintext.setting import Setting
+from remat_migrate.formats.setting import Setting
 from remat_migrate.rule import Example, Finding, Fix, Safety
-from remat_migrate.source import SourceFile, Span
+from remat_migrate.text import SourceFile, Span
 
 from .readiness import Readiness, because, severity
 
@@ -119,7 +119,7 @@ class BarrierWithoutCotangents(Readiness):
         """The places in another file that set it."""
         if not SETTING.occurs(source.text):
             return
-        from remat_migrate.plaintext.files import plan_text
+        from remat_migrate.formats.files import plan_text
 
         uses, _ = plan_text(source, SETTING)
         for use in uses:

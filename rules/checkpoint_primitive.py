@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.next_implementation import (
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.jax_remat3 import (
     NEXT_CLASS,
     NEXT_PRIMITIVE,
     PRIMITIVE,

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.concrete_options import ConcreteUse, concrete_uses
-from remat_migrate.model.expected_failures import EXPECTED, expects_failure
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
+from remat_migrate.analysis.sites.concrete_options import ConcreteUse, concrete_uses
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety, Severity
 

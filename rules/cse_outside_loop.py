@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project, Site
+from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix

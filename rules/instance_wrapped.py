@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.module_kinds import ModuleKind, makers, module_kind
-from remat_migrate.model.sites import Site
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.sites.framework_modules import ModuleKind, makers, module_kind
+from remat_migrate.analysis.sites.site import Site
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.callable import targets_of
-from remat_migrate.model.parts import DifferentiatedPart, wraps_policy
-from remat_migrate.model.reach import own_nodes
-from remat_migrate.model.values import Function
-from remat_migrate.model.work import is_light
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.call_graph import own_nodes
+from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart, wraps_policy
+from remat_migrate.analysis.placement.workload import is_light
+from remat_migrate.analysis.values.callees import targets_of
+from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import HEAD_WORDS, differentiated_here, placement_fix

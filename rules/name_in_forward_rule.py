@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.checkpoint_names import names_of
-from remat_migrate.model.scopes import FunctionNode
-from remat_migrate.model.values import Function
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.policies.checkpoint_names import names_of
+from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Example, Finding, Related
 
 from .readiness import Readiness, because, severity

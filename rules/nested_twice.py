@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.nesting import calls_within, checkpoint_within
-from remat_migrate.model.parts import wraps_policy
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
+from remat_migrate.analysis.placement.whole_and_last import wraps_policy
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix

@@ -10,22 +10,17 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.flag_names import (
-    OWN_OPTION,
-    SETTING,
-    defines_own_option,
-    may_use_flag,
-)
-from remat_migrate.model.scopes import FunctionNode
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.flag.names import OWN_OPTION, SETTING, defines_own_option, may_use_flag
+from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
-from remat_migrate.source import SourceFile, Span
-from remat_migrate.suppress import read_directives
+from remat_migrate.suppressions import read_directives
+from remat_migrate.text import SourceFile, Span
 
 if TYPE_CHECKING:
+    from remat_migrate.analysis.flag.uses import FlagUse, Form
     from remat_migrate.codemod.changes import Change
-    from remat_migrate.model.flag_uses import FlagUse, Form
-    from remat_migrate.source import Edit
+    from remat_migrate.text import Edit
 
 # The one release that has the option.
 ONLY_IN = (0, 3, 16)
@@ -122,7 +117,7 @@ class NewCheckpointFlag(Rule):
         if project.settings.jax_version <= ONLY_IN or not may_use_flag(module, project):
             return
         # Few files get here; the others need not wait for this import.
-        from remat_migrate.model.flags import find_flag_uses, remove_flag_uses
+        from remat_migrate.analysis.flag.removals import find_flag_uses, remove_flag_uses
 
         source = module.source
         is_suppressed = _suppressed(source, python=True)
@@ -145,7 +140,7 @@ class NewCheckpointFlag(Rule):
         """The uses in a file that is not Python."""
         if project.settings.jax_version <= ONLY_IN:
             return
-        from remat_migrate.plaintext.files import plan_text
+        from remat_migrate.formats.files import plan_text
 
         is_suppressed = _suppressed(source, python=False)
         own = OWN_OPTION if defines_own_option(project) else ""

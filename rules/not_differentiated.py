@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.callable import targets_of
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.values.callees import targets_of
 from remat_migrate.rule import Example, Finding, Rule
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.branches import added_calls
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.placement.parallel_branches import added_calls
 from remat_migrate.rule import Example, Finding, Related, Rule
 
 

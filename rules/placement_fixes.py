@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
+from remat_migrate.analysis import Project
+from remat_migrate.analysis.names.scopes import parameters
+from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart
+from remat_migrate.analysis.values.callees import targets_of
+from remat_migrate.analysis.values.declarations import gradient_places
 from remat_migrate.codemod.changes import Change
-from remat_migrate.model import Project
-from remat_migrate.model.callable import targets_of
-from remat_migrate.model.declared import gradient_places
-from remat_migrate.model.parts import DifferentiatedPart
-from remat_migrate.model.scopes import parameters
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Fix, Related, Safety
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.known_policies import NamesParameter, Policy
+from remat_migrate.analysis.policies.values import given_to, origins
+from remat_migrate.analysis.values.values import External
 from remat_migrate.codemod.changes import Change, Code, NameArgument, Replace, Spread
-from remat_migrate.model import Module, Project
-from remat_migrate.model.policies import NamesParameter, Policy
-from remat_migrate.model.policy_values import given_to, origins
-from remat_migrate.model.values import External
 from remat_migrate.rule import Safety
 
 # What is reported, the message, whether it is silent; the title, safety and changes of a fix; a

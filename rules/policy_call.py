@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule
 
 from .policy_faults import Fault, faults_of

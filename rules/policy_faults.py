@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remat_migrate.codemod.changes import Change, Code, Keep, Replace
-from remat_migrate.model import Module, Project
-from remat_migrate.model.policies import (
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
     NAMESPACE,
@@ -16,7 +15,7 @@ from remat_migrate.model.policies import (
     POLICY_OPTION,
     Policy,
 )
-from remat_migrate.model.policy_values import (
+from remat_migrate.analysis.policies.values import (
     Origin,
     PolicyPlace,
     answer_of_function,
@@ -26,6 +25,7 @@ from remat_migrate.model.policy_values import (
     policy_calls,
     policy_places,
 )
+from remat_migrate.codemod.changes import Change, Code, Keep, Replace
 from remat_migrate.rule import Safety
 
 from .policy_arguments import argument_faults

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
+from remat_migrate.analysis.policies.typos import is_slip
+from remat_migrate.analysis.sites.site import Option
+from remat_migrate.analysis.values.values import Partial
 from remat_migrate.codemod.changes import Rename
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.policies import POLICY_OPTION, TAKES_POLICY
-from remat_migrate.model.sites import Option
-from remat_migrate.model.spelling import is_slip
-from remat_migrate.model.values import Partial
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 

@@ -9,17 +9,17 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.next_implementation import CONSULTED, CONSULTED_SINCE, NEVER_ASKED
-from remat_migrate.model.policy_answers import ANY_OTHER, Answer, Policy
-from remat_migrate.model.policy_values import (
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.policies.decisions import ANY_OTHER, Answer, Policy
+from remat_migrate.analysis.policies.jax_remat3 import CONSULTED, CONSULTED_SINCE, NEVER_ASKED
+from remat_migrate.analysis.policies.values import (
     answer_of_function,
     function_of,
     origins,
     policy_places,
 )
-from remat_migrate.model.scopes import FunctionNode
-from remat_migrate.model.values import Function
+from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Confidence, Example, Finding
 
 from .readiness import Readiness, because, judged_by, severity

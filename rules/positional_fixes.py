@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from remat_migrate.model import Project
-from remat_migrate.model.bind import Arguments
-from remat_migrate.model.static_options import StaticSite
-from remat_migrate.model.uses import Call
+from remat_migrate.analysis import Project
+from remat_migrate.analysis.sites.uses import Call
+from remat_migrate.analysis.statics.static_options import StaticSite
+from remat_migrate.analysis.values.bind import Arguments
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Fix, Related, Safety
 
@@ -20,7 +20,7 @@ def by_position(
     last: int,
 ) -> tuple[Fix, str]:
     """The fix that makes calls pass their static arguments by position, or why there is none."""
-    from remat_migrate.rewrite.positional_calls import positional_changes
+    from remat_migrate.rewrite.arguments.positional_calls import positional_changes
 
     try:
         edits = positional_changes(project, static, calls, last)

@@ -10,14 +10,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.libraries.apis import APIS, Api
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
+from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.sites.concrete_options import concrete_use
+from remat_migrate.analysis.values.application import api_of, given
+from remat_migrate.analysis.values.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.codemod.changes import Change, NameArgument, Remove
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.apis import APIS, Api
-from remat_migrate.model.application import api_of, given
-from remat_migrate.model.concrete_options import concrete_use
-from remat_migrate.model.expected_failures import EXPECTED, expects_failure
-from remat_migrate.model.scopes import FunctionNode
-from remat_migrate.model.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
 
 from .concrete_option import migrated

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.loops import LoopUse, checkpoints_around
-from remat_migrate.model.values import Parameter
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
+from remat_migrate.analysis.values.values import Parameter
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.next_implementation import SOME_CSE_REFUSED_SINCE
-from remat_migrate.model.sites import Option
-from remat_migrate.model.values import Constant, Container
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.policies.jax_remat3 import SOME_CSE_REFUSED_SINCE
+from remat_migrate.analysis.sites.site import Option
+from remat_migrate.analysis.values.values import Constant, Container
 from remat_migrate.rule import Example, Fails, Finding
 
 from .readiness import Readiness, because, judged_by, severity

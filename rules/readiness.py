@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from remat_migrate.model import Project
-from remat_migrate.model.next_implementation import FLAG, FLAGS_SINCE, uses_next_implementation
-from remat_migrate.model.policies import Version
+from remat_migrate.analysis import Project
+from remat_migrate.analysis.policies.jax_remat3 import FLAG, FLAGS_SINCE, uses_next_implementation
+from remat_migrate.analysis.policies.known_policies import Version
 from remat_migrate.rule import Rule, Severity
 
 _BEHIND = (

@@ -9,16 +9,16 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.policies import policy_of
-from remat_migrate.model.policy_values import (
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.policies.known_policies import policy_of
+from remat_migrate.analysis.policies.values import (
     Origin,
     PolicyPlace,
     origins,
     policy_places,
     saves_everything,
 )
-from remat_migrate.model.values import External
+from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.bodies import body_work
-from remat_migrate.model.loops import LoopUse
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.loop_bodies import body_work
+from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import placement_fix

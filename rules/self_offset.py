@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
+from remat_migrate.analysis.statics.self_offset import self_offset
+from remat_migrate.analysis.statics.static_options import read_indices
 from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.self_offset import SelfOffset as Offset
-from remat_migrate.model.self_offset import self_offset
-from remat_migrate.model.static_options import read_indices
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
 from .positional_fixes import by_position

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.model import Module, Project
-from remat_migrate.model.bind import positional_parameters
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.misplaced_arguments import misplaced
-from remat_migrate.model.next_implementation import uses_next_implementation
-from remat_migrate.model.sites import Option, Site
-from remat_migrate.model.static_options import (
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
+from remat_migrate.analysis.sites.site import Option, Site
+from remat_migrate.analysis.statics.misplaced_arguments import misplaced
+from remat_migrate.analysis.statics.static_options import (
     Indices,
     StaticParameter,
     deliberate,
@@ -26,6 +24,8 @@ from remat_migrate.model.static_options import (
     read_indices,
     static_site,
 )
+from remat_migrate.analysis.values.bind import positional_parameters
+from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
 from .positional_fixes import by_position

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.passing import passed_kind
-from remat_migrate.model.static_options import deliberate, static_site
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.statics.passed_values import passed_kind
+from remat_migrate.analysis.statics.static_options import deliberate, static_site
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 
 from .positional_fixes import named_here

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.misplaced_arguments import Misplaced, misplaced_in
-from remat_migrate.model.next_implementation import uses_next_implementation
-from remat_migrate.model.static_options import deliberate
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
+from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_in
+from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.rule import Example, Fails, Finding, Rule, Safety, Severity
 
 from .positional_fixes import by_position, named_here

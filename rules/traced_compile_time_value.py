@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from remat_migrate.model import Module, Project, Site
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.need import Need
-from remat_migrate.model.static_options import deliberate
-from remat_migrate.model.traced_needs import needs_of_static
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.statics.static_options import deliberate
+from remat_migrate.analysis.statics.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 

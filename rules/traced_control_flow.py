@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.self_offset import self_offset
-from remat_migrate.model.sites import Site
-from remat_migrate.model.traced_needs import TracedNeed, traced_needs
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.statics.self_offset import self_offset
+from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety
 

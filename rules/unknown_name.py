@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.checkpoint_names import (
+    Listed,
+    foreign_packages,
+    listed_names,
+    names_of,
+)
+from remat_migrate.analysis.policies.typos import meant
 from remat_migrate.codemod.changes import Rename
-from remat_migrate.model import Module, Project
-from remat_migrate.model.checkpoint_names import Listed, foreign_packages, listed_names, names_of
-from remat_migrate.model.spelling import meant
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 
 _USE = (

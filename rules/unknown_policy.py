@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.policies.known_policies import NAMESPACE, POLICIES, Policy, available
+from remat_migrate.analysis.policies.references import PolicyName, names_read
+from remat_migrate.analysis.policies.typos import nearest
 from remat_migrate.codemod.changes import Rename
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.policies import NAMESPACE, POLICIES, Policy, available
-from remat_migrate.model.policy_names import PolicyName, names_read
-from remat_migrate.model.spelling import nearest
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 Version = tuple[int, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remat_migrate.analysis import Project
 from remat_migrate.errors import SourceError
-from remat_migrate.model import Project
 from remat_migrate.rule import Example, Finding, Rule
-from remat_migrate.source import SourceFile, Span
-from remat_migrate.source.text import read_bytes
+from remat_migrate.text import SourceFile, Span
+from remat_migrate.text.source_file import read_bytes
 
 
 class UnreadableFile(Rule):

@@ -9,9 +9,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.checkpoint_names import names_of
-from remat_migrate.model.policy_values import factory_calls
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.policies.checkpoint_names import names_of
+from remat_migrate.analysis.policies.values import factory_calls
 from remat_migrate.rule import Example, Finding, Rule
 
 

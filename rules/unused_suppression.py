@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from remat_migrate.codemod.changes import SetComment
 from remat_migrate.rule import Example, Finding, Fix, Safety
-from remat_migrate.source import SourceFile
-from remat_migrate.suppress import Directive, SuppressionRule, Unused
+from remat_migrate.suppressions import Directive, SuppressionRule, Unused
+from remat_migrate.text import SourceFile
 
 
 class UnusedSuppression(SuppressionRule):

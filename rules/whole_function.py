@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.model import Module, Project
-from remat_migrate.model.nesting import calls_within
-from remat_migrate.model.parts import DifferentiatedPart, Sureness, wraps_policy
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.nested_checkpoints import calls_within
+from remat_migrate.analysis.placement.whole_and_last import (
+    DifferentiatedPart,
+    Sureness,
+    wraps_policy,
+)
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import differentiated_here, stages_fix

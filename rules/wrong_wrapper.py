@@ -9,12 +9,12 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.sites.references import is_used_elsewhere
+from remat_migrate.analysis.statics.wrong_wrappers import Fault, wrong_wrapper
+from remat_migrate.analysis.statics.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.codemod.changes import Change, Code, Remove, Replace
-from remat_migrate.model import Module, Project
-from remat_migrate.model.expected_failures import expects_failure
-from remat_migrate.model.references import is_used_elsewhere
-from remat_migrate.model.wrong_wrappers import Fault, wrong_wrapper
-from remat_migrate.model.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from remat_migrate.source import SourceFile
+from remat_migrate.text import SourceFile
 
 
 @dataclass(frozen=True, eq=False)

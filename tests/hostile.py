@@ -9,10 +9,10 @@ from typing import cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remat_migrate.engine import Hidden
+from remat_migrate.engine.analyse import Hidden
 from remat_migrate.report import Report
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 FOLDER = Path("/project")
 

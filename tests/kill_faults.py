@@ -181,7 +181,7 @@ def load(*commands: Sequence[str]) -> None:
 
     from kill_trees import make_tree
 
-    from remat_migrate.cli import main
+    from remat_migrate.cli.commands import main
 
     for command in commands:
         with (
@@ -250,7 +250,7 @@ def _be_the_run(
     """Run the command line in this process, which ends with it."""
     import pickle
 
-    from remat_migrate.cli import main
+    from remat_migrate.cli.commands import main
 
     code = 70
     unseen: list[str] = []

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from support import analysed
 
-from remat_migrate.engine import Hidden
+from remat_migrate.engine.analyse import Hidden
 from remat_migrate.measure.measurement import Alternative, Cost, Measurement, SiteWeight, Weight
 from remat_migrate.report import Report
 from remat_migrate.report.content import site_rows
-from remat_migrate.report.display import Screen
+from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 FOLDER = Path("/project")
 SCREEN = Screen(100, False, FOLDER)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from remat_migrate.cli import main
-from remat_migrate.engine import Analysis, analyse
+from remat_migrate.cli.commands import main
+from remat_migrate.discovery.survey import Options
+from remat_migrate.engine.analyse import Analysis, analyse
+from remat_migrate.engine.request import Run, mend, prepare
 from remat_migrate.rule import Finding
-from remat_migrate.run import Run, mend, prepare
-from remat_migrate.survey import Options
 
 # What colours logs would colour what tests compare.
 os.environ.pop("FORCE_COLOR", None)
@@ -44,7 +44,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def analysed(files: Files, **options: object) -> Analysis:
-    """What the rules make of `files`; options as `remat_migrate.run.Options` has them.
+    """What the rules make of `files`; options as `remat_migrate.engine.request.Options` has them.
 
     Raises the error of a rule that fails.
     """

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remat_migrate.apply import Outcome, fix_to_fixed_point
+from remat_migrate.engine.apply import Outcome, fix_to_fixed_point
 from remat_migrate.errors import SourceError
 from remat_migrate.rule import Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile, Span
-from remat_migrate.source.diff import unified_diff
+from remat_migrate.text import Edit, SourceFile, Span
+from remat_migrate.text.diff import unified_diff
 
 A, B, C = Path("/project/a.py"), Path("/project/b.py"), Path("/project/c.py")
 SAFE = frozenset({Safety.SAFE})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import Ran, cli, write_files
 
-from remat_migrate.baseline import Coverage, read_baseline, render
+from remat_migrate.engine.baseline import Coverage, read_baseline, render
 from remat_migrate.settings import load_settings
 
 ONE = (
@@ -167,7 +167,7 @@ def test_files_that_were_not_looked_at_keep_their_entries(folder: Path) -> None:
 def test_an_entry_cannot_hide_that_a_file_was_not_looked_at(folder: Path) -> None:
     from support import findings
 
-    from remat_migrate.fingerprint import identities
+    from remat_migrate.engine.fingerprint import identities
 
     write_files(folder, {"src/b.py": BROKEN})
     [broken] = findings(BROKEN)

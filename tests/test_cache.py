@@ -18,9 +18,9 @@ import pytest
 from support import Ran, cli, write_files
 
 import remat_migrate
-import remat_migrate.run
+import remat_migrate.engine.request
 from remat_migrate.cache import entry, folder, key, recall, states
-from remat_migrate.outputs import FORMATS
+from remat_migrate.report.outputs import FORMATS
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links")
 
@@ -53,13 +53,13 @@ def project(tmp_path: Path) -> Path:
 def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Has an item for each analysis that was made."""
     made: list[None] = []
-    analyse = remat_migrate.run.analyse
+    analyse = remat_migrate.engine.request.analyse
 
     def noted(*arguments: object, **more: object) -> object:
         made.append(None)
         return analyse(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(remat_migrate.run, "analyse", noted)
+    monkeypatch.setattr(remat_migrate.engine.request, "analyse", noted)
     return made
 
 
@@ -386,7 +386,7 @@ class TestStale:
         # Those run the project's code, or serve an editor: of such runs nothing is kept.
         others = {"verify", "measure", "plan", "lsp", "cache"}
         # A progress bar is not kept; nothing is beside a job's summary; each run lists its files.
-        others |= {"bar.py", "github.py", "discover.py"}
+        others |= {"progress_bar.py", "github.py", "discover.py"}
         read = set()
         for file in package.rglob("*.py"):
             text = file.read_text()
@@ -481,21 +481,21 @@ class TestKept:
         def interrupted(*arguments: object, **more: object) -> object:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(remat_migrate.run, "analyse", interrupted)
+        monkeypatch.setattr(remat_migrate.engine.request, "analyse", interrupted)
         assert cli(project, "src").code == 130
         assert entries(cache) == []
 
     def test_not_where_a_file_changed_meanwhile(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        analyse = remat_migrate.run.analyse
+        analyse = remat_migrate.engine.request.analyse
 
         def slowly(*arguments: object, **more: object) -> object:
             found = analyse(*arguments, **more)  # type: ignore[arg-type]
             write_files(project, {"src/old.py": "import jax\n"})
             return found
 
-        monkeypatch.setattr(remat_migrate.run, "analyse", slowly)
+        monkeypatch.setattr(remat_migrate.engine.request, "analyse", slowly)
         cli(project, "src")
         monkeypatch.undo()
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(cache))

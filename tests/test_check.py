@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from support import cli, read_files, write_files
 
-import remat_migrate.engine
-import remat_migrate.run
-from remat_migrate.model import Module, Project
+from remat_migrate.analysis import Module, Project
+from remat_migrate.engine import analyse, request
 from remat_migrate.rule import Finding, Fix, Rule, Safety
-from remat_migrate.source import Edit, Span
+from remat_migrate.text import Edit, Span
 
 # An idle suppression is a finding with a safe fix that needs no other rule.
 IDLE = "import jax  # noqa: RMT999\n\nstep = jax.checkpoint(print)\n"
@@ -56,10 +55,10 @@ class Swap(Rule):
 @pytest.fixture
 def with_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Adds rules to those that are installed."""
-    installed = remat_migrate.engine.load_rules()
+    installed = analyse.load_rules()
 
     def add(*rules: Rule) -> None:
-        monkeypatch.setattr(remat_migrate.run, "load_rules", lambda: (*installed, *rules))
+        monkeypatch.setattr(request, "load_rules", lambda: (*installed, *rules))
 
     return add
 
@@ -142,14 +141,14 @@ class TestFix:
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write_files(project, {"src/more.py": IDLE})
-        real = remat_migrate.run.mend
+        real = request.mend
 
         def slow(*arguments: object, **options: object) -> object:
             outcome = real(*arguments, **options)  # type: ignore[arg-type]
             (project / "src/old.py").write_text(IDLE + "late = 1\n")
             return outcome
 
-        monkeypatch.setattr("remat_migrate.check.mend", slow)
+        monkeypatch.setattr("remat_migrate.cli.check.mend", slow)
         ran = cli(project, "--fix", "src", "--output-format", "concise")
         assert ran.code == 1
         assert ran.err == (

@@ -13,7 +13,7 @@ import pytest
 from support import cli, read_files, write_files
 
 from remat_migrate import __version__
-from remat_migrate.model import Module, Project
+from remat_migrate.analysis import Module, Project
 from remat_migrate.rule import Finding, Rule
 
 OLD = "from jax.ad_checkpoint import checkpoint\n"
@@ -307,7 +307,7 @@ class Faulty(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Yields a finding, then fails."""
         if module.name == "src.old" or module.name == "old":
-            from remat_migrate.source import Span
+            from remat_migrate.text import Span
 
             yield self.finding(module.source, Span(0, 6), "found before the fault")
             raise ZeroDivisionError("one over zero")
@@ -316,11 +316,11 @@ class Faulty(Rule):
 def test_a_rule_that_fails_does_not_end_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import remat_migrate.engine
-    import remat_migrate.run
+    import remat_migrate.engine.analyse
+    import remat_migrate.engine.request
 
-    real = remat_migrate.engine.load_rules()
-    monkeypatch.setattr(remat_migrate.run, "load_rules", lambda: (Faulty(), *real))
+    real = remat_migrate.engine.analyse.load_rules()
+    monkeypatch.setattr(remat_migrate.engine.request, "load_rules", lambda: (Faulty(), *real))
     ran = cli(project, "src", "--output-format", "concise")
     assert ran.code == 2
     assert [line.split()[1] for line in ran.out.splitlines()] == ["BAD001", "RMT001", "2"]
@@ -332,9 +332,9 @@ def test_a_rule_that_fails_does_not_end_the_run(
 def test_a_defect_of_the_tool_is_not_taken_for_findings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import remat_migrate.run
+    import remat_migrate.engine.request
 
-    monkeypatch.setattr(remat_migrate.run, "analyse", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(remat_migrate.engine.request, "analyse", lambda *_, **__: 1 / 0)
     ran = cli(project, "src")
     assert ran.code == 2
     assert "ZeroDivisionError" in ran.err
@@ -358,7 +358,7 @@ def test_rules_and_explain(project: Path) -> None:
 
 def test_the_rules_of_the_rules() -> None:
     """Every rule is documented, has examples, and its file has its name."""
-    from remat_migrate.engine import load_rules
+    from remat_migrate.engine.analyse import load_rules
 
     for rule in load_rules():
         assert rule.wrong, rule.code
@@ -371,7 +371,10 @@ def test_the_rules_of_the_rules() -> None:
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (["--help"], ["remat_migrate.model", "remat_migrate.engine", "libcst", "pathspec"]),
+        (
+            ["--help"],
+            ["remat_migrate.analysis", "remat_migrate.engine.apply", "libcst", "pathspec"],
+        ),
         (["check", "src"], ["libcst", "jax", "pathspec", "difflib", "tomllib"]),
     ],
 )

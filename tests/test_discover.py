@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.discover import Targets, context_files, discover
+from remat_migrate.discovery.discover import Targets, context_files, discover
+from remat_migrate.discovery.roots import find_root
 from remat_migrate.errors import SettingsError, UsageError
-from remat_migrate.roots import find_root
 from remat_migrate.settings import Settings
 
 

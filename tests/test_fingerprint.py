@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import findings
 
-from remat_migrate.fingerprint import Identity, fingerprints, identities, relative_path
+from remat_migrate.engine.fingerprint import Identity, fingerprints, identities, relative_path
 from remat_migrate.rule import Finding
-from remat_migrate.source import SourceFile, Span
+from remat_migrate.text import SourceFile, Span
 
 ROOT = Path("/project")
 

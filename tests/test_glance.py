@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from support import cli, write_files
 
-from remat_migrate.engine import load_rules
-from remat_migrate.glance import cannot_matter
-from remat_migrate.model.apis import APIS
+from remat_migrate.analysis.libraries.apis import APIS
+from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.quick_look import cannot_matter
 from remat_migrate.rule import Rule
-from remat_migrate.source.words import FAMILY, WORDS
+from remat_migrate.text.prefilter.words import FAMILY, WORDS
 
 
 def test_every_api_s_name_has_one_of_the_words() -> None:
@@ -105,7 +105,7 @@ def test_neither_rules_nor_model_are_imported(tmp_path: Path) -> None:
     script = (
         "import sys, atexit\n"
         "atexit.register(lambda: print(sorted(m for m in sys.modules if 'remat_migrate_rules' in m"
-        " or m in ('remat_migrate.model', 'importlib.metadata')), file=sys.stderr))\n"
+        " or m in ('remat_migrate.analysis', 'importlib.metadata')), file=sys.stderr))\n"
         "from remat_migrate.cli import main\n"
         "main(['--fix', 'a.py'])\n"
     )

@@ -124,7 +124,7 @@ def test_what_is_no_entry(project: Path, item: object) -> None:
 
 
 def test_one_that_is_too_large_unpacked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_migrate.entries._LARGEST", 1_000_000)
+    monkeypatch.setattr("remat_migrate.engine.journal_entries._LARGEST", 1_000_000)
     refused(committed(project, saved("m.py", bytes(2_000_000))), "too large")
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remat_migrate.integrity import check_integrity, is_python
-from remat_migrate.source import Edit, SourceFile, Span, apply_edits
+from remat_migrate.engine.integrity import check_integrity, is_python
+from remat_migrate.text import Edit, SourceFile, Span, apply_edits
 
 PATH = Path("/project/model.py")
 _MARK = re.compile(r"⟦(.*?)→(.*?)⟧", re.DOTALL)

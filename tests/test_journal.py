@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-import remat_migrate.entries as entries_on_disk
-from remat_migrate.apply import Change
-from remat_migrate.atomic import write_obstacle
-from remat_migrate.entries import KEPT_ENTRIES, JournalEntry, entry_files, exclusive
+import remat_migrate.engine.journal_entries as entries_on_disk
+from remat_migrate.engine.apply import Change
+from remat_migrate.engine.journal import WriteError, write_changes
+from remat_migrate.engine.journal_entries import KEPT_ENTRIES, JournalEntry, entry_files, exclusive
+from remat_migrate.engine.undo import put_back_killed, undo
 from remat_migrate.errors import ApplyError
-from remat_migrate.journal import WriteError, write_changes
-from remat_migrate.playback import put_back_killed, undo
-from remat_migrate.source import read_source
+from remat_migrate.text import read_source
+from remat_migrate.text.atomic import write_obstacle
 
 needs_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"

@@ -18,21 +18,21 @@ import pytest
 from lsprotocol import types
 from support import Files, write_files
 
-from remat_migrate.check import Result, content_of
-from remat_migrate.engine import Analysis, analyse, load_rules
+from remat_migrate.cli.check import Result, content_of
+from remat_migrate.discovery.survey import Options
+from remat_migrate.engine.analyse import Analysis, analyse, load_rules
+from remat_migrate.engine.request import Run, look, prepare
 from remat_migrate.lsp.actions import Offer, code_actions
 from remat_migrate.lsp.diagnostics import Abilities
 from remat_migrate.lsp.documents import Document, document
-from remat_migrate.lsp.places import UTF_16, range_of
+from remat_migrate.lsp.positions import UTF_16, range_of
 from remat_migrate.lsp.projects import View
-from remat_migrate.report import json as json_report
-from remat_migrate.report import rdjson, sarif
-from remat_migrate.report.display import Screen
-from remat_migrate.report.exchange import worst_first
+from remat_migrate.report.machine_readable import json as json_report
+from remat_migrate.report.machine_readable import rdjson, sarif
+from remat_migrate.report.machine_readable.shared import worst_first
+from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding
-from remat_migrate.run import Run, look, prepare
-from remat_migrate.source import OffsetMap, SourceFile
-from remat_migrate.survey import Options
+from remat_migrate.text import OffsetMap, SourceFile
 
 ROOT = Path(__file__).parents[1]
 Texts = Mapping[Path, str]

@@ -183,17 +183,30 @@ def test_memory_of_all_processes_counts_what_they_share_once(tmp_path):
 @pytest.mark.parametrize(
     ("stack", "named"),
     [
-        (["remat_migrate/cli.py", "remat_migrate/discover.py", "posixpath.py"], "listing files"),
-        (["remat_migrate/model/project.py", "pathlib.py"], "reading and byte search"),
-        (["remat_migrate/cli.py", "<frozen importlib._bootstrap>", "ast.py"], "imports"),
-        (["remat_migrate/engine.py", "remat_migrate_rules/concrete.py", "re.py"], "rule concrete"),
+        (
+            [
+                "remat_migrate/cli/commands.py",
+                "remat_migrate/discovery/discover.py",
+                "posixpath.py",
+            ],
+            "listing files",
+        ),
+        (["remat_migrate/analysis/project.py", "pathlib.py"], "reading and byte search"),
+        (["remat_migrate/cli/commands.py", "<frozen importlib._bootstrap>", "ast.py"], "imports"),
+        (
+            ["remat_migrate/engine/analyse.py", "remat_migrate_rules/concrete.py", "re.py"],
+            "rule concrete",
+        ),
         (
             ["remat_migrate_rules/static_lists.py", "remat_migrate_rules/shared.py"],
             "rule static-lists",
         ),
-        (["remat_migrate_rules/concrete.py", "remat_migrate/model/sites.py"], "sites"),
-        (["remat_migrate_rules/concrete.py", "remat_migrate/model/values.py"], "rule concrete"),
-        (["remat_migrate/report/full.py"], "report"),
+        (["remat_migrate_rules/concrete.py", "remat_migrate/analysis/sites/site.py"], "sites"),
+        (
+            ["remat_migrate_rules/concrete.py", "remat_migrate/analysis/values/values.py"],
+            "rule concrete",
+        ),
+        (["remat_migrate/report/terminal/full.py"], "report"),
         (["sampler.py"], "the rest"),
     ],
 )

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support import places
 
-from remat_migrate.source import SourceFile, read_source
-from remat_migrate.suppress import Directive, read_directives
+from remat_migrate.suppressions import Directive, read_directives
+from remat_migrate.text import SourceFile, read_source
 
 
 def read(text: str, *, python: bool = True) -> list[Directive]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support import write_files
 
-from remat_migrate.bar import (
+from remat_migrate.cli.progress_bar import (
     Bar,
     Drawing,
     Line,
@@ -26,7 +26,7 @@ from remat_migrate.bar import (
     is_wanted,
     progress_bar,
 )
-from remat_migrate.report.display import columns, cut, width_of
+from remat_migrate.report.terminal.display import columns, cut, width_of
 
 fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals")
 pty = pytest.importorskip("pty")
@@ -267,7 +267,7 @@ def on_terminal(
     outer, inner = pty.openpty()
     termios.tcsetwinsize(outer, (24, width))
     program = (
-        "import sys, remat_migrate.beginning as b, remat_migrate.cli as c\n"
+        "import sys, remat_migrate.cli.run_setup as b, remat_migrate.cli as c\n"
         "b.PATIENCE = 0.0\nc.main(sys.argv[1:])"
     )
     run = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The table of `remat_migrate.model.library_needs` from what several versions of JAX showed."""
+"""Builds `analysis/libraries/library_needs.txt` from the results of several versions of JAX."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .generated import Kind, Written
 from .installations import Installations, copy_as_repository, count_lines, make_repository
 from .processes import BenchmarkError, Command, Spent, in_turn, peak_of_all
 
-# What `remat_migrate.source.words` looks for.
+# What `remat_migrate.text.prefilter.words` looks for.
 WORDS = "remat|checkpoint|NEW_CHECKPOINT|REMAT_BARRIER|RMT"
 SIZES = (100, 1_000, 10_000)
 _APPLIED = re.compile(rb"\b(?:jax|nn)\.(?:remat|checkpoint)\(")

@@ -39,7 +39,7 @@ def main(report: str, *arguments: str) -> None:
     signal.signal(signal.SIGPROF, charge)
     signal.setitimer(signal.ITIMER_PROF, _EVERY, _EVERY)
     try:
-        from remat_migrate.cli import main as run
+        from remat_migrate.cli.commands import main as run
 
         run(arguments)
     finally:

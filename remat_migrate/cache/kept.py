@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..baseline import Choice
-from ..outputs import Output, adds_to_summary
-from ..survey import Options, Survey, survey
+from ..discovery.survey import Options, Survey, survey
+from ..engine.baseline import Choice
+from ..report.outputs import Output, adds_to_summary
 
 if TYPE_CHECKING:
-    from ..engine import Analysis
+    from ..engine.analyse import Analysis
     from .recall import Recall
     from .record import Outcome
 

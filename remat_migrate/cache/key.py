@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import __version__
-from ..installed import ENTRY_POINTS, descriptions, environments
-from ..survey import Survey
+from ..discovery.installed import ENTRY_POINTS, descriptions, environments
+from ..discovery.survey import Survey
 
 # What reports and analysis read of the environment (`tests/test_cache.py` looks for others).
 VARIABLES = (

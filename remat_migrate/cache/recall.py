@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..roots import repository
-from ..survey import Survey
+from ..discovery.roots import repository
+from ..discovery.survey import Survey
 from .entry import VERSION, Entry, dump, load
 from .folder import Folder, cache_folder, opened
 from .key import code_files, key_of

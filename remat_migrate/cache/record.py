@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from ..outputs import write_file
+from ..report.outputs import write_file
 
 # What `Written.to` is for the two streams; a file is named by its path as it was given.
 OUT, ERR = 1, 2

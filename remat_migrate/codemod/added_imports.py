@@ -7,8 +7,8 @@ import re
 import sys
 from collections.abc import Sequence
 
-from ..source.edits import Edit
-from ..source.layout import Layout
+from ..text.edits import Edit
+from ..text.tokens import Layout
 
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]

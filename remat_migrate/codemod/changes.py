@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ..source import SourceFile, Span
+from ..text import SourceFile, Span
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from ..source.suites import Marks
+    from .tree.suites import Marks
     from .writer import Writing
 
 

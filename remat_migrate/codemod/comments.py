@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..source import Edit, SourceFile
+from ..text import Edit, SourceFile
 from .changes import SetComment
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from ..errors import CodemodError
-from ..source.suites import Marks
 from .changes import AddImport, Change, Replace, ReplaceStatement, Require, Rewrite
+from .tree.suites import Marks
 
 
 def check_none_lost(changes: Sequence[Change], marks: Marks) -> None:

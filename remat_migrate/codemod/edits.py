@@ -7,8 +7,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..source import Edit, Span
-from ..source.escapes import lines_of
+from ..text import Edit, Span
+from ..text.escapes import lines_of
 from .locate import Chunk
 
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")

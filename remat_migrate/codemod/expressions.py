@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from ..errors import CodemodError
-from ..source.tree_index import with_holders
 from .lines import Lines, all_comments, comments_in, is_line_break, own_lines, with_comments
+from .tree.tree_index import with_holders
 
 Operation = Callable[[Any], Any]
 N = TypeVar("N", bound=cst.CSTNode)

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ..source.escapes import bare_lines_of
+from ..text.escapes import bare_lines_of
 from .expressions import has_comma, with_commas
 from .style import Style
 

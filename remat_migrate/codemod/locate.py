@@ -17,7 +17,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ..errors import UnreadableCodeError
-from ..source import SourceFile
+from ..text import SourceFile
 from .changes import File
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement

@@ -9,7 +9,6 @@ from typing import Any
 
 import libcst as cst
 
-from ..source.suites import Marks, Verdicts
 from .lines import (
     PRAGMA,
     Lines,
@@ -20,6 +19,7 @@ from .lines import (
     trimmed,
     trimmed_start,
 )
+from .tree.suites import Marks, Verdicts
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Make = Callable[[Statement], Sequence[Statement]]

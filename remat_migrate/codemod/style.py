@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..source import SourceFile
-from ..source.escapes import bare_lines_of
+from ..text import SourceFile
+from ..text.escapes import bare_lines_of
 
 _DEFAULT, _LONGEST = 88, 120
 _NARROW = 80  # where blocks are indented by two spaces

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from ..errors import CodemodError
-from ..source.escapes import bare_lines_of
+from ..text.escapes import bare_lines_of
 from .expressions import bare, is_open, parenthesized, spans_lines
 
 _MARK = "REMAT_MIGRATE_{}"

@@ -13,11 +13,8 @@ from typing import Any
 
 import libcst as cst
 
-from ..source import Edit, Span
-from ..source.layout import layout_of
-from ..source.reductions import Reduction
-from ..source.suites import Marks, Verdicts
-from ..source.tree_index import TreeIndex, index_of
+from ..text import Edit, Span
+from ..text.tokens import layout_of
 from . import expressions, templates
 from .added_imports import insert_import
 from .arguments import arranged, spread
@@ -55,9 +52,12 @@ from .line_length import fitted
 from .lines import Lines, seam, trimmed, without_comment
 from .locate import Chunk, Statement, chunks_of, config_of
 from .nesting import nested
-from .removal import marks_of
 from .statements import Statements
 from .style import Style, style_of
+from .tree.reductions import Reduction
+from .tree.removal import marks_of
+from .tree.suites import Marks, Verdicts
+from .tree.tree_index import TreeIndex, index_of
 
 _NAMES = re.compile(r"[^\W\d]\w*")
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from lsprotocol import types
 
 from ..codemod.comments import comment_edit
-from ..engine import UNREADABLE
+from ..engine.analyse import UNREADABLE
+from ..engine.integrity import check_integrity
+from ..engine.request import mend
 from ..errors import ApplyError, SourceError
-from ..integrity import check_integrity
 from ..rule import Finding, Rule, Safety
-from ..run import mend
-from ..source import Edit, SourceFile, Span, apply_edits
-from ..suppress import SuppressionRule, suppression
+from ..suppressions import SuppressionRule, suppression
+from ..text import Edit, SourceFile, Span, apply_edits
 from .diagnostics import Abilities, diagnostic
 from .documents import Document, uri_of
-from .places import range_of, touches
+from .positions import range_of, touches
 from .projects import View
 
 EXPLAIN = "remat-migrate.explain"

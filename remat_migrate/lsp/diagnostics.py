@@ -9,8 +9,8 @@ from pathlib import Path
 from lsprotocol import types
 
 from ..rule import Finding, Rule, Severity
-from ..suppress import SuppressionRule
-from .places import Encoding, range_of
+from ..suppressions import SuppressionRule
+from .positions import Encoding, range_of
 
 SOURCE = "remat-migrate"
 

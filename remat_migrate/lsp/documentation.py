@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
-from ..report.explain import fix_kind
+from ..report.terminal.explain import fix_kind
 from ..rule import Example, Rule
 
 _LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".sh": "sh"}

@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from pygls.uris import to_fs_path
 
-from ..discover import can_matter, is_python
+from ..discovery.discover import can_matter, is_python
+from ..discovery.roots import find_root, is_foreign
 from ..errors import SourceError
-from ..roots import find_root, is_foreign
-from ..source import SourceFile, read_source
-from ..source.text import may_be_notebook
+from ..text import SourceFile, read_source
+from ..text.source_file import may_be_notebook
 
 # Half of a pair, which an editor may send and no encoding can hold.
 _HALF = re.compile("[\ud800-\udfff]")

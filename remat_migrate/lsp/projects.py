@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..engine import UNREADABLE, Analysis
-from ..engine import analyse as engine_analyse
+from ..discovery.roots import ROOT_MARKERS, find_root, is_too_wide
+from ..discovery.survey import Options
+from ..engine.analyse import UNREADABLE, Analysis
+from ..engine.analyse import analyse as engine_analyse
+from ..engine.request import Run, prepare_open
 from ..errors import RematMigrateError
-from ..roots import ROOT_MARKERS, find_root, is_too_wide
 from ..rule import Finding
-from ..run import Run, prepare_open
-from ..source import SourceFile
-from ..survey import Options
+from ..text import SourceFile
 from .documents import Document
 
 

@@ -15,15 +15,15 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from .. import __version__
-from ..engine import load_rules
+from ..engine.analyse import load_rules
 from ..errors import RematMigrateError
 from ..rule import Rule
 from . import documentation
 from .actions import EXPLAIN, FIX_ALL, Offer, code_actions, fix_all_edit, uri_at
-from .desk import Desk
 from .diagnostics import Abilities, abilities, diagnostic
+from .document_scheduler import Desk
 from .documents import Document, document, path_of, uri_of
-from .places import UTF_16, range_of, touches
+from .positions import UTF_16, range_of, touches
 from .projects import Trouble, View
 
 _NAME = "remat-migrate"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..discovery.roots import find_root
 from ..errors import UsageError
-from ..roots import find_root
-from ..verify.places import Places
+from ..verify.copies.places import Places
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..apply import Outcome
-from ..engine import Analysis
+from ..engine.analyse import Analysis
+from ..engine.apply import Outcome
+from ..engine.progress import Progress
 from ..errors import RematMigrateError
-from ..progress import Progress
 from ..rule import Finding, Safety
 from ..verify.consequence import FindingKey, finding_key
-from ..verify.workspace import Workspace, make_workspace, remove_workspace
+from ..verify.copies.workspace import Workspace, make_workspace, remove_workspace
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
+from ..verify.copies.workspace import remove_workspace
 from ..verify.options import check_options, find_python
 from ..verify.session import Side, Worker, WorkerEnded
-from ..verify.workspace import remove_workspace
 from .failure import reason
 from .measurement import (
     Alternative,

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..apply import Change
+from ..analysis import Module, Project
+from ..analysis.names.scopes import parameters
+from ..analysis.placement.workload import does_work
 from ..codemod import changes as codemod
 from ..codemod.writer import write
+from ..engine.apply import Change
+from ..engine.integrity import check_integrity
 from ..errors import ApplyError, CodemodError
-from ..integrity import check_integrity
-from ..model import Module, Project
-from ..model.scopes import parameters
-from ..model.work import does_work
+from ..rewrite.arguments.traced_arguments import Arrays
 from ..rewrite.imports import written
-from ..rewrite.loop_bodies import body_positions
 from ..rewrite.placement import remove_site, wrap_body, wrap_call
+from ..rewrite.placement.loop_bodies import body_positions
 from ..rewrite.refusal import Refused
-from ..rewrite.traced_arguments import Arrays
-from ..source import Edit, OffsetMap, SourceFile, apply_edits
+from ..text import Edit, OffsetMap, SourceFile, apply_edits
 from .chain import BODY, GROUP, PLAIN
 from .plan import Plan, StageDecision
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..rule import Finding, Rule, Safety, Severity
-from ..source import SourceFile, Span
+from ..text import SourceFile, Span
 
 if TYPE_CHECKING:
-    from ..baseline import Comparison
-    from ..engine import Fault, Hidden
+    from ..analysis import Module, Site
+    from ..engine.analyse import Fault, Hidden
+    from ..engine.baseline import Comparison
     from ..measure.measurement import Measurement, SiteWeight
-    from ..model import Module, Site
     from ..verify.consequence import Proved
 
 Risk = Literal["high", "medium", "low", "none"]
@@ -191,7 +191,7 @@ def site_rows(
 
 def _parts(site: Site) -> Iterator[tuple[Path, Span]]:
     """Where the options of a site, its partials and what these are called are written."""
-    from ..model.values import Partial
+    from ..analysis.values.values import Partial
 
     callee, read = site.callee, [(site.module, site.reference)]
     while isinstance(callee, Partial):

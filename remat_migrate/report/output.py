@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ..errors import UsageError
-from ..outputs import write_file
-from ..source import SourceFile
+from ..text import SourceFile
 from .content import Report
-from .display import Screen, columns, neutral, shown_path, wants_colour
+from .outputs import write_file
+from .terminal.display import Screen, columns, neutral, shown_path, wants_colour
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
@@ -44,13 +44,13 @@ def write_report(
     Raises:
         UsageError: the file cannot be written.
     """
-    from .statistics import statistics
-    from .summary import summary
+    from .terminal.statistics import statistics
+    from .terminal.summary import summary
 
     screen = _screen(to)
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
-        from .table import render
+        from .terminal.table import render
 
         written = _write(render(report, screen), to)
     elif text and count_only:
@@ -68,11 +68,11 @@ def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    from .verdicts import proof_lines, tally
+    from .terminal.verdicts import proof_lines, tally
 
     screen = _screen(to)
     if output_format == "json":
-        from .json import render_proof
+        from .machine_readable.json import render_proof
 
         _write([render_proof(proof, screen)], to)
     else:
@@ -93,15 +93,15 @@ def write_measurements(
     Raises:
         UsageError: the file cannot be written.
     """
-    from .weights import measurement_lines
+    from .terminal.weights import measurement_lines
 
     screen = _screen(to)
     if output_format == "json":
-        from .json import render_measurements
+        from .machine_readable.json import render_measurements
 
         _write([render_measurements(found, screen, failed)], to)
     elif output_format == "html":
-        from . import html
+        from .pages import html
 
         _write(html.render_measurements(found, screen), to)
     else:
@@ -109,7 +109,7 @@ def write_measurements(
         for one in found:
             lines += [*([""] if lines else []), *measurement_lines(one, screen)]
             if one.pictures is not None:
-                from .passes import side_by_side
+                from .terminal.passes import side_by_side
 
                 lines += ["", *side_by_side(*one.pictures, screen)]
         _write(lines, to)
@@ -123,11 +123,11 @@ def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
     """
     screen = _screen(to)
     if output_format == "json":
-        from .json import render_plan
+        from .machine_readable.json import render_plan
 
         _write([render_plan(plan, screen)], to)
     else:
-        from .plans import plan_lines
+        from .terminal.plans import plan_lines
 
         _write(plan_lines(plan, screen), to)
 
@@ -137,7 +137,7 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
 
     The lines are in the file's own encoding: a patch is bytes.
     """
-    from ..source.diff import unified_diff
+    from ..text.diff import unified_diff
 
     screen = screen_of(stream)
     lines = unified_diff(before, after, shown_path(before.path, screen.folder)).split("\n")[:-1]
@@ -152,13 +152,17 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
 
 
 def _write_step_summary(report: Report) -> None:
-    from .github import write_step_summary
+    from .machine_readable.github import write_step_summary
 
     try:
         write_step_summary(report)
     except OSError as error:
         # The annotations are there; that is no reason for the job to fail.
         say(f"warning: the summary of the job cannot be written: {error}")
+
+
+# The packages of the formats that people read.
+_PACKAGES = {"full": "terminal", "concise": "terminal", "html": "pages", "markdown": "pages"}
 
 
 class _Format(Protocol):
@@ -169,7 +173,8 @@ class _Format(Protocol):
 
 
 def _format(name: str) -> _Format:
-    return cast(_Format, import_module(f".{name}", __package__))
+    package = _PACKAGES.get(name, "machine_readable")
+    return cast(_Format, import_module(f".{package}.{name}", __package__))
 
 
 def _diff_style(line: str) -> tuple[str, ...]:

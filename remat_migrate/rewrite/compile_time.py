@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ..analysis import Module, Project
+from ..analysis.needs.need import Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
-from ..model import Module, Project
-from ..model.need import Need
+from .arguments.signature import free_name, names_in
 from .imports import written
 from .refusal import Refused
-from .signature import free_name, names_in
 
 _CONTEXT = "jax.ensure_compile_time_eval"
 

@@ -6,29 +6,24 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..analysis import Module, Project
+from ..analysis.names.scopes import FunctionNode, parameters
+from ..analysis.needs.need import Need
+from ..analysis.sites.concrete_options import ConcreteUse
+from ..analysis.sites.site import Option, Site
+from ..analysis.sites.uses import Call
+from ..analysis.statics.static_arguments import find_statics
+from ..analysis.statics.statics import Required, Statics
+from ..analysis.values.bind import default_of, positional_parameters
+from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
-from ..model import Module, Project
-from ..model.bind import default_of, positional_parameters
-from ..model.concrete_options import ConcreteUse
-from ..model.need import Need
-from ..model.scopes import FunctionNode, parameters
-from ..model.sites import Option, Site
-from ..model.static_arguments import find_statics
-from ..model.statics import Required, Statics
-from ..model.uses import Call
-from ..model.values import Function
-from .argument_specs import Added, spec_changes
-from .calls import pass_by_position
-from .closing import closing_all_changes, closing_changes
+from .arguments.argument_specs import Added, spec_changes
+from .arguments.calls import pass_by_position
+from .closures.when_to_close import closing_all_changes, closing_changes
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .imports import written
-from .options import (
-    drop_option,
-    given_behind,
-    naming_changes,
-    static_argnums_changes,
-)
+from .options import drop_option, given_behind, naming_changes, static_argnums_changes
 from .refusal import Refused
 
 

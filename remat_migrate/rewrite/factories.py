@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis import Project
+from ..analysis.sites.site import Site
 from ..codemod.changes import Change, Code, InsertArgument, Keep, Replace
-from ..model import Project
-from ..model.sites import Site
 from .imports import written
 from .refusal import check_editable
 

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..analysis import Module, Project
+from ..analysis.names.scopes import FunctionNode
+from ..analysis.sites.site import Site
+from ..analysis.values.callees import underlying
+from ..analysis.values.classes import class_chain
+from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
 from ..codemod.changes import Code, SetArgument
-from ..model import Module, Project
-from ..model.callable import underlying
-from ..model.classes import class_chain
-from ..model.scopes import FunctionNode
-from ..model.sites import Site
-from ..model.values import Applied, Class, External, Partial, Value, Wrapped
 from .refusal import Refused
 
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}

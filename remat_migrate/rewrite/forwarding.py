@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis import Module, Project
+from ..analysis.sites.site import Option
+from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..codemod.changes import Change, Remove
-from ..model import Module, Project
-from ..model.sites import Option
-from ..model.wrappers import Forwarded, escaping, forwarded, passed_for
 from .options import remove
 from .refusal import Refused
 

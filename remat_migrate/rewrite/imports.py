@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis import Module, Project
+from ..analysis.sites.references import Reference, reference_to
 from ..codemod.changes import Require
-from ..model import Module, Project
-from ..model.references import Reference, reference_to
 
 
 def written(project: Project, module: Module, qualified: str, at: ast.expr | ast.stmt) -> Reference:

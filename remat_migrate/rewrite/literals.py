@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ..model import Module
-from ..source.layout import layout_of
+from ..analysis import Module
+from ..text.tokens import layout_of
 
 
 def is_literal(node: ast.expr) -> bool:

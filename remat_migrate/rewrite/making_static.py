@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ..model import Project
-from ..model.sites import Site
-from ..model.static_arguments import find_statics, static_indices
-from ..model.static_options import tracing_layer
-from ..model.statics import Statics
+from ..analysis import Project
+from ..analysis.sites.site import Site
+from ..analysis.statics.static_arguments import find_statics, static_indices
+from ..analysis.statics.static_options import tracing_layer
+from ..analysis.statics.statics import Statics
 from .concrete import Migration, at_application, distinct, plan_site
 from .refusal import Refused
 

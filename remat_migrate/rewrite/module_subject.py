@@ -13,10 +13,10 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..analysis import Module, Project
+from ..analysis.sites.references import is_used_elsewhere
+from ..analysis.sites.site import Site
 from ..codemod.changes import Change, Code, InsertArgument, Remove, Replace, Rewrite
-from ..model import Module, Project
-from ..model.references import is_used_elsewhere
-from ..model.sites import Site
 from .flax_names import flax_name, unnamed
 from .refusal import Refused, check_editable
 

@@ -6,19 +6,11 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from ..codemod.changes import (
-    Change,
-    Code,
-    Keep,
-    NameArgument,
-    Remove,
-    Replace,
-    SetArgument,
-)
-from ..model import Module, Project
-from ..model.references import is_used_elsewhere
-from ..model.sites import Option, Site
-from ..model.values import External
+from ..analysis import Module, Project
+from ..analysis.sites.references import is_used_elsewhere
+from ..analysis.sites.site import Option, Site
+from ..analysis.values.values import External
+from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
 from .refusal import Refused, check_editable
 
 

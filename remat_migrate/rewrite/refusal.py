@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..model import Module
+from ..analysis import Module
 
 
 @dataclass

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..apply import Applied, Outcome
-from ..engine import Analysis
+from ..analysis.names.scopes import parameters
+from ..analysis.needs.need import Learned
+from ..engine.analyse import Analysis
+from ..engine.apply import Applied, Outcome
+from ..engine.progress import Progress, silent
 from ..errors import SourceError
-from ..model.need import Learned
-from ..model.scopes import parameters
-from ..progress import Progress, silent
 from ..rule import Finding
-from .changed import Difference, all_units, difference
+from .copies.places import Places
+from .copies.sides import State, Task
 from .evidence import Failure, Proof, Unit, Verdict
 from .evidence import Outcome as Said
 from .options import VerifyOptions, check_options, find_python
-from .places import Places
 from .prove import prove
-from .sides import State, Task
-from .units import unit_at
+from .units.changed import Difference, all_units, difference
+from .units.differing import unit_at
 
 # Makes the fixes in memory: without those withheld, with needs that were learned.
 Mend = Callable[[Callable[[Finding], bool], frozenset[Learned]], Outcome[Analysis]]

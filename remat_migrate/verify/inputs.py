@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import VerificationError
 from .advice import advice
+from .copies.sides import Sides, said
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
-from .sides import Sides, said
 
 # More cases of a unit say nothing new.
 _MOST_CASES = 12

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..discover import list_files
-from ..model.apis import ApiTable
-from ..progress import Progress, silent
-from ..roots import find_root
-from .changed import all_units, callers, difference, users
+from ..analysis.libraries.apis import ApiTable
+from ..discovery.discover import list_files
+from ..discovery.roots import find_root
+from ..engine.progress import Progress, silent
+from .copies.places import Places
+from .copies.revision import base_texts, same_texts
+from .copies.sides import State, Task
 from .evidence import Outcome, Proof
 from .options import VerifyOptions, check_options, find_python
-from .places import Places
 from .prove import prove
-from .revision import base_texts, same_texts
-from .sides import State, Task
+from .units.changed import all_units, callers, difference, users
 
 # Of functions that did not change but call some that did.
 _MOST_CALLERS = 40

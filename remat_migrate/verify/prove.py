@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..engine.progress import Progress, silent
 from ..errors import VerificationError
-from ..progress import Progress, silent
+from .copies.sides import Sides, Task, said
+from .copies.workspace import remove_workspace
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
 from .recording import Recording, record
 from .session import Reply, Worker, WorkerEnded
-from .sides import Sides, Task, said
-from .workspace import remove_workspace
 
 # Recorded calls that gave the same are run again, for gradients and under jit: one of each unit,
 # and more as long as all have taken this share of the command's own time, or so many seconds.

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SourceError, VerificationError
-from ..source import read_source
+from ..text import read_source
 from .command import CommandRun, run_command
+from .copies.sides import Sides, said
+from .copies.workspace import Workspace
 from .evidence import CommandRuns
 from .instrument import instrument
 from .session import WorkerEnded
-from .sides import Sides, said
-from .workspace import Workspace
 
 _TAIL_LINES = 12
 # Seconds that comparing two recordings may take.

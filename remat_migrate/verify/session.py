@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..analysis.policies.jax_remat3 import FLAGS_SINCE
 from ..errors import VerificationError
-from ..model.next_implementation import FLAGS_SINCE
 from .processes import Watched
 
 WORKER = Path(__file__).parent / "worker"

@@ -28,7 +28,7 @@ def main(mode: str, output: str, *targets: str) -> None:
 
         plain_checkpoint.install()
     elif mode == "lenient":
-        from remat_migrate.verify.sides import old_meaning
+        from remat_migrate.verify.copies.sides import old_meaning
         from remat_migrate.verify.worker import shim
 
         shim.install(old_meaning(everywhere=False))

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.run import look, prepare
-from remat_migrate.source import apply_edits
-from remat_migrate.survey import Options
+from remat_migrate.discovery.survey import Options
+from remat_migrate.engine.request import look, prepare
+from remat_migrate.text import apply_edits
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour"
 MIGRATED = sorted(

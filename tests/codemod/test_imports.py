@@ -10,7 +10,7 @@ from codemod_support import File
 
 from remat_migrate.codemod.changes import MoveNames, Remove
 from remat_migrate.codemod.writer import write
-from remat_migrate.source import SourceFile, apply_edits
+from remat_migrate.text import SourceFile, apply_edits
 
 
 @pytest.mark.parametrize(

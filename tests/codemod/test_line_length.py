@@ -13,7 +13,7 @@ from support import cli, write_files
 from remat_migrate.codemod.changes import Code, Remove, Replace, SetArgument
 from remat_migrate.codemod.style import style_of
 from remat_migrate.codemod.writer import write
-from remat_migrate.source import SourceFile, apply_edits
+from remat_migrate.text import SourceFile, apply_edits
 
 
 @pytest.mark.parametrize("character", ["\f", "\x1c", "\x85", "\u2028"])

@@ -11,7 +11,7 @@ from codemod_support import File
 from support import cli, write_files
 
 from remat_migrate.codemod.locate import node_of
-from remat_migrate.source import SourceFile
+from remat_migrate.text import SourceFile
 
 HEAD = "def f(x):\n    return x\n\n\n"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.codemod.added_imports import insert_import
-from remat_migrate.source import SourceFile, apply_edits
-from remat_migrate.source.layout import Layout
+from remat_migrate.text import SourceFile, apply_edits
+from remat_migrate.text.tokens import Layout
 
 
 def laid_out(text: str) -> tuple[Layout, ast.Module]:

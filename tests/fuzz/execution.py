@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from remat_migrate.verify.sides import old_meaning
+from remat_migrate.verify.copies.sides import old_meaning
 
 WORKER = Path(__file__).with_name("jax_worker.py")
 # float32: a checkpointed function is computed in another order where XLA compiles it as a whole.

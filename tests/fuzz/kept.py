@@ -1,8 +1,9 @@
 """What edits must leave as it was, found without the tool's own comparison.
 
 The tool walks the trees before and after together and follows what the edits move about
-(`remat_migrate.integrity`). Here the question is put the other way round: each node of the old tree
-that no edit touches has a place in the new text, by counting characters. There it must stand again.
+(`remat_migrate.engine.integrity`). Here the question is put the other way round: each node of the
+old tree that no edit touches has a place in the new text, by counting characters. There it must
+stand again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import bisect
 import warnings
 from collections.abc import Iterator, Sequence
 
-from remat_migrate.source import Edit, SourceFile
+from remat_migrate.text import Edit, SourceFile
 
 from .subject import Mended, Wrong
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from remat_migrate.apply import Outcome
-from remat_migrate.discover import Targets
-from remat_migrate.engine import Analysis, Request, analyse, load_rules
+from remat_migrate.discovery.discover import Targets
+from remat_migrate.engine.analyse import Analysis, Request, analyse, load_rules
+from remat_migrate.engine.apply import Outcome
+from remat_migrate.engine.request import Run, mend
 from remat_migrate.rule import Finding, Rule
-from remat_migrate.run import Run, mend
 from remat_migrate.settings import Settings
 
 Files = Mapping[str, bytes]

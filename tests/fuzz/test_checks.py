@@ -16,8 +16,8 @@ from fuzz.trial import Counts, Trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remat_migrate.source import Edit, SourceFile
-from remat_migrate.source.diff import unified_diff
+from remat_migrate.text import Edit, SourceFile
+from remat_migrate.text.diff import unified_diff
 
 PATH = Path("/project/example.py")
 

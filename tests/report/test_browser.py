@@ -13,8 +13,8 @@ from support import analysed
 
 from remat_migrate.report import Report
 from remat_migrate.report.content import Weighed, site_rows
-from remat_migrate.report.display import Screen
-from remat_migrate.report.html import render, render_measurements
+from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.terminal.display import Screen
 
 FILES = {
     f"{folder}/m{number}.py": "import jax\nimport flax.linen as nn\n"

@@ -15,11 +15,12 @@ import pytest
 from markdown_it import MarkdownIt
 from support import cli, write_files
 
-from remat_migrate.report import Report, github
-from remat_migrate.report.display import Screen, neutral
-from remat_migrate.report.exchange import worst_first
+from remat_migrate.report import Report
+from remat_migrate.report.machine_readable import github
+from remat_migrate.report.machine_readable.shared import worst_first
+from remat_migrate.report.terminal.display import Screen, neutral
 from remat_migrate.rule import Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")

@@ -12,11 +12,12 @@ from typing import Any
 
 import hostile
 
-from remat_migrate.report import Report, gitlab, rdjson
-from remat_migrate.report.display import Screen, neutral
-from remat_migrate.report.exchange import encodable, worst_first
+from remat_migrate.report import Report
+from remat_migrate.report.machine_readable import gitlab, rdjson
+from remat_migrate.report.machine_readable.shared import encodable, worst_first
+from remat_migrate.report.terminal.display import Screen, neutral
 from remat_migrate.rule import Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")

@@ -20,9 +20,9 @@ from support import analysed, cli
 from remat_migrate.errors import UsageError
 from remat_migrate.report import Report
 from remat_migrate.report.content import Weighed, site_rows
-from remat_migrate.report.display import Screen
-from remat_migrate.report.html import render, render_measurements
-from remat_migrate.source import SourceFile
+from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.terminal.display import Screen
+from remat_migrate.text import SourceFile
 
 VOID = {"meta", "input", "br", "img", "link"}
 

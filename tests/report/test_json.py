@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from support import analysed
 
-from remat_migrate.engine import Hidden
-from remat_migrate.model import Module
+from remat_migrate.analysis import Module
+from remat_migrate.engine.analyse import Hidden
 from remat_migrate.report import Report
 from remat_migrate.report.content import site_rows, statement_heads
-from remat_migrate.report.display import Screen
-from remat_migrate.report.json import render
+from remat_migrate.report.machine_readable.json import render
+from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 FOLDER = Path("/project")
 

@@ -10,11 +10,12 @@ import hostile
 import junitparser
 from lxml import etree
 
-from remat_migrate.engine import Hidden
-from remat_migrate.report import Report, junit
-from remat_migrate.report.display import Screen, neutral
+from remat_migrate.engine.analyse import Hidden
+from remat_migrate.report import Report
+from remat_migrate.report.machine_readable import junit
+from remat_migrate.report.terminal.display import Screen, neutral
 from remat_migrate.rule import Finding
-from remat_migrate.source import SourceFile, Span
+from remat_migrate.text import SourceFile, Span
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")

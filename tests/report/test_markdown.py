@@ -10,10 +10,10 @@ from report_samples import FOLDER, HOSTILE, SCREEN, measurement, whole_report
 
 from remat_migrate.report import Report
 from remat_migrate.report.content import Weighed
-from remat_migrate.report.display import Screen
-from remat_migrate.report.markdown import MOST, render
+from remat_migrate.report.pages.markdown import MOST, render
+from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 
 def findings(count: int, text: str = "call(x)\n", **more: object) -> Report:

@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from support import cli, write_files
 
-from remat_migrate.baseline import Comparison, Entry
-from remat_migrate.engine import Fault, Hidden, load_rules
-from remat_migrate.report import Report, sarif
-from remat_migrate.report.display import Screen
-from remat_migrate.report.exchange import encodable, worst_first
-from remat_migrate.report.line_hash import line_hashes
+from remat_migrate.engine.analyse import Fault, Hidden, load_rules
+from remat_migrate.engine.baseline import Comparison, Entry
+from remat_migrate.report import Report
+from remat_migrate.report.machine_readable import sarif
+from remat_migrate.report.machine_readable.line_hash import line_hashes
+from remat_migrate.report.machine_readable.shared import encodable, worst_first
+from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span, apply_edits
+from remat_migrate.text import Edit, SourceFile, Span, apply_edits
 from remat_migrate.verify.consequence import Proved
 from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.baseline import Comparison, Entry
-from remat_migrate.engine import Hidden
-from remat_migrate.report import Report, concise, full
-from remat_migrate.report.display import Screen, neutral, wants_colour, width_of
-from remat_migrate.report.statistics import rule_counts, statistics
-from remat_migrate.report.summary import would_fix
+from remat_migrate.engine.analyse import Hidden
+from remat_migrate.engine.baseline import Comparison, Entry
+from remat_migrate.report import Report
+from remat_migrate.report.terminal import concise, full
+from remat_migrate.report.terminal.display import Screen, neutral, wants_colour, width_of
+from remat_migrate.report.terminal.statistics import rule_counts, statistics
+from remat_migrate.report.terminal.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
-from remat_migrate.source import Edit, SourceFile, Span
+from remat_migrate.text import Edit, SourceFile, Span
 
 FOLDER = Path("/project")
 TRAIN = SourceFile(FOLDER / "src/train.py", "\n" * 39 + "loss = block(x, is_training=True)\n")

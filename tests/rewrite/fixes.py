@@ -6,13 +6,12 @@ import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.values.callees import targets_of
+from remat_migrate.analysis.values.values import Function
 from remat_migrate.codemod.changes import Change
-from remat_migrate.model import Module, Project
-from remat_migrate.model.callable import targets_of
-from remat_migrate.model.scopes import FunctionNode
-from remat_migrate.model.sites import Site
-from remat_migrate.model.values import Function
-from remat_migrate.rewrite.loop_bodies import body_positions
 from remat_migrate.rewrite.placement import (
     move_to_stages,
     remove_site,
@@ -20,9 +19,10 @@ from remat_migrate.rewrite.placement import (
     wrap_body,
     wrap_call,
 )
+from remat_migrate.rewrite.placement.loop_bodies import body_positions
 from remat_migrate.rule import Fix, Safety
 from remat_migrate.settings import Settings
-from remat_migrate.source import apply_edits
+from remat_migrate.text import apply_edits
 
 Fixer = Callable[[Project, Module], list[Change]]
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from support import findings
 
-from remat_migrate.source import apply_edits
+from remat_migrate.text import apply_edits
 
 HEAD = """\
 import functools

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import findings
 
-from remat_migrate.source import apply_edits
+from remat_migrate.text import apply_edits
 
 HEAD = """\
 import flax.linen as nn

@@ -17,9 +17,9 @@ from worker_package import load_worker
 
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.command import CommandRun, run_command
+from remat_migrate.verify.copies.sides import old_meaning
 from remat_migrate.verify.instrument import instrument
 from remat_migrate.verify.processes import Watched
-from remat_migrate.verify.sides import old_meaning
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.verify.places import Import, Place, Places, imports_in, module_name
+from remat_migrate.verify.copies.places import Import, Place, Places, imports_in, module_name
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:

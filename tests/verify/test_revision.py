@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.errors import UsageError
-from remat_migrate.verify import revision
-from remat_migrate.verify.renames import paired
-from remat_migrate.verify.revision import Base, FileChange, base_texts
-from remat_migrate.verify.workspace import make_workspace
+from remat_migrate.verify.copies import revision
+from remat_migrate.verify.copies.revision import Base, FileChange, base_texts
+from remat_migrate.verify.copies.workspace import make_workspace
+from remat_migrate.verify.units.renames import paired
 
 LONG = "".join(f"line_{number} = {number}\n" for number in range(20))
 

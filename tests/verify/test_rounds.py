@@ -9,9 +9,9 @@ import pytest
 from support import cli, write_files
 
 from remat_migrate.verify import consequence
+from remat_migrate.verify.copies.sides import Task
 from remat_migrate.verify.evidence import Outcome, Proof, Verdict
 from remat_migrate.verify.prove import Progress
-from remat_migrate.verify.sides import Task
 
 pytestmark = pytest.mark.slow
 

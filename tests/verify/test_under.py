@@ -14,7 +14,7 @@ import numpy
 import pytest
 from support import Ran, cli, read_files, write_files
 
-from remat_migrate.model.next_implementation import FLAG, FLAGS_SINCE
+from remat_migrate.analysis.policies.jax_remat3 import FLAG, FLAGS_SINCE
 
 HERE = tuple(map(int, version("jax").split(".")[:3]))
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from remat_migrate.verify.units import (
+from remat_migrate.verify.units.differing import (
     ChangedUnit,
     ModuleDifference,
     changed_units,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.errors import VerificationError
-from remat_migrate.verify import workspace
-from remat_migrate.verify.workspace import Workspace, make_workspace, remove_workspace
+from remat_migrate.verify.copies import workspace
+from remat_migrate.verify.copies.workspace import Workspace, make_workspace, remove_workspace
 
 
 def write(folder: Path, names: Iterable[str]) -> None:

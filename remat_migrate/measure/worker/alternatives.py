@@ -12,12 +12,12 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 import jax
 
 from . import interception
-from .compiled import compile_program
 from .entry import NONE, Entry
-from .flops import flops
+from .instruments.compiled import compile_program
+from .instruments.flops import flops
+from .instruments.liveness import peak
 from .interception import LEAVE_OUT, Decision, Site
 from .internals import internals
-from .liveness import peak
 from .stages import Chain, Flat
 
 # The policies that need no names, and are of use on any device.

@@ -9,7 +9,7 @@ import pkgutil
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ...verify.worker import declared
+from ...verify.worker.inputs import declared
 from ...verify.worker.load import NotFound, load_module
 from .entry import Unfit
 

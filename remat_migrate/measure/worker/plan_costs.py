@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .entry import NONE, Entry, Unfit, shape_of
-from .flops import flops
+from .instruments.flops import flops
+from .instruments.liveness import peak, size
 from .interception import own_checkpoint
 from .internals import internals
-from .liveness import peak, size
 from .stage_costs import BODY, PLAIN, Keeps, Kind, Needs, Role, Segment, keeps, needs, selectable
 from .stages import Chain, Flat, Stage, evaluating
 

@@ -74,7 +74,8 @@ def _start(request: Reply) -> Reply:
     sys.path[:0] = request["paths"]
     sys.argv = ["remat-migrate"]
     jax = importlib.import_module("jax")
-    from . import compiled, interception, libraries
+    from . import interception, libraries
+    from .instruments import compiled
     from .internals import Unsupported, internals
 
     for name, value in request["flags"].items():
@@ -152,7 +153,7 @@ def _confirm(request: Reply) -> Reply:
 def _compile(request: Reply) -> Reply:
     """Temporary memory of the compiled program as it is."""
     from . import interception
-    from .compiled import compile_program
+    from .instruments.compiled import compile_program
 
     with interception.plan({}):
         entry = _Session.entry
@@ -204,7 +205,8 @@ def _trace(request: Reply) -> Reply:
 
 
 def _residuals(request: Reply) -> Reply:
-    from . import interception, residuals
+    from . import interception
+    from .instruments import residuals
 
     with interception.plan({}):
         found = residuals.residuals(_Session.entry)
@@ -212,10 +214,11 @@ def _residuals(request: Reply) -> Reply:
 
 
 def _pictures(request: Reply) -> Reply:
-    from . import interception, pictures
+    from . import interception
+    from .instruments import jaxprs
 
     with interception.plan({}):
-        return dict(pictures.pictures(_Session.entry)._asdict())
+        return dict(jaxprs.pictures(_Session.entry)._asdict())
 
 
 _ANSWERS = {

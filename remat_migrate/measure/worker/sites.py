@@ -14,12 +14,12 @@ import jax
 from . import interception
 from .applications import applications
 from .calls import lines_of_calls
-from .compiled import compile_program
 from .entry import NONE, Entry
-from .flops import flops
+from .instruments.compiled import compile_program
+from .instruments.flops import flops
+from .instruments.liveness import course, peak
+from .instruments.residuals import gradient_and_kept_bytes
 from .interception import COUNT, LEAVE_OUT, Place, Site
-from .liveness import course, peak
-from .residuals import gradient_and_kept_bytes
 
 SAVES = "saves"
 COSTS_MORE = "costs-more-than-it-saves"

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .entry import shape_of
-from .flops import flops
+from .instruments.flops import flops
+from .instruments.liveness import Live, peak
 from .internals import internals
-from .liveness import Live, peak
 
 PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
 

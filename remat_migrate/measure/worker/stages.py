@@ -27,7 +27,7 @@ import jax
 
 from . import interception
 from .entry import Entry, shape_of
-from .flops import of_equation
+from .instruments.flops import of_equation
 from .interception import LEAVE_OUT, is_library, own_checkpoint
 from .internals import internals
 

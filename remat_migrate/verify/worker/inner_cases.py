@@ -8,8 +8,11 @@ import os
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from . import codec, make, results, shim, varied
+from . import shim
+from .comparison import results
+from .inputs import make, varied
 from .load import Unit
+from .transfer import codec
 
 Case = Dict[str, Any]
 

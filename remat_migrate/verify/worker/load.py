@@ -9,7 +9,9 @@ import inspect
 import sys
 from typing import Any, NamedTuple, Optional
 
-from . import fixture, results, shim
+from . import shim
+from .comparison import results
+from .recording import pytest_fixtures
 
 # What checkpoint functions take besides what they are applied to.
 _OPTIONS = frozenset(
@@ -90,7 +92,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         found = found.fget
     if isinstance(found, type):
         raise NotFound("%s is a class" % qualname)
-    inner = fixture.function_of(found)
+    inner = pytest_fixtures.function_of(found)
     if inner is not None:
         return Unit(inner, owner, module, True)
     if not callable(found):

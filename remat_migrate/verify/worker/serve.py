@@ -15,9 +15,10 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, Tuple
 
-from . import calling, codec, relocate, shim, surroundings
+from . import calling, relocate, shim, surroundings
 from .failures import describe
 from .load import NotFound, load_module, load_unit
+from .transfer import codec
 
 Reply = Dict[str, Any]
 
@@ -148,7 +149,7 @@ def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
 
 
 def _declare(request: Reply) -> Reply:
-    from . import declared
+    from .inputs import declared
 
     cases = declared.read(request["file"], request["units"], request["known"])
     return {
@@ -185,7 +186,7 @@ def _parameter(function: Any, index: int) -> str:
 
 
 def _evaluate(request: Reply) -> Reply:
-    from . import evaluate
+    from .comparison import evaluate
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = codec.load(request["case"])
@@ -201,14 +202,14 @@ def _import(request: Reply) -> Reply:
 
 
 def _compare(request: Reply) -> Reply:
-    from . import compare
+    from .comparison import compare
 
     found = compare.compare(request["before"], request["after"], request["tolerances"])
     return dict(found._asdict())
 
 
 def _events(request: Reply) -> Reply:
-    from . import events
+    from .comparison import events
 
     return {
         "units": events.compare_events(request["before"], request["after"], request["tolerances"]),

@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax")
 from jax import lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
-from remat_migrate.measure.worker.flops import flops  # noqa: E402
+from remat_migrate.measure.worker.instruments.flops import flops  # noqa: E402
 
 
 def shape(*dimensions: int, dtype: str = "float32") -> Any:

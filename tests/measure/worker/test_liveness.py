@@ -11,9 +11,9 @@ jax = pytest.importorskip("jax")
 from jax import lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
-from remat_migrate.measure.worker.flops import flops  # noqa: E402
+from remat_migrate.measure.worker.instruments.flops import flops  # noqa: E402
+from remat_migrate.measure.worker.instruments.liveness import course, peak, size, temporary  # noqa: E402
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
-from remat_migrate.measure.worker.liveness import course, peak, size, temporary  # noqa: E402
 
 ONE = 1024
 VECTOR = jax.ShapeDtypeStruct((256,), "float32")

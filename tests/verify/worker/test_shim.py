@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from worker_package import FOLDER, load_worker
 
-from remat_migrate.verify.sides import old_meaning
+from remat_migrate.verify.copies.sides import old_meaning
 
 shim = load_worker("shim")
 

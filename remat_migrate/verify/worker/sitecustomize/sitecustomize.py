@@ -33,7 +33,7 @@ def _load_worker() -> None:
 def _unit(identity: str) -> "Any":
     import importlib
 
-    return importlib.import_module(PACKAGE + ".record").unit(identity)
+    return importlib.import_module(PACKAGE + ".recording.record").unit(identity)
 
 
 def _seed(numpy_random: "Any") -> None:

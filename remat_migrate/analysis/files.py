@@ -1,0 +1,224 @@
+"""Which file is which module: dotted names to paths, and reading files that may matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ..discovery.installed import default_search_path
+from ..errors import SourceError
+from ..text import SourceFile, read_source
+from ..text.prefilter.words import ESCAPED, WORDS
+from ..text.source_file import may_be_notebook, read_bytes
+
+# Where a line of a notebook's code starts.
+_QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
+
+
+class Files:
+    """The Python files of a run and of the project around it, by path and by dotted name.
+
+    `targets` are those the user named, `context` all of the project's; `overlay` holds texts that
+    take the place of what is on disk; `search_path` lists folders with installed packages, by
+    default those that the project runs with.
+
+    Attributes:
+        beyond: what was looked at besides targets and context, and whether a file was there.
+        unreadable: files that could not be read.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        targets: Sequence[Path],
+        context: Iterable[Path] = (),
+        overlay: Mapping[Path, SourceFile] | None = None,
+        search_path: Sequence[Path] = (),
+        refused: Mapping[Path, SourceError] | None = None,
+    ) -> None:
+        self.root = root
+        self.targets = tuple(dict.fromkeys(targets))
+        self.all = tuple(dict.fromkeys((*targets, *context)))
+        self._search_path = tuple(search_path)
+        self.beyond: dict[Path, bool] = {}
+        self.unreadable: set[Path] = set()
+        self._listed = frozenset(self.all)
+        self._overlay = overlay or {}
+        self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
+        self._packages: dict[Path, bool] = {}
+        self._named: dict[tuple[str, Path], Path | None] = {}
+        self._mentioning: dict[frozenset[str], list[Path]] = {}
+
+    def data(self, path: Path) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        shown = self._overlay.get(path)
+        if shown is not None:
+            return shown.encode(shown.text)
+        try:
+            data = read_bytes(path)
+        except SourceError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                self._looked_at(path, False)
+            else:
+                self.unreadable.add(path)
+            raise
+        self._looked_at(path, True)
+        return data
+
+    def _looked_at(self, path: Path, there: bool) -> bool:
+        if path not in self._listed:
+            self.beyond[path] = there
+        return there
+
+    def code(self, path: Path, names: Iterable[str]) -> bytes:
+        """The bytes of a Python file; of a notebook its code, and roughly so if it has no words.
+
+        What a notebook shows cannot make it matter.
+
+        Args:
+            path: the file.
+            names: words that may matter, besides those that always may.
+
+        Raises:
+            SourceError: it cannot be read, or is a notebook that may matter and is none.
+        """
+        data = self.data(path)
+        if not may_be_notebook(path):
+            return data
+        words = (*WORDS, b"concrete", *(name.encode() for name in names))
+        scans = b"scan(" in data
+        if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
+            return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
+        return self.read(path, data).text.encode()
+
+    def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
+        """A file's text, kept for the run.
+
+        Raises:
+            SourceError: it cannot be read or decoded.
+        """
+        found = self._text.get(path)
+        if found is None:
+            try:
+                found = self._overlay.get(path)
+                if found is None:
+                    data = self.data(path) if data is None else data
+                    found = read_source(path, data, python=python)
+            except SourceError as error:
+                found = error
+            self._text[path] = found
+        if isinstance(found, SourceError):
+            raise found
+        return found
+
+    def is_package(self, folder: Path) -> bool:
+        """Whether a folder holds `__init__.py`."""
+        known = self._packages.get(folder)
+        if known is None:
+            init = folder / "__init__.py"
+            known = self._packages[folder] = self._looked_at(init, init.is_file())
+        return known
+
+    def module_name(self, path: Path) -> str:
+        """The dotted name of a file, from the folders around it that hold `__init__.py`.
+
+        Folders without one count where they lie below the root (namespace packages), up to the
+        root itself or a `src` folder.
+        """
+        parts = [] if path.name == "__init__.py" else [path.stem]
+        folder = path.parent
+        while self.is_package(folder) and folder != folder.parent:
+            parts.append(folder.name)
+            folder = folder.parent
+        while self.root in folder.parents and folder.name != "src" and folder.name.isidentifier():
+            parts.append(folder.name)
+            folder = folder.parent
+        return ".".join(reversed(parts)) or path.stem
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[Path]]:
+        found: dict[str, list[Path]] = {}
+        for path in self.all:
+            if may_be_notebook(path):
+                continue  # nothing can import one
+            stem = path.parent.name if path.name == "__init__.py" else path.stem
+            found.setdefault(stem, []).append(path)
+        return found
+
+    def find(self, dotted: str, importer: Path) -> Path | None:
+        """The file of the project that `import dotted` in `importer` means."""
+        key = (dotted, importer.parent)
+        if key not in self._named:
+            self._named[key] = self._find(dotted, importer)
+        return self._named[key]
+
+    def _find(self, dotted: str, importer: Path) -> Path | None:
+        parts = dotted.split(".")
+        candidates: list[tuple[int, str, Path]] = []
+        for path in self._by_stem.get(parts[-1], ()):
+            where = (
+                path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
+            )
+            if tuple(where[-len(parts) :]) != tuple(parts):
+                continue
+            base = Path(*where[: -len(parts)])
+            if base == importer.parent:
+                rank = 0 if len(parts) == 1 or not self.is_package(base) else 2
+            elif self.is_package(base):
+                continue
+            elif base in importer.parents:
+                # The nearest folder around the importing file first.
+                rank = 10 + len(importer.parts) - len(base.parts)
+            elif base == self.root or base.name in ("src", "lib", "python"):
+                rank = 100
+            elif len(parts) > 1:
+                rank = 200
+            else:
+                continue
+            candidates.append((rank, str(path), path))
+        if not candidates:
+            return None
+        candidates.sort()
+        if len(candidates) > 1 and candidates[0][0] == candidates[1][0] >= 100:
+            return None
+        return candidates[0][2]
+
+    @cached_property
+    def search_path(self) -> tuple[Path, ...]:
+        """The folders with installed packages."""
+        return self._search_path or default_search_path(self.root)
+
+    def find_installed(self, dotted: str) -> Path | None:
+        """The file of an installed module on the search path."""
+        relative = Path(*dotted.split("."))
+        for folder in self.search_path:
+            for path in (folder / relative / "__init__.py", (folder / relative).with_suffix(".py")):
+                if self._looked_at(path, path.is_file()):
+                    return path
+        return None
+
+    def mentioning(self, words: Iterable[str]) -> list[Path]:
+        """The files of the project whose bytes contain one of `words`; unreadable ones are not."""
+        asked = frozenset(words)
+        if asked not in self._mentioning:
+            self._mentioning[asked] = self._mention(asked)
+        return self._mentioning[asked]
+
+    def _mention(self, words: Iterable[str]) -> list[Path]:
+        # The module of a file whose name is not UTF-8 has half of a surrogate pair in its name.
+        needles = [w.encode(errors="surrogateescape") for w in words]
+        found = []
+        for path in self.all:
+            try:
+                data = self.data(path)
+            except SourceError:
+                continue  # reported where it is a target
+            if any(needle in data for needle in needles):
+                found.append(path)
+        return found

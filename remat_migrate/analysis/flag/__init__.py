@@ -1,0 +1,1 @@
+"""The `jax_new_checkpoint` flag in Python."""

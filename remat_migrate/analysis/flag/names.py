@@ -1,0 +1,230 @@
+"""Which expressions denote JAX's configuration, the environment, or the name of the flag."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from ...formats.setting import Setting
+from ..names.module import Module
+from ..project import Project
+from ..values.values import Constant, Container, Function, Instance, Parameter, Result
+
+SETTING = Setting("JAX_NEW_CHECKPOINT", "jax_new_checkpoint")
+# Why `--jax_new_checkpoint` stays where the project has an option of that name.
+OWN_OPTION = "the project defines an option of this name itself"
+
+# `jax.config` is an object; before 0.4.25 it was also a module with the object `config` in it.
+_CONFIG = re.compile(
+    r"jax(\.\w+)*\.config(\.config)?(\.(flags\.)?FLAGS)?|absl\.flags\.FLAGS|jax\._src\.config\.FLAGS"
+)
+_ENVIRONMENT_NAME = re.compile(
+    r"(?i)_*((\w*_)?(env|environ|environment)s?(_?vars?|_variables)?|passenv)"
+)
+_CONFIG_NAME = re.compile(r"(?i)_*(\w*_)?(config|flags)")
+_COPIES = frozenset({"dict", "copy", "deepcopy", "OrderedDict", "ChainMap"})
+_DEFINES = re.compile(
+    r"add_argument|add_option|option|Option|DEFINE_\w+|define_bool_state|bool_state"
+)
+
+Owner = Literal["config", "other", "unknown"]
+
+
+class Names:
+    """Answers for one module; `assumed` names stand for a key while a loop is looked at."""
+
+    def __init__(self, module: Module, project: Project) -> None:
+        self.module = module
+        self.project = project
+        self.assumed: dict[ast.expr, str] = {}
+        self._constants = _constant_names(module, project)
+
+    def key(self, node: ast.expr | None) -> str:
+        """The flag's or the variable's name, if that is what an expression is; else ""."""
+        value = self.text(node)
+        return value if value in (SETTING.option, SETTING.variable) else ""
+
+    def text(self, node: ast.expr | None) -> str:
+        """The string that an expression is, if it mentions the flag; else ""."""
+        if node is None:
+            return ""
+        if node in self.assumed:
+            return self.assumed[node]
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else ""
+        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+        if not isinstance(node, ast.Name | ast.Attribute) or name not in self._constants:
+            return ""
+        values = self.project.values(self.module, node)
+        match list(values):
+            case [Constant(str(value))]:
+                return value
+        return ""
+
+    def config(self, node: ast.expr) -> Owner:
+        """Whether an expression is JAX's configuration, something else, or cannot be told."""
+        names = self.project.qualified(self.module, node)
+        if names:
+            if all(_CONFIG.fullmatch(name) for name in names):
+                return "config"
+            if any(_CONFIG.fullmatch(name) for name in names):
+                return "unknown"
+            known = any(self.project.find_module(n, self.module) is not None for n in names)
+            return "other" if known else "unknown"
+        values = self.project.values(self.module, node)
+        if values and not any(isinstance(v, Parameter | Result) for v in values):
+            return "other"
+        return "unknown"
+
+    def looks_like_config(self, node: ast.expr) -> bool:
+        """Whether an expression that is not known is named as JAX's configuration would be."""
+        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+        return _CONFIG_NAME.fullmatch(name) is not None
+
+    def function(self, node: ast.expr) -> frozenset[str]:
+        """The qualified names of a callee; those of methods of the configuration in one form."""
+        found = self.project.qualified(self.module, node)
+        return frozenset(
+            f"jax.config.{method}" if _CONFIG.fullmatch(owner) else name
+            for name in found
+            for owner, _, method in (name.rpartition("."),)
+        )
+
+    def environment(self, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an expression is `os.environ`, a copy of it, or a mapping named like one."""
+        if depth > 8:
+            return False
+        names = self.project.qualified(self.module, node)
+        if names:
+            return names == {"os.environ"}
+        match node:
+            case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[]):
+                return self.environment(base, depth + 1)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _COPIES:
+                parts = [*node.args, *(k.value for k in node.keywords if k.arg is None)]
+                return any(self.environment(part, depth + 1) for part in parts)
+            case ast.Dict():
+                pairs = zip(node.keys, node.values, strict=True)
+                return any(k is None and self.environment(v, depth + 1) for k, v in pairs)
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                return self.environment(left, depth + 1) or self.environment(right, depth + 1)
+            case ast.BoolOp(values=parts):
+                return any(self.environment(part, depth + 1) for part in parts)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.environment(body, depth + 1) and self.environment(orelse, depth + 1)
+            case ast.Name(id=name):
+                return self._bound_to_environment(node, depth) or is_environment_name(name)
+            case ast.Attribute(attr=name):
+                return is_environment_name(name)
+        return False
+
+    def _bound_to_environment(self, node: ast.Name, depth: int) -> bool:
+        bindings = self.module.reaching(node)
+        return bool(bindings) and all(
+            b.kind == "assign" and not b.path and b.value and self.environment(b.value, depth + 1)
+            for b in bindings
+        )
+
+    def takes_anything(self, callee: ast.expr, name: str) -> bool | None:
+        """Whether a function of the project takes a keyword in its `**kwargs`; None: not known."""
+        for value in self.project.values(self.module, callee):
+            if isinstance(value, Function):
+                arguments = value.node.args
+                named = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)]
+                return name not in named and arguments.kwarg is not None
+            if not isinstance(value, Container | Instance):
+                continue
+            return False
+        return None
+
+
+def is_environment_name(name: str) -> bool:
+    """Whether a name says that something is an environment."""
+    return _ENVIRONMENT_NAME.fullmatch(name) is not None
+
+
+_DEFINED: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
+_EXPORTED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
+
+
+def defines_own_option(project: Project) -> bool:
+    """Whether the project has an option of its own with the flag's name."""
+    if project not in _DEFINED:
+        _DEFINED[project] = any(
+            _defines(node)
+            for module in _mentioning(project)
+            for node in module.nodes
+            if isinstance(node, ast.Call)
+        )
+    return _DEFINED[project]
+
+
+def _defines(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if not _DEFINES.fullmatch(name):
+        return False
+    words = [a.value for a in call.args if isinstance(a, ast.Constant)]
+    return any(
+        isinstance(w, str) and w.strip("-").replace("-", "_") == SETTING.option for w in words
+    )
+
+
+def _mentioning(project: Project) -> list[Module]:
+    return project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
+
+
+def may_use_flag(module: Module, project: Project) -> bool:
+    """Whether a module mentions the flag, or a constant of another module that holds its name."""
+    text = module.source.text
+    return SETTING.occurs(text) or any(
+        re.search(rf"\b{re.escape(name)}\b", text) for name in _exported(project)
+    )
+
+
+def _exported(project: Project) -> frozenset[str]:
+    """The module-level names of the modules that were parsed, and hold the flag's name."""
+    if project not in _EXPORTED:
+        _EXPORTED[project] = frozenset(
+            name
+            for module in project.parsed
+            if SETTING.occurs(module.source.text)
+            for name in _assigned(module.tree.body)
+        )
+    return _EXPORTED[project]
+
+
+def _constant_names(module: Module, project: Project) -> frozenset[str]:
+    """Names and attributes of a module that may be a string that mentions the flag."""
+    found = {*_assigned(module.nodes), *_exported(project)}
+    for node in module.nodes:
+        if isinstance(node, ast.alias) and node.name in found and node.asname:
+            found.add(node.asname)
+    return frozenset(found)
+
+
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case ast.NamedExpr(target=target, value=value):
+                targets = [target]
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                targets = [target]
+            case _:
+                continue
+        if any(
+            isinstance(n, ast.Constant) and isinstance(n.value, str) and SETTING.occurs(n.value)
+            for n in ast.walk(value)
+        ):
+            for target in targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        yield name.id
+                    elif isinstance(name, ast.Attribute):
+                        yield name.attr

@@ -1,0 +1,1 @@
+"""JAX, Flax, Haiku and Equinox as data."""

@@ -1,0 +1,1 @@
+"""Scopes, bindings and the names that reach each use."""

@@ -1,0 +1,281 @@
+"""One Python module: its tree with parents and scopes, and what a name in it may be bound to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from ...text import SourceFile, Span
+from .flow import Flow
+from .scopes import Binding, FunctionNode, Scope
+
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue})
+_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+# Fields that hold no nodes, or operators, which all trees share.
+_NO_NODES = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"}
+)
+
+
+T = TypeVar("T")
+
+
+def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:
+    """A function of a module's syntax alone, computed once for a module: its text never changes.
+
+    It is kept as long as the module, which an editor's next look at the project takes over.
+    """
+    kept: WeakKeyDictionary[Module, T] = WeakKeyDictionary()
+
+    @wraps(compute)
+    def known(module: Module) -> T:
+        found = kept.get(module)
+        if found is None:
+            found = kept[module] = compute(module)
+        return found
+
+    return known
+
+
+def followed_last(error: BaseException) -> Path | None:
+    """The file whose module was looked into last where an error was raised."""
+    found: Path | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        for value in (trace.tb_frame.f_locals.get(name) for name in ("module", "owner", "self")):
+            if isinstance(value, Module):
+                found = value.source.path
+                break
+        trace = trace.tb_next
+    return found
+
+
+@dataclass(eq=False)
+class Module:
+    """A parsed Python file.
+
+    Attributes:
+        source: its text.
+        tree: its syntax tree.
+        name: its dotted name, from the folders that hold `__init__.py`.
+        is_package: whether it is an `__init__.py`.
+        editable: whether fixes may change it (it is a file that the user named).
+    """
+
+    source: SourceFile
+    tree: ast.Module
+    name: str
+    is_package: bool = False
+    editable: bool = True
+    _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
+    _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
+    _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
+    _nodes: list[ast.AST] = field(default_factory=list, repr=False)
+    _indexed: bool = field(default=False, repr=False)
+
+    def _index(self) -> None:
+        """One walk: parents of all nodes, scopes of module, classes, functions and lambdas."""
+        if self._indexed:
+            return
+        self._indexed = True
+        parents = self._parents
+        nodes = self._nodes
+        root = self._scopes[self.tree] = Scope(self.tree, None)
+        stack: list[tuple[ast.AST, Scope]] = [(self.tree, root)]
+        declaring: dict[Scope, None] = {}
+        while stack:
+            node, scope = stack.pop()
+            nodes.append(node)
+            kind = node.__class__
+            if kind in _LEAVES:
+                continue
+            own = scope
+            if kind in _SCOPES:
+                own = self._scopes[node] = Scope(node, scope)  # type: ignore[arg-type]
+            elif kind is ast.Global or kind is ast.Nonlocal:
+                declaring[scope] = None
+            for name in kind._fields:
+                if name in _NO_NODES:
+                    continue
+                value = getattr(node, name, None)
+                inner = own if name == "body" else scope
+                if value.__class__ is list:
+                    for child in value:
+                        if isinstance(child, ast.AST):
+                            parents[child] = node
+                            stack.append((child, inner))
+                elif isinstance(value, ast.AST):
+                    parents[value] = node
+                    stack.append((value, inner))
+        for scope in declaring:
+            for name in scope.global_names:
+                self._writers.setdefault((root, name), []).append(scope)
+            for name in scope.nonlocal_names:
+                owner = scope.parent
+                while owner is not None and not (owner.is_function and name in owner.bound):
+                    owner = owner.parent
+                if owner is not None:
+                    self._writers.setdefault((owner, name), []).append(scope)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds `node`."""
+        self._index()
+        return self._parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around `node`, innermost first."""
+        self._index()
+        found = self._parents.get(node)
+        while found is not None:
+            yield found
+            found = self._parents.get(found)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that `node` is in (itself, if it is one)."""
+        if isinstance(node, ast.stmt):
+            return node
+        for around in self.ancestors(node):
+            if isinstance(around, ast.stmt):
+                return around
+        raise ValueError("not a node of this module")
+
+    def scope_at(self, node: ast.AST) -> Scope:
+        """The scope in which `node` is evaluated (decorators and defaults: the one outside)."""
+        self._index()
+        child = node
+        for around in self.ancestors(node):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                if child in around.body:
+                    return self._scopes[around]
+            elif isinstance(around, ast.Lambda):
+                if child is around.body:
+                    return self._scopes[around]
+            child = around
+        return self._scopes[self.tree]
+
+    def scope_of(self, node: ast.Module | ast.ClassDef | FunctionNode) -> Scope:
+        """The scope that a module, class, function or lambda opens."""
+        self._index()
+        return self._scopes[node]
+
+    @staticmethod
+    def flow(scope: Scope) -> Flow:
+        """The reaching bindings of a scope, computed on first use."""
+        if scope.flow is None:
+            scope.flow = Flow(scope)
+        return scope.flow
+
+    def enclosing_function(self, node: ast.AST) -> FunctionNode | None:
+        """The function whose body holds `node`."""
+        scope: Scope | None = self.scope_at(node)
+        while scope is not None:
+            if isinstance(scope.node, FunctionNode):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    def enclosing_class(self, function: FunctionNode) -> ast.ClassDef | None:
+        """The class in whose body a method is defined."""
+        scope = self.scope_of(function).parent
+        return scope.node if scope is not None and isinstance(scope.node, ast.ClassDef) else None
+
+    def reaching(self, node: ast.Name) -> frozenset[Binding]:
+        """The bindings that a use of a name may see; empty for builtins and unknown names."""
+        scope = self.scope_at(node)
+        flow = self.flow(scope)
+        found = flow.uses.get(node)
+        if node.id in scope.global_names or node.id in scope.nonlocal_names:
+            return (found or frozenset()) | self._free(scope, node.id)
+        if found is not None:
+            return found | self._written(scope, node.id)
+        if node.id in scope.bound and not scope.is_class:
+            return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
+        return self._free(scope, node.id)
+
+    def is_written_elsewhere(self, scope: Scope, name: str) -> bool:
+        """Whether a nested scope assigns a name of `scope` by `global` or `nonlocal`."""
+        self._index()
+        return (scope, name) in self._writers
+
+    def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
+        """The bindings of a name as code inside `scope` may see it, anywhere in the scope."""
+        if name in scope.bound and not scope.is_class:
+            self.flow(scope)
+            return frozenset(scope.bindings.get(name, ())) | self._written(scope, name)
+        return self._free(scope, name)
+
+    def _written(self, owner: Scope, name: str) -> frozenset[Binding]:
+        """The bindings of a scope's name that other functions make by `global` or `nonlocal`."""
+        found: set[Binding] = set()
+        for scope in self._writers.get((owner, name), ()):
+            self.flow(scope)
+            found.update(scope.bindings.get(name, ()))
+        return frozenset(found)
+
+    def _free(self, scope: Scope, name: str) -> frozenset[Binding]:
+        deferred = scope.is_function
+        inner, outer = scope, scope.parent
+        while outer is not None:
+            if not outer.is_class and (outer.parent is None or name not in scope.global_names):
+                flow = self.flow(outer)
+                snapshot = flow.snapshots.get(inner.node, {})
+                written = self._written(outer, name)
+                if name in snapshot or name in outer.bound or written:
+                    now = snapshot.get(name, frozenset()) | written
+                    if not deferred or any(isinstance(b.node, ast.comprehension) for b in now):
+                        return now
+                    everything = outer.bindings.get(name, [])
+                    if outer.parent is None:
+                        return written | (flow.exit.get(name) or frozenset(everything))
+                    line = getattr(inner.node, "lineno", 0)
+                    return now | {b for b in everything if getattr(b.node, "lineno", 0) > line}
+            deferred = deferred or outer.is_function
+            inner, outer = outer, outer.parent
+        return frozenset()
+
+    def exported(self, name: str) -> frozenset[Binding]:
+        """The bindings of a module-level name at the end of the module."""
+        scope = self.scope_of(self.tree)
+        flow = self.flow(scope)
+        found = flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
+        return found | self._written(scope, name)
+
+    @cached_property
+    def star_imports(self) -> list[ast.ImportFrom]:
+        """`from x import *` at module level."""
+        return [
+            node
+            for node in self.tree.body
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        ]
+
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes but operators and contexts, outer ones before those in them."""
+        self._index()
+        return self._nodes
+
+    def functions(self) -> Iterator[FunctionNode]:
+        """All functions and lambdas."""
+        return (n for n in self.nodes if isinstance(n, FunctionNode))
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
+        """The characters of a node."""
+        return self.source.span(node)
+
+    def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
+        """The text of a node."""
+        return self.source.segment(node)
+
+    def qualified_name(self, node: ast.AST) -> str:
+        """The dotted name of a function or class in this module, `<lambda>` for lambdas."""
+        names = [getattr(node, "name", "<lambda>")]
+        for around in self.ancestors(node):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.append(around.name)
+        return ".".join([self.name, *reversed(names)])

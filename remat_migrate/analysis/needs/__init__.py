@@ -1,0 +1,1 @@
+"""Which parameters must be concrete at trace time."""

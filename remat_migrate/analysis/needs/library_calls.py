@@ -1,0 +1,129 @@
+"""What the calls of builtins and of libraries need of their arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..libraries import library_arguments
+from ..libraries.library_needs import LibraryFunction, always_concrete, needs_of
+from .dependence import DependenceAnalysis, Dependences
+from .item_dependence import element
+from .need import Need
+from .object_uses import is_part
+
+# Builtins that compare the elements of what they are given.
+_OF_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+
+
+class LibraryCalls(DependenceAnalysis):
+    """The needs of calls whose callee is not code of the project."""
+
+    def _need(
+        self,
+        node: ast.expr | None,
+        reason: str,
+        certain: bool = True,
+        found: Dependences | None = None,
+    ) -> Iterator[Need]:
+        if node is None:
+            return
+        depends = self.depends(node) if found is None else found
+        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index), d.through is not None)):
+            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
+
+    def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
+        for need in self._need(node, reason, certain=False):
+            yield replace(need, unseen=True)
+
+    def _called(self, node: ast.expr) -> Iterator[Need]:
+        """The need of a function, or of an object a method of which is called."""
+        for need in self._need(node, "a call of it", certain=False):
+            yield replace(need, called=True)
+
+    def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
+        for keyword in node.keywords:
+            if keyword.arg in library_arguments.MODULE_KEYWORDS or always_concrete(keyword.arg):
+                yield from self._need(keyword.value, f"`{keyword.arg}=`")
+
+    def _external_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
+        last = name.rpartition(".")[2]
+        arguments = [*node.args, *(k.value for k in node.keywords)]
+        if name.startswith("builtins."):
+            if last in _OF_ELEMENTS and len(node.args) == 1:
+                yield from self._need(node.args[0], f"`{last}()`", found=self._compared(node))
+            elif last in library_arguments.CONCRETE_BUILTINS:
+                for arg in arguments:
+                    yield from self._need(arg, f"`{last}()`")
+            elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
+                yield from self._need(node.args[1], f"`{last}()`")
+                yield from self._need(node.args[0], f"`{last}()`", certain=False)
+            elif last in library_arguments.IDENTIFYING_BUILTINS:
+                for arg in arguments:
+                    for need in self._need(arg, f"`{last}()`", certain=False):
+                        yield replace(need, identity=_asks_for_a_number(last, node))
+        elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
+            return
+        elif name.startswith(library_arguments.CONCRETE_MODULES):
+            for arg in arguments:
+                yield from self._need(arg, f"`{name}`, which cannot work on a tracer")
+        elif (function := needs_of(name)) is not None:
+            yield from self._library_needs(function, last, node)
+        elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
+            yield from self._keyword_needs(node)
+            # Python values may be options there, and as good as any where they are not.
+            is_field = last[:1].isupper() and name.startswith(("flax.linen.", "haiku."))
+            reason = f"a field of `{last}`" if is_field else f"an argument of `{last}`"
+            for arg in arguments:
+                yield from self._need(arg, reason, certain=is_field)
+        elif name.startswith("itertools."):
+            for arg in arguments:
+                yield from self._need(arg, f"`{name}`", certain=False)
+        elif not name.startswith(("functools.", "typing.", "contextlib.")):
+            for arg in arguments:
+                yield from self._unseen(arg, f"`{name}`, which cannot be seen")
+
+    def _library_needs(
+        self, function: LibraryFunction, name: str, node: ast.Call
+    ) -> Iterator[Need]:
+        """What the table says of a function's arguments."""
+        for argument, parameter in function.passed(node):
+            match parameter.takes:
+                case "traced":
+                    pass
+                case "concrete":
+                    yield from self._need(argument, f"`{parameter.name}` of `{name}`")
+                case "function" if is_part(self, argument):
+                    yield from self._called(argument)
+                case _:
+                    yield from self._need(argument, f"an argument of `{name}`", certain=False)
+        if name == "fori_loop":
+            # With bounds that are traced it is a while loop, which has no gradient.
+            bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
+            for arg in (*node.args[:2], *bounds):
+                yield from self._need(arg, "bounds of a differentiated loop", certain=False)
+
+    def _compared(self, node: ast.Call) -> Dependences:
+        """What `sorted(x)`, `max(x)` and the like compare: keys, where there are some."""
+        match node.args[0]:
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]) as pairs:
+                return element(self, pairs, (0,))
+        return element(self, node.args[0])
+
+    def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
+        last = name.rpartition(".")[2]
+        for parameter, position in library_arguments.INSTANCES[name]:
+            for keyword in node.keywords:
+                if keyword.arg == parameter:
+                    yield from self._need(keyword.value, f"`{parameter}` of {last}")
+            if position < len(node.args):
+                yield from self._need(node.args[position], f"`{parameter}` of {last}")
+
+
+def _asks_for_a_number(function: str, node: ast.Call) -> bool:
+    """Whether `isinstance` tells numbers or arrays from the rest, not tuples, dicts and classes."""
+    if function != "isinstance" or len(node.args) < 2:
+        return False
+    names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])}
+    return bool(names & library_arguments.NUMBER_TYPES)

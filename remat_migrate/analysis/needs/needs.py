@@ -1,0 +1,422 @@
+"""Which parameters of a function Python must know: a data-flow question.
+
+An expression depends on the parameters whose value it needs to have a value itself; `x.shape`
+depends on nothing. A *need* is a place where Python must have the value: a branch, a loop count, a
+shape. Needs are found through local names, nested functions, and calls into other functions and
+modules.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ..libraries import library_arguments
+from ..libraries.library_needs import array_method
+from ..names.scopes import FunctionNode, parameters
+from ..values.bind import bind_call, positional_parameters
+from ..values.callees import (
+    Target,
+    applied_module,
+    full_arguments,
+    is_pytree,
+    partial_calls,
+    receiver_of,
+    skipped,
+    targets_of,
+    underlying,
+)
+from ..values.calls import returned_expressions
+from ..values.overrides import Overrides
+from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
+from .dependence import NONE, Dependence, Dependences, merged
+from .item_dependence import Key, item, supplied
+from .library_calls import LibraryCalls
+from .need import Learned, Need, learned_needs, merged_needs
+from .object_uses import called_object, is_part
+from .static_layers import static_passed
+
+# Methods of lists, sets and dictionaries that hash their first argument, or count by it.
+_OF_KEY = frozenset(
+    {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
+)
+# Those that look for something equal; what is the same object is equal without a comparison.
+_OF_EQUAL = frozenset({"index", "count", "remove"})
+
+_MOST_ROUNDS = 20  # functions that call one another are analysed until no more needs are found
+
+# A function and, if it is a method, the class of the object that it is called on.
+_Method = tuple[FunctionNode, Class | None]
+
+
+class Needs:
+    """Finds the needs of functions, each computed once."""
+
+    def __init__(self, overrides: Overrides, learned: frozenset[Learned] = frozenset()) -> None:
+        """`learned` are needs that no analysis of the source finds."""
+        self.evaluator = overrides.evaluator
+        self.overrides = overrides
+        self._learned = learned
+        self._known: dict[_Method, tuple[Need, ...]] = {}
+        self._results: dict[tuple[_Method, Key | None], Dependences] = {}
+        # Functions that call one another: their numbers in order, and the needs found so far.
+        self._open: dict[_Method, int] = {}
+        self._found: dict[_Method, tuple[Need, ...]] = {}
+        self._lowest = sys.maxsize
+
+    def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
+        """The needs of a function in order of place.
+
+        Args:
+            function: the function.
+            receiver: the class of the object, if it is a method; by default the class that defines
+                it, or a subclass.
+        """
+        method = _method(function, receiver)
+        if method in self._known:
+            return self._known[method]
+        if method in self._open:
+            self._lowest = min(self._lowest, self._open[method])
+            return self._found.get(method, ())
+        outer, number = self._lowest, len(self._open)
+        for rounds_left in reversed(range(_MOST_ROUNDS)):
+            self._open[method], self._lowest = number, sys.maxsize
+            before = dict(self._found)
+            try:
+                self._found[method] = self._needs_of(function, method[1])
+            except BaseException:
+                self._close(number)
+                raise
+            if self._lowest < number:
+                break  # the first function of the cycle finds the rest
+            members = self._close(number)
+            is_settled = all(set(before.get(m, ())) == set(self._found[m]) for m in members)
+            if self._lowest > number or is_settled or not rounds_left:
+                self._known |= {member: self._found.pop(member) for member in members}
+                break
+        self._lowest = min(outer, self._lowest)
+        return self._found[method] if method in self._found else self._known[method]
+
+    def _needs_of(self, function: Function, receiver: Class | None) -> tuple[Need, ...]:
+        found = merged_needs(_Analysis(self, function, receiver).needs())
+        return (*found, *learned_needs(self._learned, function.module, function.node))
+
+    def _close(self, number: int) -> list[_Method]:
+        """The functions entered since the one with a number, which are no longer open."""
+        members = list(self._open)[number:]
+        for member in members:
+            del self._open[member]
+        return members
+
+    def result(
+        self, function: Function, receiver: Class | None = None, key: Key | None = None
+    ) -> Dependences:
+        """The parameters that the result of a function, or an item of it, depends on."""
+        method = _method(function, receiver)
+        if (method, key) not in self._results:
+            node = function.node
+            self._results[method, key] = frozenset(Dependence(p.arg) for p in parameters(node))
+            analysis = _Analysis(self, function, method[1])
+            found: set[Dependence] = set()
+            for expr in returned_expressions(node):
+                found |= analysis.depends(expr) if key is None else item(analysis, expr, key)
+            self._results[method, key] = merged(found)
+        return self._results[method, key]
+
+
+def _method(function: Function, receiver: Class | None) -> _Method:
+    """What a function's needs depend on: the class of the object too, if it is a method."""
+    cls = function.module.enclosing_class(function.node)
+    if cls is None:
+        return function.node, None
+    return function.node, receiver or Class(function.module, cls, exact=False)
+
+
+class _Analysis(LibraryCalls):
+    """The needs of one function, nested functions included."""
+
+    def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
+        super().__init__(needs.evaluator, function, receiver, needs.overrides, needs.result)
+        self.all = needs
+
+    def needs(self) -> Iterator[Need]:
+        """Every need in the function's body, nested functions included."""
+        bodies: list[ast.AST] = (
+            [self.node.body] if isinstance(self.node, ast.Lambda) else list(self.node.body)
+        )
+        for body in bodies:
+            for node in ast.walk(body):
+                yield from self._needs_at(node)
+
+    def _truth_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
+        yield from self._need(node, reason, found=self._truth(node))
+
+    def _truth(self, node: ast.expr) -> Dependences:
+        """The parameters that the truth of an expression depends on: not those in a container."""
+        match node:
+            case ast.BoolOp():
+                return frozenset().union(*(self._truth(v) for v in node.values))
+            case ast.UnaryOp(op=ast.Not()):
+                return self._truth(node.operand)
+            case ast.IfExp():
+                return self._truth(node.body) | self._truth(node.orelse)
+            case ast.Name():
+                bindings = self.module.reaching(node)
+                values = [b.value for b in bindings if b.kind == "assign" and not b.path]
+                if bindings and len(values) == len(bindings):
+                    if all(isinstance(v, ast.BoolOp | ast.IfExp) for v in values):
+                        return frozenset().union(*(self._truth(v) for v in values if v))
+        return NONE if self.contents.is_container(node) else self.depends(node)
+
+    def _needs_at(self, node: ast.AST) -> Iterator[Need]:
+        match node:
+            case ast.If() | ast.IfExp():
+                yield from self._truth_need(node.test, "a branch on it")
+            case ast.While():
+                yield from self._truth_need(node.test, "a loop that ends by it")
+            case ast.Assert():
+                yield from self._truth_need(node.test, "an assertion on it")
+            case ast.Match():
+                if any(_compares(case.pattern) for case in node.cases):
+                    yield from self._need(node.subject, "a match on it")
+            case ast.match_case(guard=ast.expr() as guard):
+                yield from self._truth_need(guard, "a branch on it")
+            case ast.BoolOp():
+                for value in node.values[:-1]:
+                    yield from self._truth_need(value, "`and`/`or` on it")
+            case ast.UnaryOp(op=ast.Not()):
+                yield from self._truth_need(node.operand, "`not` on it")
+            case ast.comprehension():
+                for test in node.ifs:
+                    yield from self._truth_need(test, "a branch on it")
+            case ast.Compare():
+                yield from self._compare_needs(node)
+            case ast.BinOp() | ast.UnaryOp():
+                yield from self._arithmetic_needs(node)
+            case ast.Assign(targets=targets, value=value) if any(
+                isinstance(t, ast.Subscript | ast.Attribute) for t in targets
+            ):
+                yield from self._need(value, "it is stored in an object", certain=False)
+            case ast.Set():
+                for part in node.elts:
+                    yield from self._need(part, "an element of a set")
+            case ast.Slice():
+                for bound in (node.lower, node.upper, node.step):
+                    yield from self._need(bound, "a slice bound")
+            case ast.Subscript(ctx=ast.Load()):
+                yield from self._index_needs(node)
+            case ast.FormattedValue():
+                if not self._in_message(node):
+                    yield from self._need(node.value, "text made of it", certain=False)
+            case ast.Call():
+                yield from self._call_needs(node)
+
+    def _compare_needs(self, node: ast.Compare) -> Iterator[Need]:
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(operator, ast.Is | ast.IsNot):
+                if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
+                    for side in (left, right):
+                        yield from self._need(side, "a question which object it is", certain=False)
+            elif isinstance(operator, ast.In | ast.NotIn):
+                yield from self._need(left, "a question whether it is among others", certain=False)
+            elif len(node.ops) > 1:
+                for side in (left, right):
+                    yield from self._need(side, "a chained comparison of it")
+            left = right
+
+    def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
+        """Arithmetic of Python numbers alone: `2 ** -n` is 0 where `n` is a traced integer."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for sequence, times in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
+                    yield from self._need(times, "repetition of a sequence")
+                    return
+        if not self.is_number(node):
+            return
+        names = frozenset(d.parameter for d in self.depends(node))
+        for need in self._need(node, "arithmetic of Python numbers", certain=False):
+            yield replace(need, beside=names - {need.parameter})
+
+    def _in_message(self, node: ast.AST) -> bool:
+        for around in self.module.ancestors(node):
+            if isinstance(around, ast.Raise | ast.Assert):
+                return True
+            if isinstance(around, ast.stmt):
+                return isinstance(around, ast.Expr)
+        return False
+
+    def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
+        if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
+            return
+        values = self.evaluator.values(self.module, node.value)
+        if any(isinstance(v, Container) for v in values):
+            yield from self._need(node.slice, "an index of a Python container")
+        elif any(isinstance(v, Constant) for v in values):
+            yield from self._need(node.slice, "an index of a Python value")
+        else:
+            yield from self._need(node.slice, "an index, perhaps of a Python container", False)
+
+    def _call_needs(self, node: ast.Call) -> Iterator[Need]:
+        callees = self.callees(node.func)
+        values = callees.values
+        known = False
+        held = called_object(self, node)
+        if held is not None:
+            yield from self._called(held)
+        arguments = [*node.args, *(k.value for k in node.keywords)]
+        if callees.abstract or callees.others:
+            reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
+            for arg in arguments:
+                if callees.abstract:
+                    yield from self._unseen(arg, reason)
+                else:
+                    yield from self._need(arg, reason, certain=False)
+        for value in sorted(values, key=_place):
+            inner = underlying(value)
+            if isinstance(inner, Instance | Function):
+                for target in targets_of(self.evaluator, value):
+                    known = True
+                    yield from self._function_needs(target, value, node)
+            if (applied := applied_module(value)) is not None:
+                known = True
+                yield from self._module_needs(*applied, node)
+            for argument, option, certain in static_passed(self.evaluator, value, node):
+                yield from self._need(argument, option, certain)
+            match inner:
+                case External("functools.partial"):
+                    known = True
+                    if node.args and is_part(self, node.args[0]):
+                        yield from self._called(node.args[0])
+                    yield from self._partial_needs(node)
+                case External(name):
+                    known = True
+                    yield from self._external_needs(name, node)
+                case Instance(cls=External(name)) if name in library_arguments.INSTANCES:
+                    known = True
+                    yield from self._instance_needs(name, node)
+                case Instance(cls=External(name)) if name.startswith(
+                    ("flax.linen.", "haiku.", "equinox.nn.", "flax.nnx.")
+                ):
+                    known = True
+                    yield from self._keyword_needs(node)
+                case Class():
+                    known = True
+                    for arg in arguments:
+                        yield from self._need(arg, "an object is made of it", certain=False)
+        if known or callees.abstract:
+            return
+        if isinstance(node.func, ast.Attribute):
+            attr = node.func.attr
+            if self.contents.is_container(node.func.value):
+                # What is put into it is followed.
+                yield from self._container_needs(node.func.attr, node)
+                return
+            method = array_method(node.func)
+            if method is None and not values and held is None:
+                reason = f"`.{attr}()` of it"
+                yield from self._need(node.func.value, reason, certain=False)
+            if attr in library_arguments.CONCRETE_METHODS:
+                yield from self._need(node.func.value, f"`.{attr}()`")
+            if method is not None and not values:
+                yield from self._library_needs(method, f".{attr}()", node)
+                return
+        for arg in arguments:
+            yield from self._unseen(arg, "a call of code that cannot be seen")
+
+    def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
+        """What a method of a list, tuple, set or dictionary needs of its first argument."""
+        if not node.args or isinstance(node.args[0], ast.Starred):
+            return
+        if method in _OF_KEY:
+            yield from self._need(node.args[0], f"an index or key of `.{method}()`")
+        elif method in _OF_EQUAL:
+            reason = f"`.{method}()` compares it"
+            yield from self._need(node.args[0], reason, certain=False)
+
+    def _module_needs(self, model: Instance, first: int, node: ast.Call) -> Iterator[Need]:
+        """What `__call__` needs of `model.apply(variables, ...)`."""
+        own = {"rngs", "mutable", "method", "variables", "capture_intermediates"}
+        keywords = [k for k in node.keywords if k.arg not in own]
+        call = ast.Call(node.func, node.args[first:], keywords)
+        for target in targets_of(self.evaluator, model):
+            yield from self._function_needs(target, model, call)
+
+    def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
+        """What a function needs that gets some of its arguments now, and is called elsewhere."""
+        for value in self.evaluator.values(self.module, node):
+            inner = underlying(value)
+            if isinstance(value, Partial) and isinstance(inner, Function):
+                given = ast.Call(node.args[0], node.args[1:], node.keywords)
+                target = Target(inner, receiver_of(value), skipped(value.func))
+                yield from self._function_needs(target, value.func, given)
+
+    def _function_needs(self, target: Target, callee: Value, node: ast.Call) -> Iterator[Need]:
+        function = target.function
+        if self.inside(function.node):
+            return  # its body is walked as part of this one
+        # What partials on the way give stands among the arguments, too.
+        given = sum(len(call.args) - 1 for call in partial_calls(callee))
+        call, skip = full_arguments(callee, node), target.skip - given
+        own = {p.arg for p in positional_parameters(function.node)[:skip]}
+        for need in self.all.of(function, target.owner):
+            name, index = need.parameter, need.index
+            if name in own:
+                found = self._of_receiver(function, node, index)
+            else:
+                found = supplied(self, function.node, call, skip, name, index)
+            called = need.called and self._is_handed_on(function, call, skip, name)
+            for d in found:
+                yield replace(
+                    need,
+                    called=called,
+                    parameter=d.parameter,
+                    index=d.index,
+                    traced=d.traced | need.traced,
+                    beside=frozenset(),
+                )
+
+    def _is_handed_on(
+        self,
+        function: Function,
+        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
+        skip: int,
+        name: str,
+    ) -> bool:
+        """Whether an argument of a call is one of this function's, and is not computed from one."""
+        passed = bind_call(function.node, *call, skip).by_name.get(name)
+        if passed is None or isinstance(passed, ast.Dict | ast.Tuple | ast.List):
+            return True
+        return is_part(self, passed)
+
+    def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
+        """What a method's object depends on: `Options(train).apply(x)` branches on a field."""
+        cls = method.module.enclosing_class(method.node)
+        if key is None or cls is None or is_pytree(self.evaluator, Class(method.module, cls)):
+            return NONE
+        match node.func:
+            case ast.Attribute(value=receiver) | (ast.Name() | ast.Call() as receiver):
+                return item(self, receiver, key)
+        return NONE
+
+
+def _compares(pattern: ast.pattern) -> bool:
+    """Whether a pattern compares a value, and does not only ask for a structure."""
+    return any(
+        isinstance(part, ast.MatchValue)
+        or (isinstance(part, ast.MatchSingleton) and part.value is not None)
+        for part in ast.walk(pattern)
+    )
+
+
+def _place(value: Value) -> tuple[str, int, int]:
+    """An order of callees that is the same in every run."""
+    inner = underlying(value)
+    if isinstance(inner, Instance):
+        inner = inner.cls
+    if isinstance(inner, Function | Class):
+        node = inner.node
+        return str(inner.module.source.path), node.lineno, node.col_offset
+    return str(getattr(inner, "name", "")), 0, 0

@@ -1,0 +1,129 @@
+"""Arguments that a function uses as objects: it calls them, or a method that no array has.
+
+JAX cannot trace a function or a plain object. It can trace a pytree, such as an Equinox module, if
+all of its leaves are arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..libraries.library_arguments import CONCRETE_METHODS
+from ..libraries.library_needs import array_method
+from ..names.scopes import Binding
+from ..values.callees import is_pytree
+from ..values.classes import class_chain
+from ..values.contents import unwrapped
+from ..values.declarations import annotation_kind
+from ..values.values import Bound, Class, External, Instance, Parameter, Value
+
+if TYPE_CHECKING:
+    from ..values.evaluator import Evaluator
+    from .dependence import DependenceAnalysis
+
+_CONTAINER_METHODS = frozenset(
+    (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
+)
+# `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`.
+_STATIC = frozenset({("static", True), ("pytree_node", False)})
+# Those that return nothing.
+_CHANGING_METHODS = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
+)
+# Modules that hold functions besides arrays.
+_WITH_FUNCTIONS = frozenset(
+    f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
+)
+
+
+def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
+    """The argument, or the part of one, that a call uses as an object."""
+    func = held = call.func
+    if isinstance(func, ast.Attribute):
+        if array_method(func) is not None or func.attr in CONCRETE_METHODS:
+            return None
+        is_used = not isinstance(analysis.module.parent(call), ast.Expr)
+        if func.attr in _CONTAINER_METHODS and not (is_used and func.attr in _CHANGING_METHODS):
+            return None
+        held = func.value
+    if not is_part(analysis, held):
+        return None
+    called = analysis.evaluator.values(analysis.module, func)
+    seen = [v.receiver if isinstance(v, Bound) else v for v in called]
+    return None if are_trees(analysis.evaluator, seen) else held
+
+
+def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
+    """Whether an expression is an argument, or an item, an attribute or an element of one."""
+    return _is_part(analysis, node, set())
+
+
+def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
+    match node:
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
+            return _is_part(analysis, inner, seen)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_part(analysis, body, seen) or _is_part(analysis, orelse, seen)
+        case ast.BoolOp(values=values):
+            return any(_is_part(analysis, value, seen) for value in values)
+        case ast.Call(func=ast.Attribute(value=inner, attr="get" | "pop" | "values" | "items")):
+            return _is_part(analysis, inner, seen)
+        case ast.Name():
+            new = analysis.module.reaching(node) - seen
+            seen |= new
+            return any(_gives_part(analysis, binding, seen) for binding in new)
+    return False
+
+
+def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:
+    if binding.kind == "parameter":
+        return analysis.inside(binding.scope.node)
+    if binding.value is None or not analysis.inside(binding.scope.node):
+        return False
+    if binding.kind == "assign":
+        return _is_part(analysis, binding.value, seen)
+    if binding.kind != "element":
+        return False
+    match unwrapped(binding.value):
+        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=arguments):
+            return any(_is_part(analysis, argument, seen) for argument in arguments)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return any(_is_part(analysis, part, seen) for part in parts)
+        case held:
+            return _is_part(analysis, held, seen)
+
+
+def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
+    """Whether values are known, and all are pytrees of arrays."""
+    seen = [value for value in values if not isinstance(value, Parameter)]
+    return bool(seen) and all(_is_tree(evaluator, value) for value in seen)
+
+
+def _is_tree(evaluator: Evaluator, value: Value) -> bool:
+    match value:
+        case Instance(cls=External(name)):
+            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _WITH_FUNCTIONS
+        case Instance(cls=Class() as cls):
+            return is_pytree(evaluator, cls) and all(
+                _is_array_field(evaluator, owner, statement)
+                for owner in class_chain(evaluator, cls)
+                if isinstance(owner, Class)
+                for statement in owner.node.body
+                if isinstance(statement, ast.AnnAssign)
+            )
+    return False
+
+
+def _is_array_field(evaluator: Evaluator, owner: Class, field: ast.AnnAssign) -> bool:
+    """Whether a field holds arrays, or is declared static."""
+    if isinstance(field.value, ast.Call) and any(
+        isinstance(k.value, ast.Constant) and (k.arg, k.value.value) in _STATIC
+        for k in field.value.keywords
+    ):
+        return True
+    if annotation_kind(field.annotation) == "array":
+        return True
+    named = evaluator.values(owner.module, field.annotation)
+    return are_trees(evaluator, (Instance(value) for value in named))

@@ -1,0 +1,1 @@
+"""What is differentiated, what runs in loops, and where checkpoints stand in it."""

@@ -1,0 +1,159 @@
+"""Which functions run when something is differentiated: the calls, followed from what is.
+
+A function that runs inside a gradient is not necessarily the one that is differentiated; whether a
+loop lies between the two decides what a checkpoint on it does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import SAME_CALL
+from ..libraries.transforms import Gradient
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..values.callees import layers, targets_of
+from ..values.values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
+
+if TYPE_CHECKING:
+    from .placement import Placement
+
+# More functions than this are not looked at: what lies behind them counts as not differentiated.
+_MOST = 4000
+
+
+@dataclass(eq=False, slots=True)
+class Reach:
+    """The functions that run inside something differentiated.
+
+    Attributes:
+        plainly: those that are reached without a loop of JAX in between.
+        in_loops: those that are reached through one, or through what may be one: a function that
+            is passed on to what is not known.
+    """
+
+    plainly: set[FunctionNode] = field(default_factory=set)
+    in_loops: set[FunctionNode] = field(default_factory=set)
+
+    def covers(self, module: Module, node: ast.AST) -> bool:
+        """Whether code runs inside something differentiated, as far as is seen."""
+        return any(
+            function in self.plainly or function in self.in_loops
+            for function in _around(module, node)
+        )
+
+    def only_plainly(self, module: Module, node: ast.AST) -> bool:
+        """Whether code runs inside something differentiated, and never in a loop of it."""
+        around = list(_around(module, node))
+        return any(f in self.plainly for f in around) and not any(
+            f in self.in_loops for f in around
+        )
+
+
+def find_reach(placement: Placement, *, backward: bool = False) -> Reach:
+    """What the derivatives of the project's modules run; of those that go `backward` alone."""
+    modules = set(placement.project.modules.values())
+    reach = Reach()
+    queue: list[tuple[Function, bool]] = []
+    for module in list(modules):
+        for derivative in placement.derivatives(module):
+            if backward and derivative.gradient.mode == "forward":
+                continue
+            for value in derivative.functions:
+                queue += ((function, False) for function in _run_by(placement, value))
+    while queue and len(reach.plainly) + len(reach.in_loops) < _MOST:
+        function, in_loop = queue.pop()
+        known = reach.in_loops if in_loop else reach.plainly
+        if function.node in known or function.module not in modules:
+            continue
+        known.add(function.node)
+        queue += ((setup, in_loop) for setup in _set_up_for(function))
+        for inner, looped in _calls(placement, function):
+            queue.append((inner, in_loop or looped))
+    return reach
+
+
+def _set_up_for(function: Function) -> Iterator[Function]:
+    """The `setup` of a Flax module, which runs before its methods."""
+    cls = function.module.enclosing_class(function.node)
+    for statement in cls.body if cls is not None else ():
+        if isinstance(statement, ast.FunctionDef) and statement.name == "setup":
+            yield Function(function.module, statement)
+
+
+def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without those of functions and classes inside it."""
+    stack: list[ast.AST] = (
+        [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+    )
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
+    function = module.enclosing_function(node)
+    while function is not None:
+        yield function
+        function = module.enclosing_function(function)
+
+
+def _calls(placement: Placement, function: Function) -> Iterator[tuple[Function, bool]]:
+    """The functions that a function calls or passes on, and whether as the body of a loop."""
+    module, evaluator = function.module, placement.evaluator
+    bodies = {id(loop.use.subject): loop for loop in placement.loops(module)}
+    for node in own_nodes(function.node):
+        if not isinstance(node, ast.Call):
+            continue
+        callees = evaluator.values(module, node.func)
+        for value in callees:
+            for inner in _run_by(placement, value):
+                yield inner, _is_looped(value)
+        known = bool(callees) and all(_runs_once(placement, value) for value in callees)
+        for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
+                continue
+            looped = id(arg) in bodies or not known
+            for value in evaluator.values(module, arg):
+                if isinstance(value, Function | Applied | Wrapped | Partial):
+                    for inner in _run_by(placement, value):
+                        yield inner, looped or _is_looped(value)
+
+
+def _runs_once(placement: Placement, value: Value) -> bool:
+    """Whether a function that is passed to a value is run in no loop: `jax.jit`, a gradient."""
+    while isinstance(value, Partial):
+        value = value.func
+    if not isinstance(value, External):
+        return False
+    if value.name == "functools.partial" or placement.project.apis.find(value.name) is not None:
+        return True
+    if isinstance(placement.evaluator.transforms.find(value.name), Gradient):
+        return True
+    return value.name in SAME_CALL and not value.name.endswith(".scan")
+
+
+def _is_looped(value: Value) -> bool:
+    """Whether a value runs its function in a loop: `nn.scan(Block)`, an instance of it."""
+    if isinstance(value, Instance):
+        value = value.cls
+    return any(
+        isinstance(layer, Wrapped) and layer.how.endswith(".scan") for layer in layers(value)
+    )
+
+
+def _run_by(placement: Placement, value: Value) -> Iterator[Function]:
+    if isinstance(value, Class):
+        return  # calling a class makes an instance
+    for target in targets_of(placement.evaluator, value):
+        yield target.function
+    # `model.apply(variables, x)`
+    receiver = getattr(value, "receiver", None)
+    if isinstance(receiver, Instance):
+        for target in targets_of(placement.evaluator, receiver):
+            yield target.function

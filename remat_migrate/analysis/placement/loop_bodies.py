@@ -1,0 +1,115 @@
+"""What the body of a loop does: next to nothing, work worth a checkpoint, or what is not seen."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Literal
+
+from ..names.module import Module
+from ..values.callees import layers, targets_of
+from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
+from .call_graph import own_nodes
+from .loops import LoopUse
+
+if TYPE_CHECKING:
+    from .placement import Placement
+
+Work = Literal["checkpointed", "unseen", "heavy", "light"]
+
+_PRODUCTS = frozenset(
+    {
+        "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
+        "dot_product_attention", "vmap", "apply",
+    }
+)  # fmt: skip
+# Layers of Flax, Haiku and Equinox that multiply matrices.
+_LAYERS = re.compile(r"(?:flax|haiku|equinox)\..*(?:Dense|Linear|Conv|Attention|Einsum|MLP)")
+_CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
+_DEPTH = 3
+
+
+def body_work(placement: Placement, loop: LoopUse) -> Work:
+    """What a round of a loop does, its own functions followed a few calls deep.
+
+    "checkpointed" also where the loop itself stands in a checkpointed function, or a checkpoint
+    is mentioned in the body.
+    """
+    if loop.loop.own_checkpoints or _in_checkpoint(placement, loop.module, loop.node):
+        return "checkpointed"
+    works = {_work(placement, body, 0) for body in loop.bodies} or {"unseen"}
+    if loop.use.subject is not None and not loop.bodies:
+        return "light"  # nothing is known of it at all
+    for work in ("checkpointed", "heavy", "unseen"):
+        if work in works:
+            return work
+    return "light"
+
+
+def _in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
+    sites = placement.project.sites_in(module)
+    applied = {site.application for site in sites}
+    wrapped = {site.subject[1] for site in sites if site.subject is not None}
+    for around in module.ancestors(node):
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if any(decorator in applied for decorator in around.decorator_list):
+                return True
+            names = {n.id for n in wrapped if isinstance(n, ast.Name)}
+            names |= {n.attr for n in wrapped if isinstance(n, ast.Attribute)}
+            if around.name in names:
+                return True
+        elif around in wrapped:
+            return True
+    return False
+
+
+def _work(placement: Placement, value: Value, depth: int) -> Work:
+    if any(isinstance(layer, Applied) for layer in layers(value)):
+        return "checkpointed"
+    if isinstance(value, Instance) and isinstance(value.cls, Applied):
+        return "checkpointed"
+    if isinstance(value, Parameter) and depth <= _DEPTH:
+        # The function is the caller's: one checkpointed function among them is enough.
+        passed = placement.arguments.resolved(value)
+        works = {_work(placement, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
+        return "checkpointed" if "checkpointed" in works else "unseen"
+    functions = [target.function for target in targets_of(placement.evaluator, value)]
+    if isinstance(value, Instance) and isinstance(value.cls, External):
+        return "heavy" if _LAYERS.match(value.cls.name) else "light"
+    if not functions:
+        return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"
+    works = {_function_work(placement, function, depth) for function in functions}
+    return next((w for w in ("checkpointed", "heavy", "unseen") if w in works), "light")
+
+
+def _function_work(placement: Placement, function: Function, depth: int) -> Work:
+    module = function.module
+    for site in placement.project.sites_in(module):
+        if any(around is function.node for around in module.ancestors(site.reference)):
+            return "checkpointed"
+    found: set[Work] = set()
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            found.add("heavy")
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if any(word in name.lower() for word in _CHECKPOINT_WORDS):
+            return "checkpointed"  # `remat_ffn(x)`, where a caller says which
+        values = placement.evaluator.values(module, node.func)
+        if name in _PRODUCTS:
+            found.add("heavy")
+        if depth < _DEPTH:
+            found |= {_work(placement, v, depth + 1) for v in values if not _is_library(v)}
+        for arg in node.args:
+            if isinstance(arg, ast.Name | ast.Lambda | ast.Attribute) and depth < _DEPTH:
+                found |= {
+                    _work(placement, v, depth + 1)
+                    for v in placement.evaluator.values(module, arg)
+                    if isinstance(v, Function | Applied)
+                }
+    return next((w for w in ("checkpointed", "heavy", "unseen") if w in found), "light")
+
+
+def _is_library(value: Value) -> bool:
+    return isinstance(value, External)

@@ -1,0 +1,119 @@
+"""Loops that JAX compiles: which functions are their bodies, and whether they are loops at all.
+
+A scan that is unrolled, or has length 1, is straight code to the compiler. What holds for the body
+of a loop does not hold for it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ..libraries.transforms import Loop
+from ..names.module import Module
+from ..values.callees import layers
+from ..values.evaluator import Evaluator
+from ..values.values import Applied, Value, Values
+from .transformed_functions import Transformed, subjects
+
+# Whether the compiler sees a loop: it does, it does not, or that depends on what is not seen.
+Real = Literal["yes", "no", "unclear"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopUse:
+    """One loop in the source.
+
+    Attributes:
+        use: the application of the loop's function.
+        loop: what it is.
+        bodies: what its body may be.
+        real: whether the compiler sees a loop.
+    """
+
+    use: Transformed
+    loop: Loop
+    bodies: Values
+    real: Real
+
+    @property
+    def module(self) -> Module:
+        """Where it stands."""
+        return self.use.module
+
+    @property
+    def node(self) -> ast.expr:
+        """The call, or the decorator."""
+        return self.use.node
+
+
+def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[LoopUse]:
+    """Those of a module's transforms that are loops."""
+    for use in uses:
+        if isinstance(use.transform, Loop):
+            yield LoopUse(use, use.transform, subjects(use, evaluator), _is_real(use))
+
+
+def checkpoints_around(value: Value) -> Iterator[Applied]:
+    """The checkpoints that stand around a function, outermost first."""
+    return (layer for layer in layers(value) if isinstance(layer, Applied))
+
+
+def is_real(use: Transformed, numbers: Callable[[Module, ast.expr], set[int] | None]) -> bool:
+    """Whether the compiler sees a loop, by what the project gives for length and unrolling."""
+    loop = use.transform
+    assert isinstance(loop, Loop)
+    if not loop.compiled_once or use.spread:
+        return False
+    if loop.length is not None and (length := use.argument(*loop.length)) is not None:
+        if any(number <= 1 for number in numbers(use.module, length) or ()):
+            return False
+    if loop.bounds is not None:
+        ends = [numbers(use.module, use.args[place]) for place in loop.bounds if use.args[place:]]
+        if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
+            return False
+    if loop.unroll is not None:
+        unroll = use.argument(loop.unroll, loop.unroll_position)
+        if unroll is not None:
+            rounds = numbers(use.module, unroll)
+            return rounds is not None and all(number <= 1 for number in rounds)
+    return True
+
+
+def _is_real(use: Transformed) -> Real:
+    loop = use.transform
+    assert isinstance(loop, Loop)
+    if not loop.compiled_once:
+        return "no"
+    if use.spread:
+        return "unclear"
+    if loop.length is not None:
+        length = use.argument(*loop.length)
+        if _number(length) in (0, 1):
+            return "no"
+    if loop.bounds is not None:
+        lower, upper = (
+            _number(use.args[position]) if position < len(use.args) else None
+            for position in loop.bounds
+        )
+        if lower is not None and upper is not None and upper - lower <= 1:
+            return "no"
+    if loop.unroll is not None:
+        unroll = use.argument(loop.unroll, loop.unroll_position)
+        if unroll is not None:
+            # `unroll=True` writes out all of it; `False` is 1.
+            if not isinstance(unroll, ast.Constant) or not isinstance(unroll.value, int):
+                return "unclear"
+            return "yes" if unroll.value is not True and unroll.value <= 1 else "no"
+    return "yes"
+
+
+def _number(node: ast.expr | None) -> int | None:
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int(number)):
+            return number
+    return None

@@ -1,0 +1,108 @@
+"""Checkpoints within checkpoints: one that holds nothing but another."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..names.module import Module
+from ..sites.forms import decorates
+from ..sites.site import Site
+from ..values.callees import targets_of
+from ..values.values import Applied, Bound, Function, Partial, Value, Values, Wrapped
+from .call_graph import own_nodes
+from .stages import only_call
+from .workload import applied_by, does_work
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+
+def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] | None:
+    """The checkpoint of the same policy that is all that a site wraps; None if it wraps more.
+
+    Whatever way the code took: a function that may also be none is not one.
+    """
+    targets = _wrapped(project, site)
+    found: list[Applied] = []
+    for target in targets:
+        applied = _only_checkpoint(project, target)
+        if applied is None or applied.node is site.application:
+            return None
+        found.append(applied)
+    if not found or not all(_same_policy(project, site, applied) for applied in found):
+        return None
+    first = min(found, key=lambda applied: (applied.node.lineno, applied.node.col_offset))
+    return first.module, first.node
+
+
+def calls_within(project: Project, applied: Applied) -> list[tuple[Module, ast.expr]]:
+    """The calls of checkpoints of which what a checkpoint wraps consists; none if it does more."""
+    found: list[tuple[Module, ast.expr]] = []
+    for target in targets_of(project.evaluator, applied.target):
+        module = target.function.module
+        for node in own_nodes(target.function.node):
+            if not isinstance(node, ast.Call):
+                continue
+            if applied_by(project.evaluator, module, node) is not None:
+                found.append((module, node.func))
+            elif does_work(project.evaluator, module, node):
+                return []
+    return found
+
+
+def _wrapped(project: Project, site: Site) -> Values:
+    """What a site wraps."""
+    module, node = site.module, site.application
+    assert node is not None
+    if not decorates(module, node):
+        values = project.values(module, node)
+    else:
+        holder = module.parent(node)
+        if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
+            return frozenset()
+        values = project.evaluator.definition(module, holder)
+    found: set[Value] = set()
+    for value in values:
+        inner: Value | None = value
+        while inner is not None:
+            match inner:
+                case Applied(node=at, target=target) if at is node:
+                    if target is not None:
+                        found.add(target)
+                    break
+                case Applied(target=target):
+                    inner = target
+                case Wrapped(func=func) | Partial(func=func) | Bound(func=func):
+                    inner = func
+                case _:
+                    break
+    return frozenset(found)
+
+
+def _only_checkpoint(project: Project, value: Value) -> Applied | None:
+    """The checkpoint that calling a value runs, and nothing else."""
+    while True:
+        match value:
+            case Applied():
+                return value
+            case Wrapped(how="jax.jit", func=inner) | Partial(func=inner) | Bound(func=inner):
+                value = inner
+            case Function():
+                call = only_call(value)
+                if call is None:
+                    return None
+                return applied_by(project.evaluator, value.module, call)
+            case _:
+                return None
+
+
+def _same_policy(project: Project, site: Site, applied: Applied) -> bool:
+    for inner in project.sites_in(applied.module):
+        if inner.application is applied.node:
+            return (
+                not site.spread
+                and not inner.spread
+                and site.options.get("policy") == inner.options.get("policy")
+            )
+    return False

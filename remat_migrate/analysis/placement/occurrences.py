@@ -1,0 +1,319 @@
+"""What becomes of a function: it is called, differentiated, run in a loop, or passed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from ..libraries.apis import SAME_CALL
+from ..names.module import Module
+from ..names.scopes import Binding, FunctionNode, Scope
+from ..sites.forms import decorates
+from ..sites.passed_arguments import called_function, parameter_of_default
+from ..values.bind import bind_call
+from ..values.values import External, Function, Instance, Parameter, Partial
+from .differentiation import Derivative
+from .loops import LoopUse
+
+if TYPE_CHECKING:
+    from .placement import Placement
+
+# Methods of a Flax module; the ones but `apply` are called once, for the parameters.
+_MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
+# Functions that only look at the function that they are given.
+_LOOKING = frozenset(
+    {
+        "functools.wraps", "functools.update_wrapper", "builtins.callable", "builtins.isinstance",
+        "builtins.getattr", "builtins.hasattr", "builtins.repr", "builtins.print", "builtins.id",
+        "inspect.signature", "inspect.getfullargspec", "inspect.unwrap",
+    }
+)  # fmt: skip
+
+How = Literal["body", "called", "differentiated", "elsewhere", "exported"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Occurrence:
+    """One place where a function is used.
+
+    Attributes:
+        how: it is the body of a loop, it is called, it is differentiated, it goes out of sight
+            ("elsewhere"), or other files may import it ("exported").
+        module: where.
+        node: the expression that stands for the function there; of a call, the call.
+        loop: the loop whose body it is.
+        derivative: what differentiates it.
+        via: the calls of the project's functions through whose arguments it got there, and those
+            that made these functions.
+    """
+
+    how: How
+    module: Module
+    node: ast.AST
+    loop: LoopUse | None = None
+    derivative: Derivative | None = None
+    via: frozenset[ast.Call] = frozenset()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it got there as an argument of one of the project's functions."""
+        return bool(self.via)
+
+
+class Follow:
+    """Follows a function from where it is made.
+
+    `through`: also into the parameters of the project's functions that it is passed to.
+    """
+
+    def __init__(self, placement: Placement, module: Module, *, through: bool = False) -> None:
+        self.placement = placement
+        self.module = module
+        self.evaluator = placement.evaluator
+        self.through = through
+        self.seen: set[ast.AST] = set()
+
+    def start(self, function: ast.AST) -> Iterator[Occurrence]:
+        """What becomes of the function that an expression, definition or decorator makes."""
+        match function:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield from self._decorated(function, function.decorator_list)
+            case ast.expr() if decorates(self.module, function):
+                holder = self.module.parent(function)
+                assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                above = holder.decorator_list[: holder.decorator_list.index(function)]
+                yield from self._decorated(holder, above)
+            case ast.expr():
+                yield from self._follow(function)
+
+    def wrapper(self, node: ast.expr) -> Iterator[Occurrence]:
+        """What becomes of what a wrapper makes, where an argument or a default is the wrapper."""
+        holder = self.module.parent(node)
+        if isinstance(holder, ast.keyword):
+            holder = self.module.parent(holder)
+        targets: list[tuple[Function, str]] | None = None
+        via: frozenset[ast.Call] = frozenset()
+        if isinstance(holder, ast.Call):
+            via = self._via(holder)
+            targets = self._parameters(holder, node)
+        elif isinstance(holder, ast.arguments):
+            owner = self.module.parent(holder)
+            assert isinstance(owner, FunctionNode)
+            name = parameter_of_default(owner, node)
+            targets = [(Function(self.module, owner), name)] if name is not None else None
+        if not targets:
+            yield Occurrence("elsewhere", self.module, node)
+            return
+        for function, parameter in targets:
+            inside = self._inside(function.module)
+            for load in inside._loads(function.node, parameter):
+                call = function.module.parent(load)
+                if isinstance(call, ast.Call) and call.func is load:
+                    for found in inside._follow(call):
+                        yield replace(found, via=found.via | via)
+                elif not inside._only_looks(load):
+                    yield Occurrence("elsewhere", function.module, load)
+
+    def _decorated(
+        self,
+        holder: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+        above: list[ast.expr],
+    ) -> Iterator[Occurrence]:
+        for outer in reversed(above):
+            transformed = self._transformed(outer)
+            if transformed is not None:
+                yield transformed  # the name stands for the derivative from here on
+                return
+        yield from self._named(holder.name, holder, holder)
+
+    def _follow(self, node: ast.expr) -> Iterator[Occurrence]:
+        """What becomes of the value of an expression that is the function."""
+        if node in self.seen:
+            return
+        self.seen.add(node)
+        applied = self._transformed(node)
+        if applied is not None:
+            yield applied
+            return
+        holder = self.module.parent(node)
+        if isinstance(holder, ast.keyword):
+            holder = self.module.parent(holder)
+        match holder:
+            case ast.IfExp() if holder.test is not node:
+                yield from self._follow(holder)
+            case ast.BoolOp() | ast.NamedExpr():
+                yield from self._follow(holder)
+            case ast.Call() if holder.func is node:
+                if self._makes_instance(holder):
+                    yield from self._follow(holder)
+                elif not self._at_initialization(holder):
+                    yield Occurrence("called", self.module, holder)
+            case ast.Attribute(attr=attr) if attr in _MODULE_METHODS and self._is_instance(node):
+                call = self.module.parent(holder)
+                if attr == "apply" and isinstance(call, ast.Call) and call.func is holder:
+                    yield Occurrence("called", self.module, call)
+            case ast.Call() if self._is_same_call(holder, node):
+                yield from self._follow(holder)
+            case ast.Call() if self.through and (targets := self._parameters(holder, node)):
+                via = self._via(holder)
+                for function, name in targets:
+                    inside = self._inside(function.module)
+                    for load in inside._loads(function.node, name):
+                        for found in inside._follow(load):
+                            yield replace(found, via=found.via | via)
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+                yield from self._assigned(target, holder)
+            case ast.Expr():
+                return
+            case _ if self.through and self._only_looks(node):
+                return
+            case _:
+                yield Occurrence("elsewhere", self.module, node)
+
+    def _transformed(self, node: ast.expr) -> Occurrence | None:
+        match self.placement.use_at(self.module, node):
+            case LoopUse() as loop:
+                return Occurrence("body", self.module, node, loop=loop)
+            case Derivative() as derivative:
+                return Occurrence("differentiated", self.module, node, derivative=derivative)
+        return None
+
+    def _makes_instance(self, call: ast.Call) -> bool:
+        """Whether it is a class that is called, so that the checkpoint is on its instances."""
+        values = self.evaluator.values(self.module, call)
+        return bool(values) and all(isinstance(v, Instance) for v in values)
+
+    def _at_initialization(self, node: ast.AST) -> bool:
+        """Whether code only runs to make parameters: under `if hk.running_init():`."""
+        child = node
+        for around in self.module.ancestors(node):
+            if isinstance(around, ast.If) and child in around.body:
+                if isinstance(around.test, ast.Call) and External("haiku.running_init") in (
+                    self.evaluator.values(self.module, around.test.func)
+                ):
+                    return True
+            elif isinstance(around, FunctionNode):
+                return False
+            child = around
+        return False
+
+    def _is_instance(self, node: ast.expr) -> bool:
+        values = self.evaluator.values(self.module, node)
+        # An instance that is followed into a function is a parameter there.
+        kinds = Instance | Parameter if self.through else Instance
+        return any(isinstance(v, kinds) for v in values)
+
+    def _is_same_call(self, call: ast.Call, node: ast.expr) -> bool:
+        """Whether a call gives a function that is the same one: jitted, with arguments given."""
+        if call.args[:1] != [node]:
+            return False
+        for value in self.evaluator.values(self.module, call.func):
+            while isinstance(value, Partial):
+                value = value.func
+            if isinstance(value, External):
+                if value.name == "functools.partial" or value.name in SAME_CALL:
+                    return True
+                if self.placement.project.apis.find(value.name) is not None:
+                    return True
+        return False
+
+    def _only_looks(self, node: ast.expr) -> bool:
+        """Whether a function is only compared or inspected where it stands."""
+        holder = self.module.parent(node)
+        match holder:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.If() | ast.UnaryOp():
+                return True
+            case ast.IfExp(test=test):
+                return test is node
+            case ast.Attribute(attr=attr):
+                return attr.startswith("__") and attr != "__call__"
+            case ast.Call() if holder.func is not node:
+                values = self.evaluator.values(self.module, holder.func)
+                return bool(values) and all(
+                    isinstance(v, External) and v.name in _LOOKING for v in values
+                )
+        return False
+
+    # -- into functions of the project
+
+    def _inside(self, module: Module) -> Follow:
+        inside = Follow(self.placement, module, through=self.through)
+        inside.seen = self.seen
+        return inside
+
+    def _via(self, call: ast.Call) -> frozenset[ast.Call]:
+        """A call, and the calls that made what it calls: `layer_stack(8)(f)`, or in two steps."""
+        found = [call]
+        func = call.func
+        while True:
+            if isinstance(func, ast.Name):
+                values = [b.value for b in self.module.reaching(func) if b.value is not None]
+                func = values[0] if len(values) == 1 else func
+            if not isinstance(func, ast.Call) or func in found:
+                return frozenset(found)
+            found.append(func)
+            func = func.func
+
+    def _parameters(self, call: ast.Call, node: ast.expr) -> list[tuple[Function, str]] | None:
+        """The parameters that an argument is passed for; None if they cannot all be seen."""
+        found: list[tuple[Function, str]] = []
+        values = self.evaluator.values(self.module, call.func)
+        for value in values:
+            args = call.args
+            if isinstance(value, Partial) and value.by_functools:
+                args, value = [*value.call.args[1:], *args], value.func
+            for function, skip in called_function(self.evaluator, value):
+                bound = bind_call(function.node, args, call.keywords, skip)
+                names = [name for name, given in bound.by_name.items() if given is node]
+                if bound.unclear or not names:
+                    return None
+                found.append((function, names[0]))
+        return found if found and len(found) == len(values) else None
+
+    def _loads(self, function: FunctionNode, name: str) -> Iterator[ast.Name]:
+        """Where a parameter of a function is read."""
+        for node in self.placement.mentions(self.module).names.get(name, ()):
+            for binding in self.module.reaching(node):
+                if binding.kind == "parameter" and binding.scope.node is function:
+                    yield node
+
+    # -- under names
+
+    def _assigned(self, target: ast.expr, statement: ast.AST) -> Iterator[Occurrence]:
+        match target:
+            case ast.Name(id=name):
+                yield from self._named(name, statement, target)
+            case ast.Attribute(attr=name, value=ast.Name()):
+                # `self.step = ...`: any `.step` of this file may be it.
+                if not _is_private(name):
+                    yield Occurrence("exported", self.module, target)
+                yield from self._attributes(name)
+            case _:
+                yield Occurrence("elsewhere", self.module, target)
+
+    def _attributes(self, name: str) -> Iterator[Occurrence]:
+        for node in self.placement.mentions(self.module).attributes.get(name, ()):
+            yield from self._follow(node)
+
+    def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
+        """What becomes of a function that a statement gives a name."""
+        scope = self.module.scope_at(statement)
+        if scope.is_class:
+            if not _is_private(name):
+                yield Occurrence("exported", self.module, at)
+            yield from self._attributes(name)
+        elif scope.parent is None and not name.startswith("_"):
+            yield Occurrence("exported", self.module, at)
+        for node in self.placement.mentions(self.module).names.get(name, ()):
+            if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
+                yield from self._follow(node)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _makes(binding: Binding, statement: ast.AST, scope: Scope) -> bool:
+    return binding.scope is scope and binding.node is statement

@@ -1,0 +1,320 @@
+"""What a function does with a checkpointed one: the whole of its work, or the last stage of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..values.callees import layers, targets_of
+from ..values.evaluator import Evaluator
+from ..values.values import Applied, Bound, External, Function, Instance, Partial, Value, Wrapped
+from .call_graph import own_nodes
+from .workload import DEPTH, SAME_WORK, applied_by, callees, does_work, is_apply
+
+_PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
+_ROUNDS = (
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+# "bulk": all but a few single layers before and after it, such as an embedding and a head.
+Part = Literal["whole", "last", "bulk"]
+_SINGLE_LAYER = re.compile(r"(?:flax\.linen|haiku|equinox\.nn)\.(?!.*(?:RNN|Sequential|Bidir))")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Checkpointed:
+    """A checkpoint that is all, or the last stage, of what a function does.
+
+    Attributes:
+        applied: the checkpoint.
+        part: which of these it is.
+        calls: the calls that lead to the checkpoint, outermost first, each with its module; empty
+            where the function itself is the checkpoint.
+    """
+
+    applied: Applied
+    part: Part
+    calls: tuple[tuple[Module, ast.Call], ...] = ()
+
+
+def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpointed]:
+    """The checkpoints that are the whole or the last stage of what calling a value runs."""
+    while True:
+        match value:
+            case Applied():
+                yield Checkpointed(value, "whole")
+                return
+            case Partial(func=inner) | Bound(func=inner):
+                value = inner
+            case Wrapped(how=how, func=inner) if how in SAME_WORK:
+                value = inner
+            case Instance(cls=Applied() as applied):
+                yield Checkpointed(applied, "whole")
+                return
+            case Function():
+                yield from _within(evaluator, value, 0)
+                return
+            case _:
+                return
+
+
+def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Checkpointed]:
+    """The checkpoint that makes what a function returns, in the function or one that it calls."""
+    module, node = function.module, function.node
+    work: dict[ast.AST, Applied | None] = {}
+    for inner in own_nodes(node):
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
+            work[inner] = None
+        elif isinstance(inner, ast.Call):
+            applied = applied_by(evaluator, module, inner)
+            if applied is not None or does_work(evaluator, module, inner):
+                work[inner] = applied
+    found = list(_last(evaluator, function, work, depth))
+    yield from found or _bulk(evaluator, function, work, depth)
+
+
+def _last(
+    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+) -> Iterator[Checkpointed]:
+    """The checkpoint that makes what a function returns, from all its other work."""
+    module, node = function.module, function.node
+    last = [
+        call
+        for call in work
+        if isinstance(call, ast.Call)
+        and not _in_rounds(module, call, node)
+        and _is_way_out(evaluator, module, node, call)
+    ]
+    if len(last) != 1:
+        return
+    [call] = last
+    others = [other for other in work if other is not call]
+    if not all(_precedes(module, call, other) for other in others):
+        return
+    applied = work[call]
+    found: Iterable[Checkpointed] = ()
+    if applied is not None:
+        found = [Checkpointed(applied, "whole")]
+    elif depth < DEPTH:
+        found = _behind(evaluator, module, call, depth)
+    earlier = {by.node for other in others if (by := work[other]) is not None}
+    for part in found:
+        if part.applied.node not in earlier:  # else one checkpoint is on all stages
+            name: Part = "last" if others and part.part != "bulk" else part.part
+            yield Checkpointed(part.applied, name, ((module, call), *part.calls))
+
+
+def _bulk(
+    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+) -> Iterator[Checkpointed]:
+    """The checkpoint on a whole stack of layers, where single layers are all there is beside it."""
+    module = function.module
+    stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
+    call = stacks[0] if len(stacks) == 1 else None
+    if not isinstance(call, ast.Call) or _in_rounds(module, call, function.node):
+        return
+    applied = work[call]
+    if applied is None:
+        for part in _behind(evaluator, module, call, depth) if depth < DEPTH else ():
+            if part.part != "last":
+                yield Checkpointed(part.applied, "bulk", ((module, call), *part.calls))
+    elif any(_runs_rounds(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
+        yield Checkpointed(applied, "bulk", ((module, call),))
+
+
+def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> bool:
+    """Whether a call runs one layer of a library."""
+    values = evaluator.values(module, node.func) if isinstance(node, ast.Call) else frozenset()
+    return bool(values) and all(
+        isinstance(v, Instance)
+        and isinstance(v.cls, External)
+        and _SINGLE_LAYER.match(v.cls.name) is not None
+        for v in values
+    )
+
+
+def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function runs a Python loop of stages, none of which is checkpointed."""
+    module = function.module
+    rounds = [
+        node
+        for node in own_nodes(function.node)
+        if isinstance(node, ast.Call) and _in_rounds(module, node, function.node)
+    ]
+    if any(applied_by(evaluator, module, node) is not None for node in rounds):
+        return False
+    return any(does_work(evaluator, module, node) for node in rounds)
+
+
+def _behind(
+    evaluator: Evaluator, module: Module, call: ast.Call, depth: int
+) -> Iterator[Checkpointed]:
+    """The parts of the project's function that a call runs, if it can only be that one."""
+    functions: set[Function] = set()
+    for value in callees(evaluator, module, call):
+        if isinstance(value, Bound) and isinstance(value.receiver, Instance) and is_apply(call):
+            value = value.receiver
+        around = list(layers(value.cls if isinstance(value, Instance) else value))
+        if any(
+            isinstance(layer, Applied)
+            or (isinstance(layer, Wrapped) and layer.how not in SAME_WORK)
+            for layer in around
+        ):
+            return
+        functions |= {target.function for target in targets_of(evaluator, value)}
+    if len(functions) == 1:
+        yield from _within(evaluator, functions.pop(), depth + 1)
+
+
+def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
+    """Whether an expression is evaluated in a Python loop of a function."""
+    for around in module.ancestors(node):
+        if around is function:
+            return False
+        if isinstance(around, _ROUNDS):
+            return True
+    return False
+
+
+def _is_way_out(
+    evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
+) -> bool:
+    """Whether the result of a call goes to the function's result alone, through what is small."""
+    queue: list[ast.expr] = [call]
+    seen: set[ast.AST] = set()
+    returned = False
+    while queue:
+        node: ast.AST = queue.pop()
+        holder = module.parent(node)
+        while holder is not None and _hands_on(evaluator, module, holder, node):
+            node, holder = holder, module.parent(holder)
+        names = _stored(holder, node)
+        if names is not None:
+            assert holder is not None
+            loads = _loads(module, function, names, holder)
+            queue += [load for load in loads if load not in seen]
+            seen.update(loads)
+        elif isinstance(holder, ast.Return | ast.Lambda):
+            around = holder if isinstance(holder, ast.Lambda) else module.enclosing_function(holder)
+            if around is not function:
+                return False
+            returned = True
+        elif not isinstance(holder, ast.Expr):
+            return False
+    return returned
+
+
+def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
+    """Whether an expression gives the value of a part of it on, or something small made of it."""
+    match holder:
+        case ast.BinOp(op=op):
+            return not isinstance(op, ast.MatMult)
+        case ast.Subscript():
+            return holder.value is node
+        case ast.UnaryOp() | ast.Compare() | ast.keyword() | ast.Attribute() | ast.Starred():
+            return True
+        case ast.Tuple() | ast.List() | ast.Dict():
+            return True
+        case ast.Call():
+            return _collects(holder, node) is None and not does_work(evaluator, module, holder)
+    return False
+
+
+def _collects(call: ast.AST, node: ast.AST) -> str | None:
+    """The container that is given a value: `metrics.update(loss=loss)`."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr) as func) if (
+            attr in ("append", "extend", "update") and func is not node
+        ):
+            return name
+    return None
+
+
+def _stored(holder: ast.AST | None, node: ast.AST) -> set[str] | None:
+    """The names under which a statement or call keeps a value; None if it does not keep it."""
+    match holder:
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return _names(target)
+        case ast.AugAssign(target=ast.Name(id=total), op=op) if not isinstance(op, ast.MatMult):
+            return {total}
+    name = None if holder is None else _collects(holder, node)
+    return None if name is None else {name}
+
+
+def _loads(
+    module: Module, function: FunctionNode, names: set[str], statement: ast.AST
+) -> list[ast.Name]:
+    """Where names are read that may hold what a statement or call keeps under them."""
+    found: list[ast.Name] = []
+    for load in ast.walk(function):
+        if not isinstance(load, ast.Name) or not isinstance(load.ctx, ast.Load):
+            continue
+        if load.id in names and any(
+            binding.node is statement or binding.kind == "augment" or not _binds(statement, load.id)
+            for binding in module.reaching(load)
+        ):
+            found.append(load)
+    return found
+
+
+def _binds(statement: ast.AST, name: str) -> bool:
+    """Whether a statement gives a name a new value; else it adds to the one that it has."""
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for target in targets
+        if target is not None
+        for node in ast.walk(target)
+    )
+
+
+def _names(target: ast.expr) -> set[str] | None:
+    match target:
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
+            return {name}
+        case ast.Tuple(elts=parts) if all(isinstance(part, ast.Name) for part in parts):
+            return {part.id for part in parts if isinstance(part, ast.Name)}
+    return None
+
+
+def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
+    """Whether what a call is given comes from other work: an argument, or a name bound to it."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    seen: set[ast.AST] = set()
+    while given:
+        arg = given.pop()
+        for node in ast.walk(arg):
+            if node is other:
+                return True
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in seen:
+                seen.add(node)
+                given += [b.value for b in module.reaching(node) if b.value is not None]
+    return False
+
+
+def only_call(function: Function) -> ast.Call | None:
+    """The call that is all that a function does: `lambda x: f(x)`, `return f(x)`."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        body: ast.expr | None = node.body
+    else:
+        *before, last = node.body
+        documented = all(
+            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in before
+        )
+        body = last.value if documented and isinstance(last, ast.Return) else None
+    if not isinstance(body, ast.Call):
+        return None
+    given = [*body.args, *(keyword.value for keyword in body.keywords)]
+    plain = all(isinstance(arg, _PLAIN) for arg in given)
+    return body if plain else None

@@ -1,0 +1,193 @@
+"""Checkpoints that are the whole, or the last stage, of a function that is differentiated."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ..names.module import Module
+from ..sites.site import Site
+from ..values.callees import underlying
+from ..values.values import Class, Function, Value
+from .differentiation import Derivative
+from .stages import Checkpointed, checkpointed_parts
+
+if TYPE_CHECKING:
+    from .occurrences import Occurrence
+    from .placement import Placement
+
+# How sure it is that the checkpoint is run in no other way: it is not; nothing else is seen, but
+# something may be chosen or wrapped; others may import it; it is called in another way as well.
+Sureness = Literal["certain", "likely", "exported", "suspected"]
+_ORDER: tuple[Sureness, ...] = ("certain", "likely", "exported", "suspected")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DifferentiatedPart:
+    """A checkpoint that is the whole, or the last stage, of what is differentiated.
+
+    Attributes:
+        site: the checkpoint.
+        derivative: what differentiates the function.
+        found: which part it is, and where it is called.
+        sureness: whether it is run in another way, too.
+    """
+
+    site: Site
+    derivative: Derivative
+    found: Checkpointed
+    sureness: Sureness
+
+
+def _place(value: Value) -> tuple[str, str, int, int]:
+    """An order of values that is the same in every run."""
+    inner = underlying(value)
+    if isinstance(inner, Function | Class):
+        path = str(inner.module.source.path)
+        return type(value).__name__, path, inner.node.lineno, inner.node.col_offset
+    return type(value).__name__, getattr(inner, "name", ""), 0, 0
+
+
+def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
+    """The parts by the module of their site, one for each site."""
+    project = placement.project
+    sites: dict[ast.expr, Site] = {}
+    for module in project.modules.values():
+        for site in project.sites_in(module):
+            if site.application is not None and site.definition.same_function:
+                sites[site.application] = site
+    parts: dict[Module, list[DifferentiatedPart]] = {}
+    known: set[Site] = set()
+    modules = dict.fromkeys(project.modules.values() if sites else ())
+    if any(site.definition.wraps_classes for site in sites.values()):
+        # A training step may reach a module of Flax through its state alone.
+        modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
+        placement.evaluator.applies = placement.arguments.applies(modules)
+    for module in modules:
+        for derivative in placement.derivatives(module):
+            if not _goes_back_at_once(derivative):
+                continue
+            for value in sorted(derivative.functions, key=_place):
+                for found in checkpointed_parts(placement.evaluator, value):
+                    applied = sites.get(found.applied.node)
+                    if applied is None or applied in known:
+                        continue
+                    sureness = _sureness(placement, applied, derivative, found)
+                    if sureness is not None:
+                        known.add(applied)
+                        part = DifferentiatedPart(applied, derivative, found, sureness)
+                        parts.setdefault(applied.module, []).append(part)
+    return parts
+
+
+def _sureness(
+    placement: Placement, site: Site, derivative: Derivative, found: Checkpointed
+) -> Sureness | None:
+    """How sure it is that the checkpoint does nothing else; None if it does."""
+    sure: list[Sureness] = ["certain"]
+    if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
+        sure.append("likely")
+    occurrences = list(placement.of_site(site, through=site.definition.wraps_classes))
+    calls = {call for _, call in found.calls}
+    if calls:
+        sure.append("likely")
+    for module, call in found.calls:
+        around = module.enclosing_function(call)
+        assert around is not None
+        occurrences += placement.occurrences(module, around)
+    if not _is_plain(placement, derivative):
+        return None
+    for occurrence in occurrences:
+        if occurrence.derivative is not None and not _is_plain(placement, occurrence.derivative):
+            return None
+        if occurrence.how == "exported":
+            sure.append("exported")
+        elif occurrence.how == "called" and occurrence.node not in calls:
+            if _may_be_a_stage(placement, occurrence):
+                return None
+            sure.append("suspected")
+        elif occurrence.how in ("body", "elsewhere"):
+            return None
+    return max(sure, key=_ORDER.index)
+
+
+def _is_plain(placement: Placement, derivative: Derivative) -> bool:
+    """Whether a gradient is taken once: it is not differentiated, and no rule of a function."""
+    module, node = derivative.module, derivative.node
+    if not _goes_back_at_once(derivative) or placement.in_derivative_rule(module, node):
+        return False
+    if placement.reach.covers(module, node):
+        return False
+    return all(o.how != "differentiated" for o in placement.occurrences(module, node))
+
+
+def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
+    """Whether a call may be one of several stages of something that is differentiated."""
+    module, node = occurrence.module, occurrence.node
+    if placement.reach.covers(module, node) or placement.loops_of(occurrence):
+        return True
+    for around in module.ancestors(node):
+        if isinstance(around, ast.For | ast.AsyncFor | ast.While | ast.comprehension):
+            return True
+        if isinstance(around, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            return True
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            break
+    return False
+
+
+def _goes_back_at_once(derivative: Derivative) -> bool:
+    """Whether the backward pass follows the forward pass, with nothing kept in between.
+
+    `y, back = jax.vjp(f, x)` where `back` is called in the same function, and not kept.
+    """
+    if not derivative.walks_back:
+        return False
+    if not derivative.gradient.later:
+        return True
+    module, node = derivative.module, derivative.node
+    holder = module.parent(node)
+    match holder:
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=name), *_])]):
+            pass
+        case _:
+            return False
+    function = module.enclosing_function(node)
+    if function is None or not derivative.gradient.name.endswith("vjp"):
+        return False
+    loads = [
+        load
+        for load in ast.walk(function)
+        if isinstance(load, ast.Name)
+        and isinstance(load.ctx, ast.Load)
+        and load.id == name
+        and any(binding.node is holder for binding in module.reaching(load))
+    ]
+    return len(loads) == 1 and all(_is_called(module, load, function) for load in loads)
+
+
+def _is_called(module: Module, load: ast.Name, function: ast.AST) -> bool:
+    call = module.parent(load)
+    return (
+        isinstance(call, ast.Call)
+        and call.func is load
+        and module.enclosing_function(load) is function
+    )
+
+
+def wraps_policy(site: Site) -> bool:
+    """Whether a checkpoint says what it saves, or may: anything but nothing."""
+    if site.spread:
+        return True
+    option = site.arguments.get("policy")
+    if option is None:
+        return False
+    value = option.value.func if isinstance(option.value, ast.Call) else option.value
+    match value:
+        case ast.Constant(value=None):
+            return False
+        # Called, it gives False, which is taken for no policy.
+        case ast.Name(id="nothing_saveable") | ast.Attribute(attr="nothing_saveable"):
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Checkpoint policies and the names they refer to."""

@@ -1,0 +1,281 @@
+"""Names that `checkpoint_name` gives, and names that policies list, over the whole project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from ..names.module import Module
+from ..values.containers import elements
+from ..values.values import Container, External
+from .known_policies import CHECKPOINT_NAME, NamesRole
+from .string_values import NONE, OPEN, Text, Texts, together
+from .values import factory_calls, given_to, origins
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+_LAST = "checkpoint_name"
+
+# Packages whose functions give no names to what they compute; others may.
+NAMELESS_PACKAGES = frozenset(
+    {
+        "jax", "jaxlib", "flax", "haiku", "equinox", "optax", "chex", "orbax", "numpy", "scipy",
+        "einops", "jaxtyping", "typing_extensions", "absl", "ml_collections", "tqdm", "clu",
+        "tensorflow", "tensorflow_datasets", "tensorflow_probability", "torch", "torchvision",
+        "tensorboardX", "datasets", "matplotlib", "pandas", "PIL", "yaml", "click", "rich",
+        "pytest", "hypothesis", "parameterized", "sklearn", "wandb", "psutil", "requests",
+        "ml_dtypes", "tyro", "hydra", "omegaconf", "pydantic", "attr", "attrs", "etils", "fire",
+        "setuptools", "beartype", "typeguard", "sentencepiece", "tiktoken", "grain", "seqio",
+        "safetensors", "huggingface_hub", "tree", "dill", "cloudpickle", "gin", "fiddle", "IPython",
+        "jaxopt", "distrax", "diffrax", "lineax", "optimistix",
+    }
+)  # fmt: skip
+
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
+)
+# The modules of JAX that name values, under names that the caller gives.
+_NAMING_MODULES = re.compile(rb"jax\.experimental\.pallas\.ops")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Naming:
+    """One place that gives a name to a value.
+
+    Attributes:
+        module: where.
+        node: the call, or the keyword's value.
+        name: the expression of the name.
+        text: what it may be.
+        sure: whether it is JAX's function for certain.
+    """
+
+    module: Module
+    node: ast.expr
+    name: ast.expr
+    text: Text
+    sure: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Listed:
+    """One name that a policy lists.
+
+    Attributes:
+        module: where.
+        node: what to report: the string, or the argument that holds it.
+        literal: the string's own literal; None where it is written elsewhere.
+        name: the name.
+        role: what is done with what bears it.
+        policy: the factory.
+    """
+
+    module: Module
+    node: ast.expr
+    literal: ast.Constant | None
+    name: str
+    role: NamesRole
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of a project.
+
+    Attributes:
+        namings: the places that name values.
+        defined: what these names may be, all together.
+    """
+
+    namings: tuple[Naming, ...]
+    defined: Text
+
+    def gives(self, name: str) -> bool:
+        """Whether some value may bear a name, as far as the project's code tells."""
+        return self.defined.matches(name)
+
+
+_NAMES: WeakKeyDictionary[Project, Names] = WeakKeyDictionary()
+
+
+def names_of(project: Project) -> Names:
+    """The names that the project gives, in all of its files."""
+    if project not in _NAMES:
+        texts = Texts(project)
+        namings: list[Naming] = []
+        loose = NONE
+        for module in project.mentioning((_LAST, "name_p")):
+            loose |= _collect(project, module, texts, namings)
+        _NAMES[project] = Names(tuple(namings), together(n.text for n in namings) | loose)
+    return _NAMES[project]
+
+
+def _collect(project: Project, module: Module, texts: Texts, namings: list[Naming]) -> Text:
+    """Note the namings of a module; what else it may name, out of sight."""
+    aliases = _aliases(module)
+    loose = NONE
+    for node in module.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
+                naming = _naming(project, module, node, texts, 1)
+            case ast.Call(func=ast.Attribute(attr="bind", value=base)) if _ends(base, "name_p"):
+                naming = _naming(project, module, node, texts, 1)
+            case ast.Call(args=[first, *_]) if _named_by(first, aliases):
+                # `partial(checkpoint_name, name="h")`, `tree_map(checkpoint_name, x, names)`
+                naming = _naming(project, module, node, texts, 2)
+            case ast.keyword(arg=str(arg), value=value) if _LAST in arg:
+                naming = Naming(module, value, value, texts.of(module, value), False)
+            case ast.arguments():
+                loose |= _defaults(module, node, texts)
+                continue
+            case ast.Name(ctx=ast.Load(), id=last) | ast.Attribute(ctx=ast.Load(), attr=last) if (
+                last in aliases and not _is_called(module, node)
+            ):
+                loose |= OPEN
+                continue
+            case _:
+                continue
+        namings.append(naming)
+    return loose
+
+
+def _aliases(module: Module) -> frozenset[str]:
+    """What a module calls the function."""
+    found = {_LAST}
+    for node in module.nodes:
+        match node:
+            case ast.ImportFrom(names=names):
+                found |= {a.asname for a in names if a.name == _LAST and a.asname}
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _ends(value, _LAST):
+                found.add(name)
+    return frozenset(found)
+
+
+def _ends(node: ast.expr, last: str) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and last in (
+        getattr(node, "id", None),
+        getattr(node, "attr", None),
+    )
+
+
+def _named_by(node: ast.expr, aliases: frozenset[str]) -> bool:
+    return any(_ends(node, alias) for alias in aliases)
+
+
+def _is_called(module: Module, node: ast.expr) -> bool:
+    """Whether a mention of the function is a call, a first argument, or an alias."""
+    holder = module.parent(node)
+    if isinstance(holder, ast.Call):
+        return holder.func is node or holder.args[:1] == [node]
+    return isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name)
+
+
+def _naming(
+    project: Project, module: Module, call: ast.Call, texts: Texts, position: int
+) -> Naming:
+    given = next((k.value for k in call.keywords if k.arg == "name"), None)
+    if given is None and len(call.args) > position:
+        given = call.args[position]
+    sure = _is_jax(project, module, call.func)
+    if given is None or isinstance(given, ast.Starred):
+        return Naming(module, call, call, OPEN, sure)
+    return Naming(module, call, given, texts.of(module, given), sure)
+
+
+def _is_jax(project: Project, module: Module, func: ast.expr) -> bool:
+    values = project.values(module, func)
+    return bool(values) and all(
+        isinstance(value, External) and value.name in CHECKPOINT_NAME for value in values
+    )
+
+
+def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
+    """The defaults of parameters that are called so: `residual_checkpoint_name="context"`."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    pairs = [
+        *zip(with_default, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return together(
+        texts.of(module, default)
+        for parameter, default in pairs
+        if default is not None and _LAST in parameter.arg
+    )
+
+
+# -- what policies list
+
+
+def listed_names(project: Project, module: Module) -> Iterator[Listed]:
+    """The names that the policies of a module list, as far as they resolve."""
+    texts = Texts(project)
+    for call, policy in factory_calls(project, module):
+        for names in policy.names:
+            if names.star:
+                for arg in call.args:
+                    spread = isinstance(arg, ast.Starred)
+                    inner = arg.value if isinstance(arg, ast.Starred) else arg
+                    parts = _parts(project, module, inner) if spread else [(module, inner)]
+                    yield from _listed(texts, module, arg, parts, names.role, policy.name)
+            elif (value := given_to(policy, call).get(names.name)) is not None:
+                parts = _parts(project, module, value)
+                yield from _listed(texts, module, value, parts, names.role, policy.name)
+
+
+def _parts(project: Project, module: Module, node: ast.expr) -> list[tuple[Module, ast.expr]]:
+    """The elements of a sequence that is one literal, without those that are spread into it."""
+    found: list[tuple[Module, ast.expr]] = []
+    for origin in origins(project, module, node):
+        if not isinstance(origin.node, ast.expr):
+            continue
+        for value in project.values(origin.module, origin.node):
+            if isinstance(value, Container):
+                found += [p for p in elements(value) if not isinstance(p[1], ast.Subscript)]
+    return found
+
+
+def _listed(
+    texts: Texts,
+    module: Module,
+    arg: ast.expr,
+    parts: list[tuple[Module, ast.expr]],
+    role: NamesRole,
+    policy: str,
+) -> Iterator[Listed]:
+    for owner, part in parts:
+        text = texts.of(owner, part)
+        if text.only is None:
+            continue
+        literal = part if isinstance(part, ast.Constant) and owner is module else None
+        yield Listed(module, literal or arg, literal, text.only, role, policy)
+
+
+# -- what may come from elsewhere
+
+
+_FOREIGN: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
+
+
+def foreign_packages(project: Project) -> frozenset[str]:
+    """Packages outside the project that its files import and that may name values themselves."""
+    if project not in _FOREIGN:
+        own = {path.stem for path in project.files.all}
+        own |= {part for path in project.files.all for part in path.parts}
+        found: set[str] = set()
+        for path in project.files.all:
+            data = project.files.data(path)
+            if _NAMING_MODULES.search(data):
+                found.add("jax.experimental.pallas.ops")
+            for plain, base in _IMPORT.findall(data):
+                tops = [base] if base else [p.split(b".")[0] for p in plain.split(b",")]
+                found |= {top.split()[0].decode() for top in tops if top.split()}
+        known = NAMELESS_PACKAGES | sys.stdlib_module_names
+        _FOREIGN[project] = frozenset(name for name in found if name not in known | own)
+    return _FOREIGN[project]

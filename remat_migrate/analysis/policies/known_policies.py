@@ -1,0 +1,263 @@
+"""The policies of `jax.checkpoint_policies` as data: one entry per name.
+
+Read from the sources of jax 0.3.0 to 0.12.0; `tests/model/test_policies.py` compares the table with
+what is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..libraries.apis import APIS
+
+Version = tuple[int, ...]
+
+# "policy": given as it is. "factory": called first; what it returns is the policy. "class": the
+# same for a class whose instances are policies.
+PolicyKind = Literal["policy", "factory", "class"]
+
+# What a factory does with the names that a parameter lists.
+NamesRole = Literal["saved", "offloaded", "excluded"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamesParameter:
+    """A parameter of a factory that lists names of `checkpoint_name`.
+
+    Attributes:
+        name: the parameter.
+        role: what is done with what bears these names.
+        star: whether the names are arguments of their own (`*names`); else it takes a sequence.
+    """
+
+    name: str
+    role: NamesRole
+    star: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One name of `jax.checkpoint_policies`.
+
+    Attributes:
+        name: the name.
+        kind: how it is given to a checkpoint.
+        saves: what it saves, in words that follow "saves".
+        parameters: a factory's parameters that may be passed by position, without `*names`.
+        keyword_only: a factory's parameters that may not.
+        names: those of its parameters that list names, `*names` included.
+        policies: those of its parameters that are policies themselves.
+        since: the first jax release that has it.
+        gone_in: the first that has it no more, or None.
+        constant: what it answers for every value, or None where it depends on the value.
+        constant_since: the first release in which it answers so.
+        offloads: whether it moves values to another memory instead of computing them again.
+        same_as: the name of the same policy that is the usual one.
+        under_remat3: what `jax_remat3` makes of it in jax 0.12, where that is something else.
+    """
+
+    name: str
+    kind: PolicyKind
+    saves: str
+    parameters: tuple[str, ...] = ()
+    keyword_only: tuple[str, ...] = ()
+    names: tuple[NamesParameter, ...] = ()
+    policies: tuple[str, ...] = ()
+    since: Version = (0, 3, 0)
+    gone_in: Version | None = None
+    constant: bool | None = None
+    constant_since: Version = (0, 3, 0)
+    offloads: bool = False
+    same_as: str | None = None
+    under_remat3: str = ""
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it has to be called to give a policy."""
+        return self.kind != "policy"
+
+    def is_in(self, version: Version) -> bool:
+        """Whether a jax release has it."""
+        return self.since <= version and (self.gone_in is None or version < self.gone_in)
+
+    def answer(self, version: Version) -> bool | None:
+        """What it answers for every value in a release; None where that depends."""
+        return self.constant if version >= self.constant_since else None
+
+
+_DOTS = Policy(
+    "dots_saveable",
+    "policy",
+    "the results of matrix products and convolutions",
+    since=(0, 4, 5),
+)
+_DOTS_NO_BATCH = Policy(
+    "dots_with_no_batch_dims_saveable",
+    "policy",
+    "the results of matrix products that have no batch dimensions",
+    since=(0, 4, 5),
+)
+_ONLY = Policy(
+    "save_only_these_names",
+    "factory",
+    "the named values with these names",
+    names=(NamesParameter("names_which_can_be_saved", "saved", star=True),),
+)
+_BUT = Policy(
+    "save_any_names_but_these",
+    "factory",
+    "all named values but those with these names",
+    names=(NamesParameter("names_not_to_save", "excluded", star=True),),
+)
+_OFFLOAD = Policy(
+    "save_and_offload_only_these_names",
+    "factory",
+    "the named values with these names, some of them in another memory",
+    keyword_only=(
+        "names_which_can_be_saved",
+        "names_which_can_be_offloaded",
+        "offload_src",
+        "offload_dst",
+    ),
+    names=(
+        NamesParameter("names_which_can_be_saved", "saved"),
+        NamesParameter("names_which_can_be_offloaded", "offloaded"),
+    ),
+    since=(0, 4, 25),
+    offloads=True,
+)
+
+_ENTRIES = (
+    Policy(
+        "everything_saveable",
+        "policy",
+        "everything",
+        constant=True,
+        under_remat3="there is no checkpoint at all",
+    ),
+    Policy("nothing_saveable", "policy", "nothing", constant=False),
+    _DOTS,
+    replace(_DOTS, name="checkpoint_dots", since=(0, 3, 0), same_as="dots_saveable"),
+    _DOTS_NO_BATCH,
+    replace(
+        _DOTS_NO_BATCH,
+        name="checkpoint_dots_with_no_batch_dims",
+        since=(0, 3, 0),
+        same_as="dots_with_no_batch_dims_saveable",
+    ),
+    Policy(
+        "offload_dot_with_no_batch_dims",
+        "factory",
+        "the results of matrix products that have no batch dimensions, in another memory",
+        parameters=("offload_src", "offload_dst"),
+        since=(0, 4, 25),
+        offloads=True,
+    ),
+    Policy(
+        "save_anything_except_these_names",
+        "factory",
+        "everything but the named values with these names",
+        names=(NamesParameter("names_not_to_save", "excluded", star=True),),
+        since=(0, 4, 2),
+        constant=True,
+        constant_since=(0, 10, 2),
+        under_remat3="matrix products, convolutions and all named values are saved",
+    ),
+    _BUT,
+    _ONLY,
+    Policy(
+        "save_from_both_policies",
+        "factory",
+        "what one of two policies saves",
+        parameters=("policy_1", "policy_2"),
+        policies=("policy_1", "policy_2"),
+        since=(0, 3, 17),
+    ),
+    _OFFLOAD,
+    Policy(
+        "SaveOnlyTheseNames",
+        "class",
+        _ONLY.saves,
+        parameters=("saveable_names",),
+        names=(NamesParameter("saveable_names", "saved"),),
+        since=(0, 11, 0),
+        gone_in=(0, 12, 0),
+        same_as="save_only_these_names",
+    ),
+    Policy(
+        "SaveAnyNamesButThese",
+        "class",
+        _BUT.saves,
+        parameters=("names",),
+        names=(NamesParameter("names", "excluded"),),
+        since=(0, 11, 0),
+        gone_in=(0, 12, 0),
+        same_as="save_any_names_but_these",
+    ),
+    Policy(
+        "SaveAndOffloadOnlyTheseNames",
+        "class",
+        _OFFLOAD.saves,
+        parameters=_OFFLOAD.keyword_only,
+        names=_OFFLOAD.names,
+        since=(0, 11, 0),
+        gone_in=(0, 12, 0),
+        offloads=True,
+        same_as="save_and_offload_only_these_names",
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ENTRIES}
+
+# The primitives that the policies of dots are about.
+DOTS = frozenset({"dot_general", "conv_general_dilated", "scaled_matmul_wrapper"})
+
+# The object whose attributes they are, by the names under which it is reached.
+NAMESPACE = "jax.checkpoint_policies"
+NAMESPACES: tuple[str, ...] = (
+    NAMESPACE,
+    "jax.ad_checkpoint.checkpoint_policies",
+    "jax._src.ad_checkpoint.checkpoint_policies",
+)
+# The module that defines them, as functions of their own.
+_DEFINED_IN = "jax._src.ad_checkpoint."
+
+# The option of every Api that takes a policy.
+POLICY_OPTION = "policy"
+TAKES_POLICY = frozenset(APIS)
+
+# The function that names a value for policies: it names its first argument by the second, `name`.
+CHECKPOINT_NAME = frozenset(
+    {"jax.ad_checkpoint.checkpoint_name", "jax._src.ad_checkpoint.checkpoint_name"}
+)
+
+# The first release in which a policy that answers neither yes nor no fails.
+ANSWER_IS_CHECKED_SINCE: Version = (0, 4, 16)
+# The first in which `save_from_both_policies` refuses a policy that offloads.
+BOTH_SAY_YES_OR_NO_SINCE: Version = (0, 4, 38)
+
+
+def asked_for(qualified: str) -> str | None:
+    """The attribute of `jax.checkpoint_policies` that a qualified name reads, be it there or not.
+
+    Of the module that defines the policies only those it defines.
+    """
+    for namespace in NAMESPACES:
+        rest = qualified.removeprefix(namespace + ".")
+        if rest != qualified:
+            return rest if "." not in rest else None
+    rest = qualified.removeprefix(_DEFINED_IN)
+    return rest if rest != qualified and rest in POLICIES else None
+
+
+def policy_of(qualified: str) -> Policy | None:
+    """The policy that a qualified name denotes, in whatever release."""
+    name = asked_for(qualified)
+    return POLICIES.get(name) if name is not None else None
+
+
+def available(version: Version) -> Iterator[Policy]:
+    """The policies of a jax release."""
+    return (policy for policy in POLICIES.values() if policy.is_in(version))

@@ -1,0 +1,153 @@
+"""Where names of `jax.checkpoint_policies` are read: attributes, `getattr`, imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from ..names.module import Module
+from ..values.values import External
+from .known_policies import NAMESPACE
+from .string_values import Texts, written_text
+from .values import is_namespace
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+_CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PolicyName:
+    """One name that is read from `jax.checkpoint_policies`.
+
+    Attributes:
+        module: where.
+        node: the attribute, the call of `getattr`, or the import.
+        name: the name.
+        place: what to report.
+        written: the module and the attribute or string that has the name, if it may be changed.
+        default: the default of `getattr`.
+        sure: whether it is this name that is read, whatever way the code took.
+        by_import: whether it is imported as if from a module.
+    """
+
+    module: Module
+    node: ast.AST
+    name: str
+    place: ast.expr | ast.alias
+    written: tuple[Module, ast.Attribute | ast.Constant] | None = None
+    default: ast.expr | None = None
+    sure: bool = True
+    by_import: bool = False
+
+
+def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
+    """The names that a module reads, in order of place; not where it is ready for their absence."""
+    if NAMESPACE.rpartition(".")[2] not in module.source.text:
+        return
+    found = [read for node in module.nodes for read in _read(project, module, node)]
+    own = None
+    for read in sorted(found, key=lambda read: module.span(read.place)):
+        if _is_ready(module, read.node):
+            continue
+        own = _added_names(project) if own is None else own
+        if read.name not in own and not read.name.startswith("_"):
+            yield read
+
+
+def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyName]:
+    match node:
+        case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
+            if is_namespace(project, module, base):
+                yield PolicyName(module, node, name, node, (module, node))
+        case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
+            if not is_namespace(project, module, base):
+                return
+            if External("builtins.getattr") not in project.values(module, node.func):
+                return
+            if _is_compared(module, node, asked):
+                return  # `if self.policy != "none":` stands around it, or `return` before it
+            texts = Texts(project).of(module, asked)
+            for text in sorted(texts.exact):
+                where = written_text(texts, text)
+                if where is not None and not where[0].editable:
+                    where = None
+                sure = texts.only == text
+                otherwise = default[0] if default else None
+                yield PolicyName(module, node, text, node, where, otherwise, sure)
+        case ast.ImportFrom(module=base_name, level=0, names=names) if base_name == NAMESPACE:
+            for alias in names:
+                yield PolicyName(module, node, alias.name, alias, by_import=True)
+
+
+def _is_ready(module: Module, node: ast.AST) -> bool:
+    """Whether the code has another way for a JAX that lacks the name.
+
+    A `try` around it, or an `if` that asks for the version or for the name.
+    """
+    for around in module.ancestors(node):
+        match around:
+            case ast.Try(handlers=handlers, body=body):
+                inside = any(node is inner for part in body for inner in ast.walk(part))
+                if inside and any(_catches(handler.type) for handler in handlers):
+                    return True
+            case ast.If(test=test) | ast.IfExp(test=test):
+                asked = ast.unparse(test)
+                if "version" in asked or "hasattr" in asked:
+                    return True
+    return False
+
+
+def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
+    """Whether the function asks what a name is before, or besides, it reads the policy."""
+    if isinstance(asked, ast.Constant):
+        return False
+    shown = ast.dump(asked)
+    within = module.enclosing_function(node) or module.tree
+    for part in ast.walk(within):
+        match part:
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                sides = [test]
+            case ast.Match(subject=subject):
+                sides = [subject]
+            case _:
+                continue
+        if any(ast.dump(inner) == shown for side in sides for inner in ast.walk(side)):
+            return True
+    return False
+
+
+def _catches(caught: ast.expr | None) -> bool:
+    if isinstance(caught, ast.Tuple):
+        return any(_catches(part) for part in caught.elts)
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCHES)
+
+
+_ADDED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
+
+
+def _added_names(project: Project) -> frozenset[str]:
+    """The names that the project itself adds to `jax.checkpoint_policies`."""
+    if project not in _ADDED:
+        _ADDED[project] = frozenset(_find_added(project))
+    return _ADDED[project]
+
+
+def _find_added(project: Project) -> Iterator[str]:
+    for module in project.mentioning(("checkpoint_policies",)):
+        for node in module.nodes:
+            match node:
+                case ast.Attribute(ctx=ast.Store(), value=base, attr=name):
+                    if is_namespace(project, module, base):
+                        yield name
+                case ast.Call(
+                    func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str(name)), _]
+                ):
+                    if is_namespace(project, module, base):
+                        yield name

@@ -1,0 +1,360 @@
+"""Which of the files that a user named are looked at: those that can matter.
+
+First by their bytes (`glimpse.py`); then files that use a checkpoint by another name, which a file
+of the project gives it; last those that hold options, or a scan that is differentiated.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import SourceError
+from ..text.prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
+from ..text.source_file import may_be_notebook, read_source
+from .glimpse import Glimpse
+from .libraries.apis import Api
+from .names.mentions import find_mentions
+from .names.module import Module
+from .sites.wrappers import find_handing_on, find_wrappers, note_passed_apis
+from .values.api_names import interesting_names
+from .values.values import Class, Container
+
+if TYPE_CHECKING:
+    from .project import Project
+
+# `concrete=concrete`: an option that is handed on.
+_HANDED_ON = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
+
+_SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
+# `dict(concrete=True)` or `{"concrete": True}`
+_OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
+_SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
+
+# `def remat(*args, **kwargs)`
+_HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
+
+_CONCRETE = b"concrete"
+_FLAGS = frozenset(flag.decode() for flag in FLAGS)
+
+# In so many bytes a file may declare its encoding.
+_COOKIE = 400
+
+
+class Selection:
+    """The choice of a project's modules, made once, when the project is."""
+
+    def __init__(self, project: Project, words: Iterable[str]) -> None:
+        """`words`: further words for which a file is looked at."""
+        self.project = project
+        self.files = project.files
+        self.evaluator = project.evaluator
+        # Modules in which there are no sites.
+        self.bare: set[Module] = set()
+        # Targets that may hold a checkpoint, by their words.
+        self._candidates: list[Path] = []
+        # Words by which other files may use an Api, with the files that say what they mean.
+        self._words: dict[str, set[Path]] = {}
+        # The files that were looked at for a word.
+        self._users: set[tuple[str, Path]] = set()
+        # Files that are only read, and may use an Api by another name.
+        self._outside: dict[Path, None] = {}
+        # Whether any file sets `concrete=`.
+        self._is_set = False
+        self._glimpse = Glimpse(
+            project.apis,
+            (w.name.partition(".")[0] for w in project.settings.wrappers),
+            words,
+            self.files.find,
+            self.files.module_name,
+            lambda path: self.files.code(path, project.apis.last_names),
+        )
+
+    def choose(self) -> None:
+        """Fill the project's `modules`, `errors` and `readers`."""
+        scanning: list[Path] = []
+        optional: list[Path] = []
+        handing_on: list[Path] = []
+        needles = self._glimpse.needles
+        for path in self.files.targets:
+            try:
+                data = self.files.code(path, self.project.apis.last_names)
+                _check_text(path, data)
+                if _CONCRETE in data:
+                    optional.append(path)
+                for needle in needles:
+                    if needle in data:
+                        if self._glimpse.look(path, data):
+                            self._candidates.append(path)
+                            if _HANDING_ON.search(data):
+                                handing_on.append(path)
+                        break
+                if may_differentiate_scan(data):
+                    scanning.append(path)
+            except SourceError as error:
+                self.project.errors.append(error)
+        self._find_wrappers(optional, handing_on)
+        for path in self._candidates:
+            self._take_if(path)
+        self._take_importers()
+        for path in scanning:
+            self._take_scanning(path)
+        self._note_passed()
+        self._take_option_holders(optional)
+
+    # -- by their bytes
+
+    def _take_if(self, path: Path) -> None:
+        if self._glimpse.may_hold(path):
+            try:
+                self._take(path)
+            except SourceError as error:
+                self.project.errors.append(error)
+
+    def _take(self, path: Path) -> None:
+        module = self.project.module(path)
+        if module is None:
+            raise self._failed(path)
+        self.project.modules[path] = module
+
+    def _failed(self, path: Path) -> SourceError:
+        try:
+            self.files.read(path).parse()
+        except SourceError as error:
+            return error
+        return SourceError(path, "cannot be parsed")
+
+    def _take_scanning(self, path: Path) -> None:
+        """Take a file that holds no checkpoint, but a scan and a gradient."""
+        if path not in self.project.modules and (module := self.project.module(path)) is not None:
+            self.project.modules[path] = module
+            self.bare.add(module)
+
+    # -- by other names
+
+    @cached_property
+    def _others(self) -> list[Path]:
+        """The files that are only read, and may hold a checkpoint or an option of one."""
+        needles = (*self._glimpse.needles, _CONCRETE)
+        found = []
+        for path in self.files.all:
+            if path not in self.project.targets:
+                data = self._data(path)
+                if any(needle in data for needle in needles):
+                    found.append(path)
+        return found
+
+    def _find_wrappers(self, optional: Sequence[Path], handing_on: Sequence[Path]) -> None:
+        """Take the project's own wrappers for Apis of the project.
+
+        They hand `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
+        `handing_on`.
+        """
+        wide = {path: self._data(path) for path in (*optional, *self._others)}
+        narrow = {path: data for path, data in wide.items() if _CONCRETE in data}
+        paths = [path for path, data in narrow.items() if _HANDED_ON.search(data)]
+        self._is_set = any(_SET.search(data) for data in narrow.values())
+        if self._is_set:
+            # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
+            paths += [path for path in self._spreading() if path not in paths]
+        modules = [module for path in paths if (module := self.project.module(path)) is not None]
+        found = [(m, w) for m in modules for w in find_wrappers(m, self.evaluator)]
+        for path in handing_on:
+            if (module := self.project.module(path)) is not None:
+                found += [(module, w) for w in find_handing_on(module, self.evaluator)]
+        self._add_wrappers(found)
+
+    def _add_wrappers(self, found: Iterable[tuple[Module, Api]]) -> None:
+        for module, wrapper in found:
+            self.project.apis.add(wrapper)
+            word = wrapper.name.rpartition(".")[2]
+            self._words.setdefault(word, set()).add(module.source.path)
+        if found:
+            self.evaluator.forget()
+            self._glimpse.forget()
+
+    def _spreading(self) -> Iterator[Path]:
+        """The files in which a checkpoint is applied with options that are spread."""
+        for path in (*self._candidates, *self._others):
+            if self._glimpse.may_hold(path) and self._spreads(path, ("remat", "checkpoint")):
+                yield path
+
+    def _take_importers(self) -> None:
+        """Take files that use an Api, or a wrapper, by a name that another file gives it."""
+        modules = [*self.project.modules.values(), *self._exporters()]
+        asked: dict[str, set[Path]] = {}
+        while True:
+            for module in modules:
+                path = module.source.path
+                words = set(self._exported_words(module))
+                if words and self._spreads(path, words):
+                    self._add_wrappers([(module, w) for w in find_wrappers(module, self.evaluator)])
+                for word in words:
+                    if (word, path) not in self._users:
+                        self._words.setdefault(word, set()).add(path)
+            new = {
+                w: rest for w, paths in self._words.items() if (rest := paths - asked.get(w, set()))
+            }
+            if not new:
+                return
+            for word, paths in new.items():
+                asked.setdefault(word, set()).update(paths)
+            self.evaluator.aliases |= new.keys()
+            modules = list(self._importers(new))
+
+    def _spreads(self, path: Path, words: Iterable[str]) -> bool:
+        """Whether a file may hand options on to one of `words`: `return ck(f, **options)`."""
+        each = b"|".join(re.escape(word.encode()) for word in sorted(words))
+        return self._is_set and re.search(_SPREAD % each, self._data(path)) is not None
+
+    def _exporters(self) -> Iterator[Module]:
+        """Files that are only read, and give a checkpoint a name of their own."""
+        names = self.project.apis.last_names
+        for path in self._others:
+            if self._glimpse.may_hold(path) and (
+                self._glimpse.gives(path, names) or FLAG_NAME.search(self._data(path))
+            ):
+                if (module := self.project.module(path)) is not None:
+                    yield module
+
+    def _exported_words(self, module: Module) -> Iterator[str]:
+        """The words by which other files may use an Api, or a partial of one, of a module.
+
+        They are names of the module, and attributes of its classes and objects. The Apis' own
+        names are not among them: those are followed by `Glimpse`.
+        """
+        evaluator = self.evaluator
+        names = interesting_names(module, evaluator) - self.project.apis.last_names
+        mentions = find_mentions(module)
+        for node in mentions.assigned:  # `FLAG = "jax_new_checkpoint"`
+            match node:
+                case ast.Assign([ast.Name(id=name)], ast.Constant(value=str(text))):
+                    if text in _FLAGS and name in module.scope_of(module.tree).bound:
+                        yield name
+        for name in sorted(names & module.scope_of(module.tree).bound):
+            values = evaluator.member(module, name)
+            if any(map(evaluator.holds_api, values)):
+                yield name
+            for value in values:
+                if isinstance(value, Container) and isinstance(value.node, ast.Call):
+                    yield from (k.arg for k in value.node.keywords if k.arg in names)
+        for cls in (cls for classes in mentions.classes.values() for cls in classes):
+            for name in sorted(names & module.scope_of(cls).bound):
+                if any(map(evaluator.holds_api, evaluator.attribute(Class(module, cls), name))):
+                    yield name
+        for node in mentions.assigned:
+            match node.targets:
+                case [ast.Attribute(value=ast.Name(), attr=name)] if name in names:
+                    if any(map(evaluator.holds_api, evaluator.values(module, node.value))):
+                        yield name
+
+    def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
+        """Take the targets that use one of the words; they, and files that give it another name.
+
+        A file uses what a word means if it imports what says so, by any number of other files.
+        """
+        needles = [(word, word.encode()) for word in sorted(new)]
+        reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
+        for path in self.files.all:
+            data = self._data(path)
+            if b"import" not in data:
+                continue
+            words = [
+                word
+                for word, needle in needles
+                if needle in data
+                and self._glimpse.uses(path, needle)
+                and self._glimpse.reaches(path, new[word], reached[word])
+            ]
+            if not words:
+                continue
+            self._users.update((word, path) for word in words)
+            if path in self.project.targets:
+                try:
+                    self._take(path)
+                except SourceError as error:
+                    self.project.errors.append(error)
+                    continue
+                yield self.project.modules[path]
+                continue
+            self._outside[path] = None
+            if self._glimpse.gives(path, words) or self._spreads(path, words):
+                if (module := self.project.module(path)) is not None:
+                    yield module
+
+    # -- by what is passed on
+
+    def _note_passed(self) -> None:
+        """Follow Apis that are passed to functions of the project."""
+        project, noted = self.project, False
+        for module in list(project.modules.values()):
+            for site in project.sites_in(module):
+                if site.form in ("reference", "partial"):
+                    reference = site.reference
+                    if site.form == "partial":
+                        holder = module.parent(reference)
+                        assert isinstance(holder, ast.expr)
+                        reference = holder
+                    noted = note_passed_apis(module, reference, self.evaluator) or noted
+        if noted:
+            project.forget_sites()
+
+    def _take_option_holders(self, optional: Sequence[Path]) -> None:
+        """Take targets that only hold options: `OPTIONS = dict(concrete=True)`."""
+        project = self.project
+        for module in list(project.modules.values()):
+            for site in project.sites_in(module):
+                for option in site.arguments.values():
+                    path = option.module.source.path
+                    if path in project.targets and path not in project.modules:
+                        project.modules[path] = option.module
+        # Those that only files outside of the targets use.
+        for path in optional if self._others or self._outside else ():
+            if path not in project.modules and _OPTION.search(self._data(path)):
+                self._take_option_holder(path)
+
+    def _take_option_holder(self, path: Path) -> None:
+        """Take a target if one of the files that are only read applies options from it."""
+        project = self.project
+        name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
+        reached: dict[Path, bool] = {}
+        for other in dict.fromkeys((*self._outside, *self._others)):
+            if other in self._outside:
+                if not self._glimpse.reaches(other, {path}, reached):
+                    continue
+            elif name not in self._data(other) or not self._glimpse.may_hold(other):
+                continue
+            module = project.module(other)
+            for site in project.sites_in(module) if module is not None else ():
+                for option in site.arguments.values():
+                    if option.module.source.path == path:
+                        project.modules[path] = option.module
+                        project.readers.setdefault(option.module, []).append(site)
+
+    def _data(self, path: Path) -> bytes:
+        """The bytes of a file that were read before; nothing of one that cannot be."""
+        try:
+            return self.files.code(path, self.project.apis.last_names)
+        except SourceError:
+            return b""  # reported where it is a target
+
+
+def _check_text(path: Path, data: bytes) -> None:
+    """A file that cannot matter is still reported when it is not text.
+
+    Raises:
+        SourceError: it is not.
+    """
+    if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
+        return
+    try:
+        if b"\0" not in data and b"coding" not in data[:_COOKIE]:
+            data.decode()
+            return
+    except UnicodeDecodeError:
+        pass  # told with its place
+    read_source(path, data)

@@ -1,0 +1,1 @@
+"""Where checkpoints are applied, and where what they wrap is called."""

@@ -1,0 +1,394 @@
+"""Searching the project for the calls of a function, or of what a site makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
+from ..names.module import Module
+from ..names.scopes import FunctionNode, parameters
+from ..values.application import api_of
+from ..values.bind import positional_parameters
+from ..values.callees import partial_calls, underlying
+from ..values.classes import class_chain
+from ..values.declarations import gradient_places
+from ..values.haiku_transforms import is_transformed, leading_arguments
+from ..values.name_search import WordReach
+from ..values.values import (
+    Applied,
+    Bound,
+    Class,
+    External,
+    Function,
+    Instance,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+)
+from .search_target import Sought
+from .site import Site
+from .uses import Call, Escape, Uses
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+_APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
+_HARMLESS_BUILTINS = frozenset(
+    {
+        "zip", "enumerate", "list", "tuple", "reversed", "len", "isinstance", "print", "repr",
+        "str", "id", "callable", "type", "hasattr", "iter",
+    }
+)  # fmt: skip
+_HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
+
+
+def find_uses(project: Project, made: Site | Function) -> Uses:
+    """The uses of what a site makes, or of a function, in the whole project."""
+    return _Search(project, Sought(project.evaluator, made)).run()
+
+
+def _is_another_notebook(module: Module, own: Module) -> bool:
+    """Whether two modules cannot see one another: nothing imports a notebook."""
+    notebooks = module.source.container is not None and own.source.container is not None
+    return notebooks and module is not own
+
+
+class _Search:
+    def __init__(self, project: Project, sought: Sought) -> None:
+        self.project = project
+        self.evaluator = project.evaluator
+        self.sought = sought
+        self.uses = Uses()
+        self.modules: list[Module] = []
+
+    def run(self) -> Uses:
+        while True:
+            before = len(self.sought.passed)
+            self.uses = Uses()
+            reach = self._reach()
+            for module in self.modules:
+                for node in reach.expressions(module):
+                    self._look(module, node)
+            if len(self.sought.passed) == before:
+                self._note_unreadable(reach.exported)
+                self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
+                self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
+                return self.uses
+
+    def _reach(self) -> WordReach:
+        """Where what the site makes can be, as far as is known by now.
+
+        In its own module first; in others only if a name that they may see leads to it.
+        """
+        modules = self._nearest()
+        while True:
+            reach = WordReach(
+                self.evaluator,
+                modules,
+                list(self.sought.words()),
+                self.sought.places(),
+                lambda value: self.sought.is_it(value) or self.sought.holds(value),
+                definition=self.sought.definition,
+                by_name=False,
+            )
+            more = [m for m in self._seeing(reach.exported) if m not in modules]
+            if not more:
+                self.modules = modules
+                return reach
+            modules += more
+
+    def _nearest(self) -> list[Module]:
+        found = {self.sought.module: None, **dict.fromkeys(self.sought.passed.values())}
+        # Inherited methods that call what this class assigns.
+        for around in self.sought.module.ancestors(self.sought.place):
+            if isinstance(around, ast.ClassDef):
+                for base in class_chain(self.evaluator, Class(self.sought.module, around)):
+                    if isinstance(base, Class):
+                        found[base.module] = None
+        return list(found)
+
+    def _seeing(self, words: set[str]) -> Iterator[Module]:
+        """The modules that mention one of some words."""
+        wanted = self._searched(words)
+        for module in self.project.mentioning(sorted(wanted)) if wanted else ():
+            if not _is_another_notebook(module, self.sought.module):
+                yield module
+
+    def _searched(self, words: set[str]) -> set[str]:
+        """The words by which a file that can see one of some names is found."""
+        wanted = {word for word in words if not word.startswith("__")}
+        if any(len(word) < 3 for word in wanted):
+            # Too short to look for: whoever imports it names its module or package.
+            wanted = {word for word in wanted if len(word) >= 3}
+            wanted.add(self.sought.module.name.rpartition(".")[2])
+        return wanted
+
+    def _note_unreadable(self, words: set[str]) -> None:
+        """A file that is newer Python than ours, or too deep, may call it all the same."""
+        wanted = self._searched(words)
+        if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
+            reason = f"`{unreadable[0].name}` mentions it and cannot be read"
+            self._escape(self.sought.module, self.sought.place, reason)
+
+    # -- looking
+
+    def _look(self, module: Module, node: ast.expr) -> None:
+        if isinstance(node, ast.Call):
+            self._look_call(module, node)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
+                values = self.evaluator.values(module, node)
+                if any(self.sought.is_it(v) or self.sought.holds(v) for v in values):
+                    self._classify(module, node)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            self._unresolved_method(module, node)
+
+    def _look_call(self, module: Module, node: ast.Call) -> None:
+        callees, made = self._callees(module, node.func), self.evaluator.values(module, node)
+        for callee in callees:
+            first, value = 0, callee
+            if isinstance(underlying(callee), Class) and self.sought.name != "__init__":
+                continue  # calling a class makes an instance
+            if isinstance(callee, Applied | Wrapped) and Instance(callee) in made:
+                continue
+            if isinstance(callee, Bound) and isinstance(callee.func, External):
+                method = callee.func.name.rpartition(".")[2]
+                if method not in _APPLY or not self.sought.is_it(callee.receiver):
+                    continue
+                if any(k.arg == "method" for k in node.keywords):
+                    continue
+                first, value = leading_arguments(method, callee.receiver), callee.receiver
+            elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
+                for inner in self.evaluator.values(module, node.args[0]):
+                    if self.sought.is_it(inner):
+                        self.uses.calls.append(
+                            self._call(module, node, inner, 1, True, callee.name)
+                        )
+                        if callee.name != "jax.eval_shape":
+                            for index in range(len(node.args) - 1):
+                                self.uses.differentiated.setdefault(index, (module, node))
+                continue
+            if self.sought.is_it(value):
+                own = self._own(callees, callee)
+                self.uses.calls.append(self._call(module, node, value, first, own))
+                return
+
+    def _callees(self, module: Module, node: ast.expr) -> Values:
+        """What a call may run; a method that overrides another is called by the other's name."""
+        if self.sought.is_method:
+            return self.project.overrides.callees(module, node).values
+        return self.evaluator.values(module, node)
+
+    def _own(self, callees: Values, callee: Value) -> bool:
+        """Whether whatever may be called there takes the same arguments, with the same defaults."""
+        known = all(self.sought.is_like(c) or isinstance(c, Parameter) for c in callees)
+        return known and not self._overridden(callee)
+
+    def _overridden(self, callee: Value) -> bool:
+        """Whether a method may be another class's."""
+        if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
+            return False
+        cls = callee.receiver.cls
+        names = {getattr(node, "name", "") for node in self.sought.functions}
+        return isinstance(cls, Class) and any(
+            getattr(statement, "name", None) in names
+            for sub in self.evaluator.subclasses.get(cls.node, ())
+            for statement in sub.node.body
+        )
+
+    def _call(
+        self,
+        module: Module,
+        node: ast.Call,
+        callee: Value,
+        first: int,
+        own: bool,
+        through: str = "",
+    ) -> Call:
+        skip = 0
+        partials: list[tuple[Module, ast.Call]] = []
+        inner: Value | None = callee
+        while inner is not None:
+            match inner:
+                case Applied(target=deeper, module=owner, node=at):
+                    if owner is self.sought.module and at is self.sought.application:
+                        break
+                    inner = deeper
+                case Wrapped(how=how, func=deeper):
+                    if how in DIFFERENTIATE:
+                        self._differentiated(inner)
+                    inner = deeper
+                case Partial(func=deeper, call=call, module=owner):
+                    partials.append((owner, call))
+                    inner = deeper
+                case Bound(func=deeper):
+                    skip += 1
+                    inner = deeper
+                case Instance(cls=deeper) if is_transformed(inner):
+                    inner = deeper
+                case Instance() | Class():
+                    skip += 1
+                    break
+                case _:
+                    break
+        return Call(module, node, callee, first, skip, tuple(partials), own, through)
+
+    def _differentiated(self, wrapped: Wrapped) -> None:
+        """Which arguments a gradient is taken of: `argnums`, by default the first."""
+        node = wrapped.node
+        places = gradient_places(node) if isinstance(node, ast.Call) else [0]
+        for place in places:
+            self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
+
+    def _classify(self, module: Module, node: ast.expr) -> None:
+        """Whether a value stays in sight where it stands."""
+        parent = module.parent(node)
+        if isinstance(parent, ast.keyword):
+            holder = module.parent(parent)
+            if isinstance(holder, ast.Call):
+                self._argument(module, node, holder, parent.arg)
+            return
+        match parent:
+            case ast.Call():
+                if parent.func is not node:
+                    self._argument(module, node, parent, None)
+            case ast.Starred():
+                self._escape(module, node, "it is spread into a call")
+            case ast.Assign():
+                for target in parent.targets:
+                    if isinstance(target, ast.Subscript):
+                        self._escape(module, node, "it is stored in a container")
+                    elif isinstance(target, ast.Attribute):
+                        if not self._on_self(module, target):
+                            self._escape(module, node, "it is stored on another object")
+            case ast.Attribute() if self._is_instance(module, node):
+                pass  # a field or method of the module itself
+            case ast.Attribute():
+                known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in _APPLY
+                if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
+                    if not self.evaluator.values(module, parent):
+                        self._escape(module, node, f"`.{parent.attr}` of it is used")
+            case ast.Yield() | ast.YieldFrom():
+                self._escape(module, node, "it is yielded")
+            case ast.Return():
+                self._returned(module, node)
+            case ast.Lambda() if not isinstance(node, ast.Call) or self._is_value(module, node):
+                self._returned_by_lambda(module, node, parent)
+
+    def _is_instance(self, module: Module, node: ast.expr) -> bool:
+        values = self.evaluator.values(module, node)
+        return bool(values) and all(isinstance(v, Instance) for v in values)
+
+    def _is_value(self, module: Module, node: ast.expr) -> bool:
+        return any(self.sought.is_it(v) for v in self.evaluator.values(module, node))
+
+    def _on_self(self, module: Module, target: ast.Attribute) -> bool:
+        return any(isinstance(v, Instance) for v in self.evaluator.values(module, target.value))
+
+    def _argument(
+        self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
+    ) -> None:
+        if node is self.sought.application and call is self.sought.application:
+            return
+        if isinstance(node, ast.Name) and self._is_instance(module, node):
+            if all(b.kind == "parameter" for b in module.reaching(node)):
+                return  # `self`, handed on by a method
+        callees = self.evaluator.values(module, call.func)
+        if not callees:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
+                return
+            self._escape(module, node, "it is passed to code that cannot be seen")
+            self._given(module, node)
+            return
+        for callee in callees:
+            match callee:
+                case External(name) if name in SAME_CALL or name in CALL_WITH:
+                    pass
+                case External("functools.partial"):
+                    pass
+                case Partial(func=External(name)) if name in SAME_CALL:
+                    pass
+                case External(name) if name.removeprefix("builtins.") in _HARMLESS_BUILTINS:
+                    pass
+                case External("functools.wraps" | "functools.update_wrapper"):
+                    pass
+                case _ if api_of(self.project.apis, callee) is not None:
+                    pass
+                case Function() | Bound(func=Function()):
+                    self._passed_to(callee, call, node, keyword, module)
+                case External(name):
+                    self._escape(module, node, f"`{name}` calls it")
+                    self._given(module, node)
+                case _:
+                    self._escape(module, node, "it is passed to code that cannot be seen")
+                    self._given(module, node)
+
+    def _given(self, module: Module, node: ast.expr) -> None:
+        """What partials give to it that goes out of sight."""
+        call = ast.copy_location(ast.Call(node, [], []), node)
+        for value in self.evaluator.values(module, node):
+            if self.sought.is_it(value) and any(partial_calls(value)):
+                self.uses.given.append(self._call(module, call, value, 0, own=False))
+
+    def _passed_to(
+        self, callee: Value, call: ast.Call, node: ast.expr, keyword: str | None, module: Module
+    ) -> None:
+        function = callee.func if isinstance(callee, Bound) else callee
+        assert isinstance(function, Function)
+        if keyword is not None:
+            names = {p.arg for p in parameters(function.node)}
+            if keyword in names:
+                self.sought.passed[function.node, keyword] = function.module
+                return
+        elif node in call.args:
+            index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
+            positional = positional_parameters(function.node)
+            if index < len(positional):
+                self.sought.passed[function.node, positional[index].arg] = function.module
+                return
+        self._escape(module, node, "it is passed on in a way that cannot be followed")
+
+    def _returned(self, module: Module, node: ast.expr) -> None:
+        """A factory: in sight only if its own calls are."""
+        function = module.enclosing_function(node)
+        if function is None or isinstance(function, ast.Lambda):
+            self._escape(module, node, "a lambda returns it")
+            return
+        reach = WordReach(self.evaluator, self.modules, [(function.name, None)])
+        for other in self.modules:
+            for head in reach.expressions(other):
+                parent = other.parent(head)
+                is_called = isinstance(parent, ast.Call) and parent.func is head
+                if is_called or isinstance(parent, ast.FunctionDef):
+                    for value in self.evaluator.values(other, head):
+                        inner = value.func if isinstance(value, Bound) else value
+                        if isinstance(inner, Function) and inner.node is function:
+                            return
+        self._escape(module, node, f"`{function.name}` returns it")
+
+    def _returned_by_lambda(self, module: Module, node: ast.expr, function: ast.Lambda) -> None:
+        uses = self.project.uses(Function(module, function))
+        if not uses.calls or uses.escapes:
+            self._escape(module, node, "a lambda returns it")
+
+    def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
+        """`unknown.step(x)` where what is searched for is a method `step`."""
+        definition = self.sought.definition
+        if definition is None or not isinstance(definition[1], FunctionNode):
+            return
+        name = getattr(definition[1], "name", None)
+        if node.attr != name or definition[0].enclosing_class(definition[1]) is None:
+            return
+        if not self.evaluator.values(module, node) and isinstance(module.parent(node), ast.Call):
+            self._escape(module, node, f"`.{name}` of an object that cannot be seen is called")
+
+    def _escape(self, module: Module, node: ast.expr | FunctionNode, reason: str) -> None:
+        self.uses.escapes.append(Escape(module, node, reason))
+
+
+def _order(module: Module, node: ast.expr | FunctionNode) -> tuple[str, int, int]:
+    return str(module.source.path), node.lineno, node.col_offset

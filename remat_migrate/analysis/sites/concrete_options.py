@@ -1,0 +1,167 @@
+"""Every `concrete=` of a module: where it is written, what it says, which applications use it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from ...text import Span
+from ..libraries.apis import Api
+from ..names.module import Module
+from ..values.values import Constant
+from .site import Option, Site
+from .wrappers import forwarded
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConcreteUse:
+    """One `concrete=` as it is written.
+
+    Attributes:
+        option: the option.
+        definition: an Api that it is given to.
+        sites: the applications that it reaches.
+        value: True or False; None where it is computed. Without a `reason`, it is then what a
+            caller passes for a parameter.
+        span: the characters to report.
+        reason: why nothing can be done about it, or "".
+        site: where to report it; None: where it is written. It is a site that takes its options
+            from a file that is only read.
+    """
+
+    option: Option
+    definition: Api
+    sites: tuple[Site, ...]
+    value: bool | None
+    span: Span
+    reason: str = ""
+    site: Site | None = None
+
+    @property
+    def module(self) -> Module:
+        """Where it is written."""
+        return self.option.module
+
+
+def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
+    """The `concrete=` written in a module, each once, in order of place.
+
+    Then those written in files that are only read, where an application in the module uses them.
+    """
+    found: dict[ast.expr, tuple[Option, Api]] = {}
+    elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
+    for site in _sites_around(project, module):
+        option = site.arguments.get("concrete")
+        if option is None or not site.definition.concrete:
+            continue
+        # By position in the order of old releases: RMT104 reports and migrates it.
+        if option.position is not None and site.definition.old_positional:
+            continue
+        if option.module is module:
+            found.setdefault(option.value, (option, site.definition))
+        elif site.module is module and _is_only_read(project, option.module):
+            elsewhere.setdefault(option.value, (option, site))
+    for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
+        yield concrete_use(project, option, definition)
+    for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
+        yield replace(concrete_use(project, option, site.definition), site=site)
+
+
+def _is_only_read(project: Project, module: Module) -> bool:
+    """Whether a module is a file of the project that nobody named."""
+    path = module.source.path
+    return path not in project.targets and path in project.files.all
+
+
+def _sites_around(project: Project, module: Module) -> Iterator[Site]:
+    """The sites of the module, and of modules that spread a dict written in it."""
+    yield from project.sites_in(module)
+    yield from project.readers.get(module, ())
+    if b"concrete" in module.source.text.encode():
+        for other in project.modules.values():
+            if other is not module:
+                yield from project.sites_in(other)
+
+
+def _span(option: Option) -> Span:
+    if option.keyword is not None:
+        return option.module.span(option.keyword)
+    if isinstance(option.call, ast.Dict):
+        for key, value in zip(option.call.keys, option.call.values, strict=True):
+            if value is option.value and key is not None:
+                return Span(option.module.span(key).start, option.module.span(value).end)
+    return option.module.span(option.value)
+
+
+def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
+    """What is known of one `concrete` option, and the applications that it reaches."""
+    sites = tuple(_applications(project, option))
+    value, reason = _value(project, option)
+    return ConcreteUse(option, definition, sites, value, _span(option), reason)
+
+
+def _value(project: Project, option: Option) -> tuple[bool | None, str]:
+    if isinstance(option.call, ast.Dict) and option.value not in option.call.values:
+        return None, (
+            "it is put into the options one step at a time: take it out there, and name the"
+            " arguments that Python needs in `static_argnums`"
+        )
+    if isinstance(option.value, ast.Constant):
+        return bool(option.value.value), ""
+    if forwarded(option.module, option.value) is not None:
+        return None, ""
+    text = option.module.segment(option.value)
+    values = project.values(option.module, option.value)
+    if values and all(isinstance(v, Constant) and v.value is True for v in values):
+        return True, ""
+    if values and all(isinstance(v, Constant) and not v.value for v in values):
+        return False, ""
+    return None, (
+        f"whether `{text}` is true is not known here: where it is, name the arguments that Python"
+        " needs in `static_argnums`; then take the option out"
+    )
+
+
+def _applications(project: Project, option: Option) -> Iterator[Site]:
+    """The applications that an option reaches, in all files of the project."""
+    modules = dict.fromkeys(project.modules.values())
+    names = _holder_names(option)
+    if names:
+        modules.update(dict.fromkeys(project.mentioning(sorted(names))))
+    for module in modules:
+        yield from _by_option(project, module).get(option.value, ())
+
+
+_BY_OPTION: WeakKeyDictionary[Project, dict[Module, dict[ast.expr, list[Site]]]]
+_BY_OPTION = WeakKeyDictionary()
+
+
+def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
+    """The applications of a module by the value that they give `concrete`."""
+    known = _BY_OPTION.setdefault(project, {})
+    if module not in known:
+        found: dict[ast.expr, list[Site]] = {}
+        for site in project.sites_in(module):
+            own = site.arguments.get("concrete")
+            if own is not None and site.application is not None:
+                found.setdefault(own.value, []).append(site)
+        known[module] = found
+    return known[module]
+
+
+def _holder_names(option: Option) -> set[str]:
+    """The names that the partial or dict which holds an option is assigned to."""
+    found: set[str] = set()
+    for around in option.module.ancestors(option.call):
+        match around:
+            case ast.Assign(targets=targets):
+                found |= {getattr(t, "id", getattr(t, "attr", "")) for t in targets}
+            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
+                found.add(name)
+    return {n for n in found if len(n) > 1}

@@ -1,0 +1,62 @@
+"""The forms in which an Api stands in the source: decorator, assigned, applied at once, ..."""
+
+from __future__ import annotations
+
+import ast
+
+from ..names.module import Module
+
+
+def decorates(module: Module, node: ast.expr) -> bool:
+    """Whether an expression stands as a decorator."""
+    holder = module.parent(node)
+    return (
+        isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node in holder.decorator_list
+    )
+
+
+def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
+    """The form of an Api or partial of it that is a value, and its application if it is one."""
+    holder = module.parent(node)
+    if decorates(module, node):
+        return {"": "decorator", "partial": "decorator-partial"}.get(
+            made, "decorator-factory"
+        ), node
+    if isinstance(holder, ast.Call) and holder.func is node:
+        return "applied", holder
+    if made == "partial":
+        return "partial", None
+    if isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+        return "alias", None
+    return "reference", None
+
+
+def call_form(module: Module, call: ast.Call) -> str:
+    """The form of a call that applies an Api to something, by where it stands."""
+    node: ast.AST = call
+    holder = module.parent(call)
+    while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):
+        node, holder = holder, module.parent(holder)
+    match holder:
+        case ast.Call() if holder.func is node:
+            return "applied"
+        case ast.Call() | ast.keyword():
+            return "argument"
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
+            node in holder.decorator_list
+        ):
+            return "decorator-factory"
+        case ast.Assign() | ast.AnnAssign():
+            return "assigned"
+        case ast.IfExp() | ast.BoolOp():
+            return "conditional"
+        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
+            return "container"
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return "container"
+        case ast.Lambda():
+            return "lambda"
+        case ast.Return():
+            return "returned"
+    return "expression"

@@ -1,0 +1,359 @@
+"""What the project's calls pass for a parameter of one of its functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..names.mentions import find_mentions
+from ..names.module import Module
+from ..names.scopes import FunctionNode, parameters
+from ..values.bind import bind_call, default_of, positional_parameters
+from ..values.classes import class_annotations, class_attribute, self_assignments
+from ..values.evaluator import Evaluator
+from ..values.values import Bound, Class, External, Function, Parameter, Partial, Value, Values
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+Passed = tuple[Module, ast.expr]
+# How many calls a value is followed back through.
+_DEPTH = 4
+
+
+@dataclass(eq=False, slots=True)
+class Arguments:
+    """The arguments of the calls in a project's modules, found when first asked for."""
+
+    project: Project
+    _passed: dict[tuple[FunctionNode, str], tuple[Passed, ...]] = field(default_factory=dict)
+    _given_loops: dict[Module, set[str]] | None = None
+    _calls: dict[FunctionNode, tuple[tuple[Module, ast.Call, int], ...]] = field(
+        default_factory=dict
+    )
+
+    def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Passed, ...]:
+        """The expressions that are passed for a parameter, its default not included."""
+        key = (function, name)
+        if key not in self._passed:
+            found: list[Passed] = []
+            for owner, call, skip in self.calls(module, function):
+                value = self._argument(owner, call, function, name, skip)
+                if value is not None:
+                    found.append((owner, value))
+            self._passed[key] = tuple(found)
+        return self._passed[key]
+
+    def resolved(self, value: Value, depth: int = 0) -> Values:
+        """A value, or what callers pass where it is a parameter's."""
+        if not isinstance(value, Parameter) or depth > _DEPTH:
+            return frozenset((value,))
+        found: set[Value] = set()
+        for module, expr in self.passed(value.module, value.function, value.name):
+            for inner in self.project.values(module, expr):
+                found |= self.resolved(inner, depth + 1)
+        return frozenset(found) or frozenset((value,))
+
+    def numbers(
+        self,
+        module: Module,
+        node: ast.expr | None,
+        via: frozenset[ast.Call] = frozenset(),
+        depth: int = 0,
+    ) -> set[int] | None:
+        """The integers that an expression may be in this project; None if others are possible.
+
+        Of the calls of a function only those in `via` count, if one is among them.
+        """
+        match node:
+            case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                return {number}
+            case _ if node is None or module.parent(node) is None:
+                return None  # of another module, through a partial
+            case ast.IfExp(body=one, orelse=other):
+                return self._all(((module, one), (module, other)), via, depth)
+            case ast.Name() if depth <= _DEPTH:
+                return self._named(module, node, via, depth)
+            case ast.Attribute(value=ast.Name(id=own), attr=name) if depth <= _DEPTH:
+                return self._stored(module, node, own, name, via, depth)
+        return None
+
+    def _all(
+        self, found: tuple[Passed, ...], via: frozenset[ast.Call], depth: int
+    ) -> set[int] | None:
+        numbers: set[int] = set()
+        for module, node in found:
+            more = self.numbers(module, node, via, depth + 1)
+            if more is None:
+                return None
+            numbers |= more
+        return numbers if found else None
+
+    def _named(
+        self, module: Module, node: ast.Name, via: frozenset[ast.Call], depth: int
+    ) -> set[int] | None:
+        sources: list[Passed] = []
+        for binding in module.reaching(node):
+            if binding.kind == "assign" and binding.value is not None and not binding.path:
+                sources.append((module, binding.value))
+            elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+                function = binding.scope.node
+                assert isinstance(function, FunctionNode)
+                given = self._given(module, function, binding.node, via)
+                if given is None:
+                    return None
+                sources += given
+            else:
+                return None
+        return self._all(tuple(sources), via, depth)
+
+    def _given(
+        self,
+        module: Module,
+        function: FunctionNode,
+        parameter: ast.arg,
+        via: frozenset[ast.Call],
+    ) -> list[Passed] | None:
+        """What a parameter is given, by default or by calls; None if calls cannot be bound."""
+        calls = self.calls(module, function)
+        calls = tuple(found for found in calls if found[1] in via) or calls
+        found: list[Passed] = []
+        default = default_of(function, parameter)
+        for owner, call, skip in calls:
+            if _spreads(call):
+                return None
+            value = self._argument(owner, call, function, parameter.arg, skip)
+            if value is not None:
+                found.append((owner, value))
+        return [*found, (module, default)] if default is not None else found
+
+    def _argument(
+        self, module: Module, call: ast.Call, function: FunctionNode, name: str, skip: int
+    ) -> ast.expr | None:
+        args = call.args[1:] if _is_partial(self.project, module, call) else call.args
+        return bind_call(function, args, call.keywords, skip).by_name.get(name)
+
+    def _stored(
+        self,
+        module: Module,
+        node: ast.Attribute,
+        own: str,
+        name: str,
+        via: frozenset[ast.Call],
+        depth: int,
+    ) -> set[int] | None:
+        """What an attribute of `self` may be: as methods assign it, or constructors take it."""
+        function = module.enclosing_function(node)
+        while function is not None and module.enclosing_class(function) is None:
+            function = module.enclosing_function(function)
+        cls = module.enclosing_class(function) if function is not None else None
+        if function is None or cls is None:
+            return None
+        first = next(iter(positional_parameters(function)), None)
+        if first is None or first.arg != own:
+            return None
+        sources = [(module, value) for value in self_assignments(cls).get(name, ())]
+        if not sources and name in class_annotations(cls):
+            for owner, call in self._constructions(module, cls):
+                if _spreads(call):
+                    return None
+                sources += [(owner, k.value) for k in call.keywords if k.arg == name]
+            sources += [
+                (module, statement.value)
+                for statement in cls.body
+                if isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and statement.target.id == name
+                and statement.value is not None
+            ]
+        return self._all(tuple(sources), via, depth)
+
+    def _constructions(
+        self, module: Module, cls: ast.ClassDef
+    ) -> Iterator[tuple[Module, ast.Call]]:
+        for owner, node in self._mentioning(module, {cls.name}):
+            call = owner.parent(node)
+            if isinstance(call, ast.Call) and call.func is node:
+                yield owner, call
+
+    def applies(self, modules: Iterable[Module]) -> Values:
+        """What `apply_fn=` is given in some modules; nothing if that cannot always be seen."""
+        found: set[Value] = set()
+        for module in modules:
+            for node in module.nodes:
+                if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
+                    continue
+                values = set(self.project.values(module, node.value))
+                if isinstance(node.value, ast.Attribute):
+                    # `model.apply` of a parameter
+                    for base in self.project.values(module, node.value.value):
+                        for model in self.resolved(base) if isinstance(base, Parameter) else ():
+                            values |= self.project.evaluator.attribute(model, node.value.attr)
+                if not values:
+                    return frozenset()
+                found |= values
+        return frozenset(found)
+
+    def given_loops(self, module: Module) -> set[str]:
+        """The parameters of a module's functions that are given a loop to run."""
+        if self._given_loops is None:
+            self._given_loops = {}
+            for owner in self.project.modules.values():
+                self._note_loops(owner, self._given_loops)
+        return self._given_loops.get(module, set())
+
+    def _note_loops(self, module: Module, given: dict[Module, set[str]]) -> None:
+        mentions, evaluator = find_mentions(module), self.project.evaluator
+        for name in evaluator.transforms.loop_names:
+            for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+                holder = module.parent(node)
+                if isinstance(holder, ast.keyword):
+                    holder = module.parent(holder)
+                if isinstance(holder, ast.arguments):
+                    function = module.parent(holder)
+                    assert isinstance(function, FunctionNode)
+                    parameter = parameter_of_default(function, node)
+                    if parameter is not None:
+                        given.setdefault(module, set()).add(parameter)
+                elif isinstance(holder, ast.Call) and holder.func is not node:
+                    for owner, parameter in self._parameters_given(module, holder, node):
+                        given.setdefault(owner, set()).add(parameter)
+
+    def _parameters_given(
+        self, module: Module, call: ast.Call, node: ast.expr
+    ) -> Iterator[tuple[Module, str]]:
+        for value in self.project.values(module, call.func):
+            for function, skip in called_function(self.project.evaluator, value):
+                bound = bind_call(function.node, call.args, call.keywords, skip)
+                for name, expr in bound.by_name.items():
+                    if expr is node:
+                        yield function.module, name
+
+    # -- calls of a function
+
+    def calls(
+        self, module: Module, function: FunctionNode
+    ) -> tuple[tuple[Module, ast.Call, int], ...]:
+        """The calls of a function, with the number of leading parameters that they do not give.
+
+        Those of a class for its `__init__`, of what a factory returns, and of partials.
+        """
+        if function not in self._calls:
+            self._calls[function] = ()  # of a recursion
+            self._calls[function] = tuple(self._find_calls(module, function))
+        return self._calls[function]
+
+    def _find_calls(
+        self, module: Module, function: FunctionNode
+    ) -> Iterator[tuple[Module, ast.Call, int]]:
+        seen: set[ast.AST] = set()
+        queue: list[tuple[Module, ast.expr]] = list(
+            self._mentioning(module, _names(module, function))
+        )
+        while queue:
+            owner, node = queue.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            holder = owner.parent(node)
+            match holder:
+                case ast.Call() if holder.func is node:
+                    yield from self._call(owner, holder, holder.func, function)
+                    queue.append((owner, holder))  # a factory
+                case ast.Call(args=[first, *_]) if first is node:
+                    if _is_partial(self.project, owner, holder):
+                        yield from self._call(owner, holder, node, function)
+                        queue.append((owner, holder))
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    queue += (
+                        (owner, load)
+                        for load in find_mentions(owner).names.get(name, ())
+                        if any(b.node is holder for b in owner.reaching(load))
+                    )
+
+    def _call(
+        self, module: Module, call: ast.Call, func: ast.expr, function: FunctionNode
+    ) -> Iterator[tuple[Module, ast.Call, int]]:
+        for value in self.project.values(module, func):
+            skip = self._skip(value, function)
+            if skip is not None:
+                yield module, call, skip
+                return
+
+    def _skip(self, value: Value, function: FunctionNode) -> int | None:
+        """How many leading parameters of a function are bound where a value is called."""
+        if isinstance(value, Partial):
+            skip = self._skip(value.func, function)
+            return None if skip is None else skip + len(value.call.args) - 1
+        for found, skip in called_function(self.project.evaluator, value):
+            if found.node is function:
+                return skip
+        return None
+
+    def _mentioning(self, module: Module, names: set[str]) -> Iterator[tuple[Module, ast.expr]]:
+        for owner in dict.fromkeys((module, *self.project.modules.values())):
+            mentions = find_mentions(owner)
+            wanted = names | {new for name in names for new in mentions.renamed.get(name, ())}
+            for cls, definitions in mentions.classes.items():
+                # Classes that inherit a constructor, or call it.
+                bases = {ast.unparse(b).rpartition(".")[2] for d in definitions for b in d.bases}
+                if bases & names:
+                    wanted.add(cls)
+            if "__init__" in wanted and not any(
+                name in mentions.names or name in mentions.attributes
+                for name in wanted - {"__init__"}
+            ):
+                continue
+            for name in wanted:
+                for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+                    yield owner, node
+
+
+def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Function, int]]:
+    """The project's function that calling a value runs first, and how many parameters are bound."""
+    match value:
+        case Function():
+            yield value, 0
+        case Bound(func=Function() as function):
+            yield function, 1
+        case Class():
+            for found in class_attribute(evaluator, value, "__init__", None):
+                if isinstance(found, Function):
+                    yield found, 1
+
+
+def _names(module: Module, function: FunctionNode) -> set[str]:
+    """The names by which a function, its class, or the factory that returns it is called."""
+    names: set[str] = set()
+    around: FunctionNode | None = function
+    while around is not None:
+        cls = module.enclosing_class(around)
+        if isinstance(around, ast.Lambda):
+            holder = module.parent(around)
+            if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
+                names.add(holder.targets[0].id)
+        else:
+            names.add(around.name)
+        if cls is not None:
+            if names & {"__init__"}:
+                names.add(cls.name)
+            break
+        around = module.enclosing_function(around)
+    return names
+
+
+def _spreads(call: ast.Call) -> bool:
+    return any(isinstance(arg, ast.Starred) for arg in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
+
+
+def _is_partial(project: Project, module: Module, call: ast.Call) -> bool:
+    return External("functools.partial") in project.values(module, call.func)
+
+
+def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:
+    """The parameter that has an expression as its default."""
+    return next((p.arg for p in parameters(function) if default_of(function, p) is default), None)

@@ -1,0 +1,302 @@
+"""How to write a qualified name at a place: through an import that is seen there, or a new one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...codemod.changes import AddImport, Change, Code, ImportName, Insert
+from ..names.module import Module
+from ..names.scopes import Binding, Scope
+from ..values.values import Constant, External, ModuleValue
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+# Packages of which one name is imported, as is the custom, rather than the package.
+_BY_NAME = frozenset({"functools"})
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A qualified name as it can be written at a place.
+
+    Attributes:
+        text: the expression.
+        changes: the import that it needs, if it needs a new one.
+    """
+
+    text: str
+    changes: tuple[Change, ...] = ()
+
+
+def reference_to(
+    module: Module,
+    project: Project,
+    qualified: str,
+    at: ast.expr | ast.stmt,
+    *,
+    beside: ast.stmt | None = None,
+) -> Reference:
+    """How to write `qualified` (`jax.checkpoint`, `functools.partial`) in place of `at`.
+
+    An import that is there is used where it is seen at `at`, is not shadowed and has run by then.
+
+    Args:
+        module: the module to write in.
+        project: the project.
+        qualified: a function of a package, with its dotted name.
+        at: a node of the module.
+        beside: the statement that a new import is to stand in front of, where the top of the module
+            would be wrong: another import of the package, inside a function or a `try`.
+    """
+    for name, imported in _imports(module, project, qualified):
+        if _is_seen(module, project, name, imported, at):
+            rest = qualified[len(imported) :]
+            return Reference(name + rest)
+    return _import_anew(module, qualified, at, beside)
+
+
+def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
+    """The one import statement that the name at the start of `a.b.c` comes from.
+
+    A name that is None where the import fails counts as imported.
+    """
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    bindings = module.reaching(node)
+    found = {binding.statement for binding in bindings if binding.statement is not None}
+    others = [b for b in bindings if b.statement is None]
+    absent = all(isinstance(b.value, ast.Constant) and b.value.value is None for b in others)
+    return found.pop() if len(found) == 1 and absent else None
+
+
+def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
+    """Whether another module of the project takes a module-level name from this one."""
+    last = module.name.rpartition(".")[2]
+    for path in project.files.mentioning((name,)):
+        text = project.files.read(path).text if path != module.source.path else ""
+        # `from . import name` names no module.
+        if last not in text and "import" not in text:
+            continue
+        other = project.module(path)
+        if other is not None and other is not module and _takes(project, other, module, name):
+            return True
+    return False
+
+
+def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
+    this = ModuleValue(module)
+    for node in other.nodes:
+        match node:
+            case ast.ImportFrom(names=names):
+                if any(alias.name in (name, "*") for alias in names):
+                    if this in project.evaluator.import_base(node, other):
+                        return True
+            case ast.Attribute(attr=attribute, value=value) if attribute == name:
+                if this in project.values(other, value):
+                    return True
+    return False
+
+
+# -- imports that are there
+
+
+def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
+    """Local names that an import binds to a package of `qualified`, or to it, best first."""
+    found: set[tuple[str, str]] = set()
+    for node in module.nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                for imported in _imported(module, project, node, alias):
+                    if qualified == imported or qualified.startswith(f"{imported}."):
+                        found.add((bound, imported))
+
+    # `jnp.where` rather than `jax.numpy.where`, `jax.checkpoint` rather than `checkpoint`: as the
+    # code around it most likely has it.
+    def rank(pair: tuple[str, str]) -> tuple[bool, int, bool, str]:
+        bound, imported = pair
+        return imported == qualified, -len(imported), bound != imported, bound
+
+    yield from sorted(found, key=rank)
+
+
+def _imported(
+    module: Module, project: Project, node: ast.Import | ast.ImportFrom, alias: ast.alias
+) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name if alias.asname else alias.name.partition(".")[0]}
+    return {
+        f"{base.name}.{alias.name}"
+        for base in project.evaluator.import_base(node, module)
+        if isinstance(base, External)
+    }
+
+
+def _is_seen(
+    module: Module, project: Project, name: str, imported: str, at: ast.expr | ast.stmt
+) -> bool:
+    """Whether `name` at `at` is the import of `imported`, whatever way the code took."""
+    if _is_local_to_comprehension(module, name, at):
+        return False
+    owner = _owner(module, name, at)
+    if owner is None:
+        return False
+    bindings = _bindings(module, owner, name)
+    if any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Del)
+        for node in module.nodes
+    ):
+        return False
+    imports = []
+    for binding in bindings:
+        values = project.evaluator.binding(module, binding)
+        if External(imported) in values and len(values) == 1:
+            imports.append(binding)
+        elif values != {Constant(None)}:  # `except ImportError: jax = None`
+            return False
+    return any(_has_run(module, owner, binding, at) for binding in imports)
+
+
+def _bindings(module: Module, owner: Scope, name: str) -> frozenset[Binding]:
+    if owner.is_class:
+        module.flow(owner)
+        return frozenset(owner.bindings.get(name, ()))
+    return module.visible(name, owner)
+
+
+def _is_local_to_comprehension(module: Module, name: str, at: ast.AST) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name
+        for around in module.ancestors(at)
+        if isinstance(around, _COMPREHENSIONS)
+        for generator in around.generators
+        for node in ast.walk(generator.target)
+    )
+
+
+def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
+    """The scope whose binding of `name` is seen at `at`."""
+    inner = module.scope_at(at)
+    scope: Scope | None = inner
+    while scope is not None:
+        if name in scope.global_names:
+            return module.scope_of(module.tree)
+        if name in scope.bound and (scope is inner or not scope.is_class):
+            return scope
+        scope = scope.parent
+    return None
+
+
+def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> bool:
+    """Whether an import has run wherever `at` is evaluated."""
+    statement = binding.statement
+    if statement is None or binding.scope is not owner:
+        return False
+    around = {*module.ancestors(at), at}
+    for holder in module.ancestors(statement):
+        if holder is owner.node:
+            break
+        if _always_runs(module, holder, statement):
+            continue
+        if holder not in around or not _same_branch(module, holder, statement, at):
+            return False
+    function = module.enclosing_function(at)
+    later = function is not None and module.scope_of(function) is not owner
+    return later or _position(statement) < _position(at)
+
+
+def _always_runs(module: Module, holder: ast.AST, statement: ast.stmt) -> bool:
+    """Whether `statement` runs whenever `holder` does, as far as an import is concerned."""
+    if isinstance(holder, ast.Try | ast.TryStar):
+        # What is imported in a `try` is there, or the handler has done something about it.
+        return _child(module, statement, holder) == "body"
+    return not isinstance(
+        holder, ast.If | ast.For | ast.AsyncFor | ast.While | ast.match_case | ast.ExceptHandler
+    )
+
+
+def _same_branch(module: Module, holder: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    return _child(module, one, holder) == _child(module, other, holder)
+
+
+def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
+    """The field of `holder` that `node` is in."""
+    for around in (node, *module.ancestors(node)):
+        if module.parent(around) is holder:
+            for name, value in ast.iter_fields(holder):
+                if value is around or (isinstance(value, list) and around in value):
+                    return name
+    return ""
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    assert isinstance(node, ast.expr | ast.stmt)
+    return node.lineno, node.col_offset
+
+
+# -- new imports
+
+
+def _import_anew(
+    module: Module, qualified: str, at: ast.expr | ast.stmt, beside: ast.stmt | None
+) -> Reference:
+    package, _, last = qualified.rpartition(".")
+    top = package.partition(".")[0]
+    if package == top and package not in _BY_NAME and _is_free(module, top, at):
+        text, statement = qualified, f"import {package}"
+    else:
+        name = _free_name(module, last, top, at)
+        text = name
+        statement = f"from {package} import {last}" + (f" as {name}" if name != last else "")
+    if beside is not None:
+        return Reference(text, (Insert(module, beside, (Code(statement),)),))
+    if text == last and (known := _import_from(module, package, at)) is not None:
+        return Reference(text, (ImportName(module, known, last),))
+    before = _top_level(module, at) if module.enclosing_function(at) is None else module.tree
+    return Reference(text, (AddImport(module, before, statement),))
+
+
+def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
+    """The first import of names of a package at the top of a module, above a place."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
+            if _position(node) < _position(at) and node.names[0].name != "*":
+                return node
+    return None
+
+
+def _is_free(module: Module, name: str, at: ast.AST) -> bool:
+    """Whether a module-level import may bind `name` and be seen at `at`, and harms nothing."""
+    root = module.scope_of(module.tree)
+    if name in root.bound or _owner(module, name, at) is not None:
+        return False
+    if _is_local_to_comprehension(module, name, at):
+        return False
+    # A name of a builtin or of an `import *` that is read somewhere.
+    return not any(
+        isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
+        and not module.reaching(node)
+        for node in module.nodes
+    )
+
+
+def _free_name(module: Module, last: str, top: str, at: ast.AST) -> str:
+    names = [last, f"{top}_{last}", *(f"{top}_{last}_{n}" for n in range(2, 100))]
+    return next(name for name in names if _is_free(module, name, at))
+
+
+def _top_level(module: Module, at: ast.expr | ast.stmt) -> ast.stmt:
+    found = module.statement(at)
+    for around in module.ancestors(at):
+        if isinstance(around, ast.stmt):
+            found = around
+    return found

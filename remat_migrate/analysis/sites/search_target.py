@@ -1,0 +1,155 @@
+"""What a search for calls looks for: what a site makes, or a function of the project."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..values.bind import call_order
+from ..values.callees import targets_of
+from ..values.classes import class_attribute
+from ..values.containers import elements
+from ..values.evaluator import Evaluator
+from ..values.name_search import Definition, defined
+from ..values.values import (
+    Applied,
+    Bound,
+    Class,
+    Container,
+    Function,
+    Instance,
+    Parameter,
+    Partial,
+    Value,
+    Wrapped,
+)
+from .site import Site
+
+
+class Sought:
+    """A callable that is searched for.
+
+    Attributes:
+        module: where it is made.
+        place: the expression or definition that makes it.
+        site: the site, if it is what one makes; else it is a function.
+        functions: the functions that calling it runs.
+        name: the name of the method or function, if it has one.
+        passed: the parameters of the project's functions that it is passed for, with the modules
+            of these functions.
+    """
+
+    def __init__(self, evaluator: Evaluator, made: Site | Function) -> None:
+        self.evaluator = evaluator
+        self.site = made if isinstance(made, Site) else None
+        self.application = self.site.application if self.site is not None else None
+        self.module = made.module
+        self.place = made.reference if isinstance(made, Site) else made.node
+        self.passed: dict[tuple[FunctionNode, str], Module] = {}
+        self.name = ""
+        if isinstance(made, Function):
+            self.functions = {made.node}
+            self.name = getattr(made.node, "name", "")
+        else:
+            self.functions = {
+                t.function.node for v in self._applied(made) for t in targets_of(evaluator, v)
+            }
+
+    def _applied(self, site: Site) -> Iterator[Value]:
+        if site.application is None:
+            return
+        if site.form.startswith("decorator"):
+            assert site.subject is not None
+            node = site.subject[1]
+            if isinstance(node, ast.ClassDef):
+                yield Applied(site.module, site.application, Class(site.module, node))
+            elif isinstance(node, FunctionNode):
+                yield Applied(site.module, site.application, Function(site.module, node))
+            return
+        yield from self.evaluator.values(site.module, site.application)
+
+    @property
+    def definition(self) -> tuple[Module, ast.AST] | None:
+        """The definition whose name is a name of it."""
+        if self.site is None:
+            return self.module, self.place
+        subject = self.site.subject
+        return subject if subject is not None and isinstance(subject[1], Definition) else None
+
+    def words(self) -> Iterator[tuple[str, Module | None]]:
+        """The names that are known to be its own: of what is defined, and of parameters."""
+        if self.definition is not None and isinstance(self.definition[1], Definition):
+            module, node = self.definition
+            assert isinstance(node, Definition)
+            for word, is_local in defined(module, node):
+                yield word, module if is_local else None
+        for (_, name), module in self.passed.items():
+            yield name, module
+
+    def places(self) -> Iterator[tuple[Module, ast.AST]]:
+        """Where it is made."""
+        if self.application is not None:
+            yield self.module, self.application
+        if not isinstance(self.place, Definition):
+            yield self.module, self.place
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is a method, which may be called by the name of one that it overrides."""
+        function = self.place if self.site is None else None
+        return isinstance(function, FunctionNode) and bool(self.module.enclosing_class(function))
+
+    # -- recognising
+
+    def is_it(self, value: Value | None) -> bool:
+        """Whether calling a value runs it: a site's function through the site's checkpoint."""
+        match value:
+            case Applied(node=node, target=inner):
+                return node is self.application or self.is_it(inner)
+            case Function(node=node):
+                return self.site is None and node in self.functions
+            case Class():
+                return self._makes(value)
+            case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
+                return self.is_it(inner)
+            case Instance(cls=Applied() | Wrapped() | Instance() as inner):
+                return self.is_it(inner)
+            case Instance(cls=Class()) if self.site is not None or self.name == "__call__":
+                return any(
+                    self.is_it(v)
+                    for v in self.evaluator.attribute(value, "__call__")
+                    if isinstance(v, Bound)
+                    and (self.site is None or isinstance(v.func, Applied | Wrapped))
+                )
+            case Parameter(function=function, name=name):
+                return (function, name) in self.passed
+        return False
+
+    def _makes(self, cls: Class) -> bool:
+        """Whether a class is called by its `__init__`, or its instances by `__call__`."""
+        if self.site is not None or self.name not in ("__init__", "__call__"):
+            return False
+        found = class_attribute(self.evaluator, cls, self.name, None)
+        return any(self.is_it(value) for value in found if not isinstance(value, Class))
+
+    def holds(self, value: Value) -> bool:
+        """Whether a container has it as an element."""
+        if not isinstance(value, Container):
+            return False
+        return any(
+            self.is_it(v)
+            for module, part in elements(value)
+            for v in self.evaluator.values(module, part)
+        )
+
+    def is_like(self, value: Value) -> bool:
+        """Whether a value is called as its function is: the same positions."""
+        nodes = {t.function.node for t in targets_of(self.evaluator, value)}
+        if not nodes:
+            return False
+        orders = {call_order(node) for node in self.functions}
+        return nodes <= self.functions or (
+            len(orders) == 1 and all(call_order(node) in orders for node in nodes)
+        )

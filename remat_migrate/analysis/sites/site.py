@@ -1,0 +1,329 @@
+"""Sites: every place where an Api is applied, aliased or passed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...codemod.changes import Change, Rewrite
+from ...text import Span
+from ..libraries.apis import Api
+from ..names.module import Module, once
+from ..values.api_names import interesting_names
+from ..values.application import api_of, given, subject_of
+from ..values.containers import stored_items
+from ..values.evaluator import Evaluator
+from ..values.values import Container, External, Parameter, Partial, Value
+from .forms import call_form, decorates, value_form
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Option:
+    """One option of an application.
+
+    Attributes:
+        name: the option.
+        value: its expression.
+        module: where it is written.
+        call: the call (of the Api, a partial, or `dict`) or dict display that holds it.
+        keyword: the keyword node; None for a positional one or an entry of a dict display.
+        position: the index among the call's arguments, for a positional one.
+        behind: the names of what may stand behind it by position.
+    """
+
+    name: str
+    value: ast.expr
+    module: Module
+    call: ast.Call | ast.Dict
+    keyword: ast.keyword | None = None
+    position: int | None = None
+    behind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Site:
+    """One application of an Api in the source.
+
+    Attributes:
+        module: the module.
+        span: the place to report: the decorator, or the callee's name.
+        definition: the Api.
+        form: how it is applied: "decorator", "decorator-partial", "decorator-factory",
+            "assigned", "applied", "argument", "conditional", "container", "lambda", "returned",
+            "expression"; for what is not applied at once: "alias", "partial", "reference".
+        reference: the expression that names the Api.
+        application: the call or decorator that applies it; None where it is only named.
+        callee: what is called: the Api or a partial of it.
+        subject: what is wrapped: an expression, or the decorated function or class.
+        arguments: the options by name, those given to partials and spread dicts included.
+        certain: whether nothing else than a checkpoint can be applied here.
+        spread: whether a `**` could not be followed, so there may be more options.
+        target: text that names what is wrapped.
+        context: the function or class around it.
+    """
+
+    module: Module
+    span: Span
+    definition: Api
+    form: str
+    reference: ast.expr
+    application: ast.expr | None
+    callee: Value
+    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None
+    arguments: Mapping[str, Option] = field(default_factory=dict)
+    spread: bool = False
+    certain: bool = True
+    target: str | None = None
+    context: str = ""
+
+    @property
+    def api(self) -> str:
+        """The Api's qualified name."""
+        return self.definition.name
+
+    @property
+    def node(self) -> cst.BaseExpression:
+        """The application as a LibCST node, or the name of an Api that is only named."""
+        from ...codemod.locate import node_of  # only rules that ask for it pay for the import
+
+        return node_of(self.module, self.application or self.reference)
+
+    def changed(self, node: cst.BaseExpression) -> Change:
+        """The change that puts another LibCST node in the place of `node`."""
+        place = self.application or self.reference
+        return Rewrite(self.module, place, lambda old, writing: node, discards=True)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The source text of each option."""
+        return {n: o.module.segment(o.value) for n, o in self.arguments.items()}
+
+
+def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
+    """The sites of a module in order of place."""
+    names = interesting_names(module, evaluator)
+    found: list[Site] = []
+    for name, node in _find_reads(module):
+        if name not in names:
+            continue
+        values = evaluator.values(module, node)
+        applying = [value for value in values if api_of(evaluator.apis, value) is not None]
+        if applying:
+            value = min(applying, key=lambda v: _rank(v, evaluator))
+            found.append(_site(module, node, value, evaluator))
+    found.sort(key=lambda site: site.span)
+    return found
+
+
+@once
+def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
+    """The expressions of a module that may name an Api, with the identifier that tells."""
+    found: list[tuple[str, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name):
+                holder = module.parent(node)
+                if isinstance(holder, ast.Attribute) and holder.attr.startswith("__"):
+                    continue  # `remat.__name__` applies nothing
+                found.append((name, node))
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                found.append((name, node))
+            case (
+                ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder)
+                | ast.Call(
+                    func=ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr="get")
+                )
+            ):
+                name = holder.id if isinstance(holder, ast.Name) else holder.attr
+                found.append((name, node))
+    return found
+
+
+def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int, int]]]:
+    """An order of values that is the same in every run: by Api, then by the partials' places."""
+    api = api_of(evaluator.apis, value)
+    places = []
+    while isinstance(value, Partial):
+        path = str(value.module.source.path)
+        places.append((path, value.call.lineno, value.call.col_offset))
+        value = value.func
+    return api.name if api else "", places
+
+
+def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) -> Site:
+    api = api_of(evaluator.apis, value)
+    assert api is not None
+    parent = module.parent(node)
+    callee = value
+    place: ast.expr = node
+    application: ast.expr | None = None
+    form = "reference"
+    if isinstance(parent, ast.Call) and parent.func is node:
+        if subject_of(evaluator.apis, value, module, parent) is not None:
+            application = parent
+            form = call_form(module, parent)
+        else:
+            # A factory, or a call that spreads its arguments.
+            callee = Partial(value, module, parent, by_functools=False)
+            form, application = value_form(module, parent, "factory")
+            if application is None:
+                application = parent
+            elif application is parent:
+                place = parent
+    elif _is_partial_of(module, parent, node, evaluator):
+        assert isinstance(parent, ast.Call)
+        callee = Partial(value, module, parent)
+        form, application = value_form(module, parent, "partial")
+        place = parent
+    else:
+        form, application = value_form(module, node, "")
+    subject = _subject(module, application, callee, evaluator)
+    arguments, spread = _options(api, callee, module, application, evaluator)
+    return Site(
+        module=module,
+        span=module.span(place),
+        definition=api,
+        form=form,
+        reference=node,
+        application=application,
+        callee=callee,
+        subject=subject,
+        arguments=arguments,
+        spread=spread,
+        certain=not api.sometimes and _always_an_api(module, node, evaluator),
+        target=_target_text(subject),
+        context=_context(module, node),
+    )
+
+
+def _always_an_api(module: Module, node: ast.expr, evaluator: Evaluator) -> bool:
+    """Whether an expression is an Api or a partial of one, whatever way the code took."""
+    return all(
+        api_of(evaluator.apis, value) is not None or isinstance(value, Parameter)
+        for value in evaluator.values(module, node)
+    )
+
+
+def _is_partial_of(
+    module: Module, parent: ast.AST | None, node: ast.expr, evaluator: Evaluator
+) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and bool(parent.args)
+        and parent.args[0] is node
+        and External("functools.partial") in evaluator.values(module, parent.func)
+    )
+
+
+def _subject(
+    module: Module, application: ast.expr | None, callee: Value, evaluator: Evaluator
+) -> tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None:
+    if application is not None and decorates(module, application):
+        holder = module.parent(application)
+        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        return module, holder
+    call = application if isinstance(application, ast.Call) else None
+    if call is not None and isinstance(callee, Partial) and callee.call is call:
+        call = None
+    return subject_of(evaluator.apis, callee, module, call)
+
+
+def _options(
+    api: Api,
+    callee: Value,
+    module: Module,
+    application: ast.expr | None,
+    evaluator: Evaluator,
+) -> tuple[dict[str, Option], bool]:
+    """The options by name, a later one over an earlier one, and whether a `**` is not followed."""
+    call = application if isinstance(application, ast.Call) else None
+    if call is not None and (decorates(module, call) or _call_of(callee) is call):
+        call = None
+    found: dict[str, Option] = {}
+    spread = False
+    position = 0
+    for owner, made, args in given(callee, module, call):
+        offset = len(made.args) - len(args)
+        for index, arg in enumerate(args):
+            if isinstance(arg, ast.Starred):
+                break
+            order = api.jax_order
+            if position < len(order) and position != api.subject_index:
+                name = order[position]
+                rest = order[position + 1 :]
+                found[name] = Option(name, arg, owner, made, None, offset + index, rest)
+            position += 1
+        for keyword in made.keywords:
+            if keyword.arg is None:
+                followed = _spread_options(owner, keyword.value, evaluator, {})
+                spread = spread or not followed
+                found |= followed
+            elif keyword.arg != api.subject:
+                found[keyword.arg] = Option(keyword.arg, keyword.value, owner, made, keyword)
+    return found, spread
+
+
+def _call_of(callee: Value) -> ast.Call | None:
+    return callee.call if isinstance(callee, Partial) else None
+
+
+def _spread_options(
+    module: Module,
+    node: ast.expr,
+    evaluator: Evaluator,
+    known: dict[ast.expr, dict[str, Option]],
+) -> dict[str, Option]:
+    """The entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`; of each dict once."""
+    found: dict[str, Option] = {}
+    for value in evaluator.values(module, node):
+        if not isinstance(value, Container):
+            continue
+        owner, holder = value.module, value.node
+        if holder in known:
+            found |= known[holder]
+            continue
+        here: dict[str, Option] = {}
+        known[holder] = here
+        if isinstance(holder, ast.Dict):
+            for key, entry in zip(holder.keys, holder.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    here[key.value] = Option(key.value, entry, owner, holder)
+                elif key is None:
+                    here |= _spread_options(owner, entry, evaluator, known)
+            for name, entry in stored_items(value):
+                here[name] = Option(name, entry, owner, holder)
+        elif isinstance(holder, ast.Call):
+            for keyword in holder.keywords:
+                if keyword.arg is not None:
+                    here[keyword.arg] = Option(keyword.arg, keyword.value, owner, holder, keyword)
+                else:
+                    here |= _spread_options(owner, keyword.value, evaluator, known)
+        found |= here
+    return found
+
+
+def _target_text(
+    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None,
+) -> str | None:
+    if subject is None:
+        return None
+    module, node = subject
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    text = " ".join(module.segment(node).split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _context(module: Module, node: ast.AST) -> str:
+    names = [
+        around.name
+        for around in module.ancestors(node)
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not (isinstance(node, ast.expr) and node in around.decorator_list)
+    ]
+    return ".".join(reversed(names))

@@ -1,0 +1,83 @@
+"""The classes of a project that inherit from a class, in whatever file they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..names.module import Module
+from ..values.classes import class_chain
+from ..values.values import Class
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+
+class Subclasses:
+    """Finds subclasses, each class's once.
+
+    Only files that mention the class, a subclass or another name of one are read.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[ast.ClassDef, tuple[Class, ...]] = {}
+
+    def of(self, cls: Class) -> tuple[Class, ...]:
+        """The direct and indirect subclasses of a class, by file and place."""
+        if cls.node not in self._known:
+            self._known[cls.node] = ()
+            self._known[cls.node] = tuple(sorted(self._find(cls), key=_place))
+        return self._known[cls.node]
+
+    def _find(self, cls: Class) -> set[Class]:
+        found: set[Class] = set()
+        words = {cls.node.name}
+        looked_in: set[tuple[Module, frozenset[str]]] = set()
+        is_local = cls.module.enclosing_function(cls.node) is not None
+        while True:
+            wanted = frozenset(words)
+            modules = {cls.module: None}
+            if not is_local:
+                modules.update(dict.fromkeys(self._project.mentioning(sorted(wanted))))
+            for module in modules:
+                if (module, wanted) not in looked_in:
+                    looked_in.add((module, wanted))
+                    own = [c for c in _classes(module) if self._inherits(c, cls)]
+                    found.update(own)
+                    words.update(c.node.name for c in own)
+                    words.update(_other_names(module, wanted))
+            if words == wanted:
+                return found
+
+    def _inherits(self, sub: Class, cls: Class) -> bool:
+        return sub.node is not cls.node and any(
+            isinstance(base, Class) and base.node is cls.node
+            for base in class_chain(self._project.evaluator, sub)
+        )
+
+
+def _classes(module: Module) -> Iterator[Class]:
+    for node in module.nodes:
+        if isinstance(node, ast.ClassDef) and node.bases:
+            yield Class(module, node)
+
+
+def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
+    """Names that a module gives to what has one of some names: `import A as B`, `B = lib.A`."""
+    for statement in module.tree.body:
+        match statement:
+            case ast.ImportFrom(names=names):
+                for alias in names:
+                    if alias.name in words and alias.asname is not None:
+                        yield alias.asname
+            case ast.Assign(value=value, targets=targets):
+                # `B = nn.remat(A)` is a class, too; `b = A(...)` is not.
+                parts = value.args if isinstance(value, ast.Call) else [value]
+                if any(getattr(p, "id", getattr(p, "attr", None)) in words for p in parts):
+                    yield from (t.id for t in targets if isinstance(t, ast.Name))
+
+
+def _place(cls: Class) -> tuple[str, int, int]:
+    return str(cls.module.source.path), cls.node.lineno, cls.node.col_offset

@@ -1,0 +1,248 @@
+"""The project's own wrappers: functions that hand a function and options on to an Api.
+
+    def my_remat(f, concrete=False):
+        return jax.checkpoint(f, concrete=concrete)
+
+A wrapper that hands its first argument on is an Api of the project; its calls are sites.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ..libraries.apis import Api
+from ..names.module import Module
+from ..names.scopes import FunctionNode, parameters
+from ..values.application import api_of
+from ..values.bind import bind_call, default_of, positional_parameters
+from ..values.evaluator import Evaluator
+from ..values.values import External, Function, Partial
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Forwarded:
+    """An option whose value is a parameter of a function around it."""
+
+    module: Module
+    function: ast.FunctionDef
+    parameter: ast.arg
+
+    @property
+    def default(self) -> ast.expr | None:
+        """The parameter's default."""
+        return default_of(self.function, self.parameter)
+
+
+def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
+    """The parameter that an expression hands on, if it is nothing else."""
+    if not isinstance(value, ast.Name):
+        return None
+    bindings = module.reaching(value)
+    if len(bindings) != 1:
+        return None
+    binding = next(iter(bindings))
+    function = binding.scope.node
+    if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
+        return None
+    assert isinstance(binding.node, ast.arg)
+    return Forwarded(module, function, binding.node)
+
+
+def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
+    """The wrappers that a module defines around an Api, which take `concrete` and a function."""
+    for node in module.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        given = [(k.arg, k.value) for k in node.keywords if k.arg in ("concrete", None)]
+        # By position, as in `jax.checkpoint(f, concrete)`.
+        given += [
+            ("concrete", arg)
+            for arg in node.args[1:]
+            if isinstance(arg, ast.Name) and arg.id == "concrete"
+        ]
+        for option_name, value in given:
+            option = forwarded(module, value)
+            if option is not None and option_name is None:
+                if option.parameter is not option.function.args.kwarg:
+                    continue
+            if option is None or module.enclosing_class(option.function) is not None:
+                continue
+            for callee in evaluator.values(module, node.func):
+                api = api_of(evaluator.apis, callee)
+                name = module.qualified_name(option.function)
+                if api is None or isinstance(callee, Partial) or evaluator.apis.find(name):
+                    continue
+                subject = _handed_subject(module, node, api, option.function)
+                if subject is not None:
+                    yield _wrapper(name, api, option.function, subject, node)
+
+
+def handed_to(function: FunctionNode) -> ast.expr | None:
+    """What `def remat(*args, **kwargs)` calls with all its arguments, and does nothing else."""
+    a = function.args
+    if isinstance(function, ast.Lambda) or a.vararg is None or a.args or a.posonlyargs:
+        return None
+    *documented, last = function.body
+    if any(not isinstance(s, ast.Expr | ast.Import | ast.ImportFrom) for s in documented):
+        return None
+    match last:
+        case ast.Return(value=ast.Call(func=func, args=[ast.Starred(value=ast.Name(id=name))])):
+            return func if name == a.vararg.arg else None
+    return None
+
+
+def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
+    """The functions of a module that hand all their arguments on to an Api, under its name."""
+    for node in module.nodes:
+        if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
+            continue
+        func = handed_to(node)
+        name = module.qualified_name(node)
+        if func is None or module.enclosing_class(node) or evaluator.apis.find(name):
+            continue
+        values = evaluator.values(module, func)
+        apis = [found for v in values if (found := api_of(evaluator.apis, v)) is not None]
+        if apis:
+            api = min(apis, key=lambda found: found.name)
+            yield replace(
+                api,
+                name=name,
+                gone_in=None,
+                successor=None,
+                sometimes=len(apis) < len(values),
+            )
+
+
+def _handed_subject(
+    module: Module, call: ast.Call, api: Api, function: ast.FunctionDef
+) -> str | None:
+    subject = call.args[0] if call.args else None
+    for keyword in call.keywords:
+        if keyword.arg == api.subject:
+            subject = keyword.value
+    option = forwarded(module, subject) if subject is not None else None
+    return option.parameter.arg if option is not None and option.function is function else None
+
+
+def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call: ast.Call) -> Api:
+    a = function.args
+    positional = tuple(p.arg for p in positional_parameters(function))
+    names = {p.arg for p in parameters(function)}
+    open_ended = a.kwarg is not None and any(
+        k.arg is None and isinstance(k.value, ast.Name) and k.value.id == a.kwarg.arg
+        for k in call.keywords
+    )
+    takes = "static_argnums" in names or open_ended
+    return replace(
+        api,
+        name=name,
+        subject=subject,
+        positional=positional if subject in positional else (subject,),
+        old_positional=(),
+        static_option="static_argnums" if takes else None,
+        factory=False,
+        gone_in=None,
+        successor=None,
+    )
+
+
+def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) -> bool:
+    """Note an Api that is passed to a function of the project: `build(jax.checkpoint)`.
+
+    Returns whether the function's parameter was not known to hold it.
+    """
+    holder = module.parent(reference)
+    if isinstance(holder, ast.keyword):
+        holder = module.parent(holder)
+    if not isinstance(holder, ast.Call) or holder.func is reference:
+        return False
+    noted = False
+    for callee in evaluator.values(module, holder.func):
+        if not isinstance(callee, Function):
+            continue
+        bound = bind_call(callee.node, holder.args, holder.keywords)
+        for name, expr in bound.by_name.items():
+            if expr is reference:
+                for value in evaluator.values(module, reference):
+                    if api_of(evaluator.apis, value) is not None:
+                        evaluator.pass_on(callee.node, name, value)
+                        noted = True
+    return noted
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Passed:
+    """A call that passes a value for a parameter of a function, or might.
+
+    Attributes:
+        module: where.
+        call: the call; of the function itself, or of another that is given the function and the
+            keyword together (`lift(wrapper, target, concrete=False)`).
+        value: what is passed.
+        keyword: the keyword; None where it is passed by position.
+    """
+
+    module: Module
+    call: ast.Call
+    value: ast.expr
+    keyword: ast.keyword | None
+
+
+def passed_for(
+    modules: Iterable[Module], evaluator: Evaluator, option: Forwarded
+) -> Iterator[Passed]:
+    """What calls in the given modules pass for a parameter."""
+    name = option.parameter.arg
+    for module in modules:
+        for call in module.nodes:
+            if not isinstance(call, ast.Call):
+                continue
+            called = _is_function(module, call.func, evaluator, option)
+            given = not called and any(
+                _is_function(module, arg, evaluator, option) for arg in call.args
+            )
+            if not called and not given:
+                continue
+            for keyword in call.keywords:
+                if keyword.arg == name:
+                    yield Passed(module, call, keyword.value, keyword)
+            if called:
+                bound = bind_call(option.function, call.args, call.keywords)
+                if name in bound.by_position:
+                    yield Passed(module, call, bound.by_name[name], None)
+
+
+def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.expr | None:
+    """A use of a function as a value, other than one that passes the keyword along with it."""
+    name, wanted = option.parameter.arg, option.function.name
+    for node in module.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if getattr(node, "id", getattr(node, "attr", None)) != wanted:
+            continue
+        if not _is_function(module, node, evaluator, option):
+            continue
+        holder = module.parent(node)
+        if isinstance(holder, ast.Call) and (
+            holder.func is node or any(k.arg == name for k in holder.keywords)
+        ):
+            continue
+        return node
+    return None
+
+
+def _is_function(module: Module, node: ast.expr, evaluator: Evaluator, option: Forwarded) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        return False
+    qualified = option.module.qualified_name(option.function)
+    for value in evaluator.values(module, node):
+        while isinstance(value, Partial):
+            value = value.func
+        match value:
+            case Function(node=function) if function is option.function:
+                return True
+            case External(name) if name == qualified:
+                return True
+    return False

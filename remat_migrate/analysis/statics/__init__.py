@@ -1,0 +1,1 @@
+"""Which arguments of a checkpointed function are static, and which must be."""

@@ -1,0 +1,386 @@
+"""Whether an argument is a value of Python, an array, or cannot be told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import DIFFERENTIATE, TRACED_BODIES
+from ..libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
+from ..libraries.library_needs import has_static_result
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..sites.uses import Call
+from ..values.bind import default_of, positional_parameters
+from ..values.callees import targets_of
+from ..values.calls import returned_expressions
+from ..values.classes import class_annotations, class_chain, self_assignments
+from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
+from ..values.values import (
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+
+_CONFIGS = frozenset(
+    {
+        "cfg", "config", "conf", "args", "flags", "hparams", "hps", "hp", "options", "opts",
+        "settings", "cls", "argv", "hyperparameters", "hyperparams", "arguments",
+    }
+)  # fmt: skip
+_NUMPY_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "bool_", "int8", "int16", "int32", "int64", "uint8", "uint32", "float16", "float32",
+        "float64", "dtype", "prod",
+    )
+)  # fmt: skip
+_DEPTH = 4
+_COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"})
+
+
+class Kinds:
+    """Tells kinds, following names, callers and classes a few steps."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.evaluator = project.evaluator
+        self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
+
+    def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
+        """The kind of an expression where it stands."""
+        if depth <= 0:
+            return "unknown"
+        match node:
+            case ast.Constant(value=float()):
+                return "unknown"  # a gradient may be taken of what it is passed for
+            case ast.Constant() | ast.Lambda() | ast.JoinedStr():
+                return "python"
+            case ast.UnaryOp(op=ast.Not()):
+                return "python"
+            case ast.UnaryOp():
+                return self.of(module, node.operand, depth)
+            case ast.Compare():
+                if all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+                    return "python"
+                return join([self.of(module, n, depth) for n in (node.left, *node.comparators)])
+            case ast.BoolOp():
+                return join([self.of(module, v, depth) for v in node.values])
+            case ast.BinOp():
+                return join([self.of(module, n, depth) for n in (node.left, node.right)])
+            case ast.IfExp():
+                return join([self.of(module, n, depth) for n in (node.body, node.orelse)])
+            case ast.Tuple() | ast.List() | ast.Set():
+                return join([self.of(module, n, depth) for n in node.elts])
+            case ast.Dict():
+                return join([self.of(module, n, depth) for n in node.values])
+            case ast.NamedExpr():
+                return self.of(module, node.value, depth)
+            case ast.Attribute():
+                return self._attribute(module, node, depth)
+            case ast.Subscript():
+                return self._subscript(module, node, depth)
+            case ast.Name():
+                return self._name(module, node, depth)
+            case ast.Call():
+                return self._call(module, node, depth)
+        return "unknown"
+
+    def _objects(self, module: Module, node: ast.expr) -> Kind:
+        """Functions, classes and dtypes are not arrays."""
+        values = self.evaluator.values(module, node)
+        if values and all(
+            isinstance(v, Function | Class | External | Bound | Partial | Wrapped | Constant)
+            for v in values
+        ):
+            return "python"
+        return "unknown"
+
+    def _attribute(self, module: Module, node: ast.Attribute, depth: int) -> Kind:
+        if node.attr in STATIC_ATTRIBUTES:
+            return "python"
+        found = self._objects(module, node)
+        if found != "unknown":
+            return found
+        match node.value:
+            case ast.Name(id=name) if _is_config(name):
+                return "array" if self._is_traced(module, node.value) else "python"
+            case ast.Attribute(attr=name) if _is_config(name):
+                return "python"
+        for value in self.evaluator.values(module, node.value):
+            if isinstance(value, Instance) and isinstance(value.cls, Class):
+                kinds: list[Kind] = []
+                for owner in class_chain(self.evaluator, value.cls):
+                    if isinstance(owner, Class):
+                        annotation = class_annotations(owner.node).get(node.attr)
+                        if annotation is not None:
+                            kind = annotation_kind(annotation)
+                            # A field of a module or configuration is not traced.
+                            text = ast.unparse(annotation)
+                            return "python" if text == "float" else kind
+                        for expr in self_assignments(owner.node).get(node.attr, ()):
+                            kinds.append(self.of(owner.module, expr, depth - 1))
+                if kinds:
+                    return join(kinds)
+        return "unknown"
+
+    def _is_traced(self, module: Module, node: ast.Name) -> bool:
+        """Whether a name is a parameter of which a gradient is taken, or that is traced."""
+        for binding in module.reaching(node):
+            function = binding.scope.node
+            if binding.kind == "parameter" and isinstance(function, FunctionNode):
+                places = self.differentiated(module).get(function, set())
+                if any(p.arg == node.id for p in _at(function, places)):
+                    return True
+        return False
+
+    def _subscript(self, module: Module, node: ast.Subscript, depth: int) -> Kind:
+        if isinstance(node.value, ast.Name) and (_is_config(node.value.id)):
+            return "array" if self._is_traced(module, node.value) else "python"
+        values = self.evaluator.values(module, node)
+        if values and all(isinstance(v, Constant) for v in values):
+            return "python"
+        return self.of(module, node.value, depth - 1)
+
+    def _name(self, module: Module, node: ast.Name, depth: int) -> Kind:
+        kinds: list[Kind] = []
+        for binding in module.reaching(node):
+            match binding.kind:
+                case "assign" | "augment":
+                    assert binding.value is not None
+                    if binding.path:
+                        kinds.append(self._unpacked(module, binding.value, binding.path, depth))
+                    else:
+                        kinds.append(self.of(module, binding.value, depth - 1))
+                case "element":
+                    assert binding.value is not None
+                    kinds.append(self._element(module, binding.value, binding.path, depth))
+                case "parameter":
+                    assert isinstance(binding.node, ast.arg)
+                    assert isinstance(binding.scope.node, FunctionNode)
+                    kinds.append(
+                        self.parameter(module, binding.scope.node, binding.node, depth - 1)
+                    )
+                case "def" | "class" | "import":
+                    found = self._objects(module, node)
+                    if found == "unknown":
+                        found = self._imported_constant(module, node)
+                    kinds.append(found)
+                case _:
+                    kinds.append("unknown")
+        return join(kinds)
+
+    def _imported_constant(self, module: Module, node: ast.Name) -> Kind:
+        values = self.evaluator.values(module, node)
+        return "python" if values and all(isinstance(v, Constant) for v in values) else "unknown"
+
+    def _unpacked(self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int) -> Kind:
+        step = path[0]
+        if isinstance(value, ast.Tuple | ast.List) and 0 <= step < len(value.elts):
+            part = value.elts[step]
+            if len(path) > 1:
+                return self._unpacked(module, part, path[1:], depth)
+            return self.of(module, part, depth - 1)
+        return self.of(module, value, depth - 1)
+
+    def _element(
+        self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
+    ) -> Kind:
+        match iterable:
+            case ast.Call(func=ast.Name(id="range")):
+                return "python"
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+                if path[:1] == (0,):
+                    return "python"
+                return self._element(module, inner, path[1:], depth)
+            case ast.Call(func=ast.Name(id="zip"), args=parts) if path and path[0] < len(parts):
+                return self._element(module, parts[path[0]], path[1:], depth)
+        kinds: list[Kind] = []
+        for value in self.evaluator.values(module, iterable):
+            if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple):
+                for part in value.node.elts:
+                    if path and isinstance(part, ast.Tuple) and path[0] < len(part.elts):
+                        part = part.elts[path[0]]
+                    kinds.append(self.of(value.module, part, depth - 1))
+        return join(kinds)
+
+    def _call(self, module: Module, node: ast.Call, depth: int) -> Kind:
+        kinds: list[Kind] = []
+        for value in self.evaluator.values(module, node.func):
+            match value:
+                case External(name) if name.startswith("builtins."):
+                    last = name.removeprefix("builtins.")
+                    if (
+                        last in ("int", "bool", "str", "float", "range", "any", "all")
+                        or last in STATIC_BUILTINS
+                    ):
+                        kinds.append("python")
+                    elif node.args:
+                        kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
+                case External(name) if name in _NUMPY_SCALARS or has_static_result(name):
+                    kinds.append("python")
+                case External(name) if name.startswith(
+                    ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")
+                ):
+                    kinds.append("array")
+                case External(name) if name.startswith(("os.", "math.")):
+                    kinds.append("python")
+                case Function() as function:
+                    if any(isinstance(n, ast.Yield) for n in ast.walk(function.node)):
+                        kinds.append("unknown")
+                        continue
+                    returned = [
+                        self.of(function.module, e, depth - 2)
+                        for e in returned_expressions(function.node)
+                    ]
+                    kinds.append(join(returned))
+                case _:
+                    kinds.append("unknown")
+        if not kinds and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("get", "startswith", "endswith", "lower", "upper", "item"):
+                base = node.func.value
+                if isinstance(base, ast.Name) and base.id.lower() in _CONFIGS:
+                    return "python"
+                return "python" if node.func.attr != "get" else "unknown"
+            return self.of(module, node.func.value, depth - 1)
+        return join(kinds)
+
+    # -- parameters
+
+    def parameter(
+        self, module: Module, function: FunctionNode, node: ast.arg, depth: int = _DEPTH
+    ) -> Kind:
+        """The kind of what is passed for a parameter: annotation, default, gradients, callers."""
+        found = annotation_kind(node.annotation)
+        if found != "unknown":
+            return found
+        found = default_kind(default_of(function, node))
+        if found != "unknown":
+            return found
+        positional = positional_parameters(function)
+        if node in positional:
+            if positional.index(node) in self.differentiated(module).get(function, ()):
+                return "array"
+        if depth <= 0:
+            return "unknown"
+        kinds: list[Kind] = []
+        for call in self.callers(module, function):
+            passed = call.bound_to(function).by_name.get(node.arg)
+            if passed is not None:
+                kinds.append(self.of(call.module_of(passed), passed, depth - 1))
+        return join(kinds)
+
+    def origins(
+        self, module: Module, node: ast.expr, depth: int = _DEPTH
+    ) -> Iterator[tuple[Module, ast.expr]]:
+        """An expression, or where it is a parameter, its default and what callers pass for it."""
+        bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+        own = [b for b in bindings if b.kind == "parameter"] if depth > 0 else []
+        if not own or len(own) < len(bindings):
+            yield module, node
+        for binding in own:
+            function, parameter = binding.scope.node, binding.node
+            assert isinstance(function, FunctionNode)
+            assert isinstance(parameter, ast.arg)
+            default = default_of(function, parameter)
+            if default is not None:
+                yield module, default
+            for call in self.callers(module, function):
+                passed = call.bound_to(function).by_name.get(parameter.arg)
+                if passed is not None:
+                    yield from self.origins(call.module_of(passed), passed, depth - 1)
+
+    def callers(self, module: Module, function: FunctionNode) -> list[Call]:
+        """The calls of a function that can be seen, and what partials give to others."""
+        uses = self.project.uses(Function(module, function))
+        return [*uses.calls, *uses.given]
+
+    def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
+        """The functions whose arguments at some positions are traced: gradients, loop bodies."""
+        known = self._differentiated.get(module)
+        if known is not None:
+            return known
+        found: dict[FunctionNode, set[int]] = {}
+        self._differentiated[module] = found
+        for call in module.nodes:
+            if not isinstance(call, ast.Call) or not call.args:
+                continue
+            for callee in self.evaluator.values(module, call.func):
+                if isinstance(callee, External):
+                    for position in TRACED_BODIES.get(callee.name, ()):
+                        if position < len(call.args):
+                            bodies = self.evaluator.values(module, call.args[position])
+                            self._mark(bodies, range(8), found)
+            for value in self.evaluator.values(module, call):
+                # Also through a function of the project that returns `jax.grad(f)`.
+                if isinstance(value, Wrapped) and value.how in DIFFERENTIATE:
+                    node = value.node
+                    places = gradient_places(node) if isinstance(node, ast.Call) else [0]
+                    self._mark({value.func}, places, found)
+                if isinstance(value, Wrapped) and value.how in _COMPILERS:
+                    self._compiled(value, found)
+        for function in module.functions():
+            for decorator in getattr(function, "decorator_list", ()):
+                self._decorated(module, function, decorator, found)
+        return found
+
+    def _compiled(self, value: Wrapped, found: dict[FunctionNode, set[int]]) -> None:
+        """The arguments of a compiled function are traced, if none is static."""
+        calls = [value.node] if isinstance(value.node, ast.Call) else []
+        if not any((k.arg or "static").startswith("static") for c in calls for k in c.keywords):
+            self._mark({value.func}, range(8), found)
+
+    def _mark(
+        self, values: Iterable[Value], places: Iterable[int], found: dict[FunctionNode, set[int]]
+    ) -> None:
+        for value in values:
+            for target in targets_of(self.evaluator, value):
+                positional = positional_parameters(target.function.node)
+                # What a partial gives by keyword is not traced, nor can what follows be passed.
+                given = next(
+                    (i for i, p in enumerate(positional) if p.arg in target.given),
+                    len(positional),
+                )
+                found.setdefault(target.function.node, set()).update(
+                    p + target.skip for p in places if p + target.skip < given
+                )
+
+    def _decorated(
+        self,
+        module: Module,
+        function: FunctionNode,
+        decorator: ast.expr,
+        found: dict[FunctionNode, set[int]],
+    ) -> None:
+        """`@jax.grad` and `@partial(jax.value_and_grad, argnums=1)`; `@jax.jit` with no option."""
+        for value in self.evaluator.values(module, decorator):
+            match value:
+                case External(name) if name in _COMPILERS:
+                    found.setdefault(function, set()).update(range(8))
+                case External(name) if name in DIFFERENTIATE:
+                    found.setdefault(function, set()).add(0)
+                case Partial(func=External(name), call=call) if name in DIFFERENTIATE:
+                    places = gradient_places(ast.Call(call.func, call.args[1:2], call.keywords))
+                    found.setdefault(function, set()).update(places)
+
+
+def _at(function: FunctionNode, places: Iterable[int]) -> list[ast.arg]:
+    positional = positional_parameters(function)
+    return [positional[p] for p in places if 0 <= p < len(positional)]
+
+
+def _is_config(name: str) -> bool:
+    ends = ("_config", "_cfg", "_args", "_flags", "_options", "config")
+    return name.lower() in _CONFIGS or name.lower().endswith(ends)

@@ -1,0 +1,129 @@
+"""`static_argnums` of Flax that count `self` where it is not counted, or the other way round.
+
+`nn.remat` counts the module as 0, of a class, a method or a function that takes it first;
+`partitioning.remat` does not; `jax.checkpoint` counts what it is called with. Written as another of
+them counts, an index names the neighbour of the argument that it is for.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..sites.site import Site
+from ..values.bind import default_of, positional_parameters
+from ..values.declarations import annotation_kind
+from .passed_values import used_as_array
+from .static_options import StaticParameter, StaticSite, counted_position, read_indices, static_site
+from .traced_needs import TracedNeed, traced_needs
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+_SHIFTS = {"method": 1, "method-without-self": -1}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SelfOffset:
+    """Indices that are off by one.
+
+    Attributes:
+        static: what they make static as they are.
+        wanted: what they are meant for, with the indices that name it.
+        needs: the values that Python needs and that are traced as it is; empty where nothing fails.
+        exact: whether nothing else than what Python needs, and flags, would become static.
+    """
+
+    static: StaticSite
+    wanted: tuple[StaticParameter, ...]
+    needs: tuple[TracedNeed, ...]
+    exact: bool
+
+
+def self_offset(project: Project, site: Site) -> SelfOffset | None:
+    """The indices of a site, if they certainly count `self` in another way than its Api does."""
+    shift = _SHIFTS.get(site.definition.counting)
+    option = site.arguments.get("static_argnums")
+    if shift is None or option is None or site.definition.modules != "linen":
+        return None
+    indices = read_indices(project, option)
+    static = static_site(project, site)
+    if static is None or not indices.values or indices.type not in site.definition.static_indices:
+        return None
+    positional = positional_parameters(static.function)
+    found = _shifted(static, indices.values, shift, positional)
+    if found is None:
+        return None
+    now, wanted = found
+    names = {p.name for p in wanted}
+    needed = {
+        n.parameter
+        for n in project.needs.of(static.target.function, static.target.owner)
+        if n.certain and not n.index
+    }
+    lost = [p for p in now if p.arg not in names]
+    if any(p.arg in needed for p in lost):
+        return None
+    needs = tuple(traced_needs(project, site))
+    flags = [p for p in wanted if _is_flag(static, p.parameter)]
+    exact = all(p.name in needed or p in flags for p in wanted)
+    if needs:
+        python = all(n.evidence == "python" for n in needs)
+        if not python or not {n.need.parameter for n in needs} <= names:
+            return None
+        return SelfOffset(static, wanted, needs, exact)
+    if lost and len(flags) == len(wanted) and all(_is_array(project, static, p) for p in lost):
+        return SelfOffset(static, wanted, (), exact)
+    return None
+
+
+def _shifted(
+    static: StaticSite, values: Collection[int], shift: int, positional: list[ast.arg]
+) -> tuple[list[ast.arg], tuple[StaticParameter, ...]] | None:
+    """What indices name now, and what they would if they were shifted; None where that is none."""
+    api, target = static.site.definition, static.target
+    now: list[ast.arg] = []
+    wanted: list[StaticParameter] = []
+    for index in values:
+        if index < 0 or index + shift < 0:
+            return None
+        position = counted_position(api, target, index)
+        other = counted_position(api, target, index + shift)
+        if position is None or other is None or not 1 <= other < len(positional):
+            return None
+        if position < len(positional):
+            now.append(positional[position])
+        elif shift > 0:
+            return None
+        wanted.append(StaticParameter(index + shift, other, positional[other]))
+    return now, tuple(wanted)
+
+
+def _is_flag(static: StaticSite, parameter: ast.arg) -> bool:
+    """Whether a parameter is declared, or by default is, True or False."""
+    default = default_of(static.function, parameter)
+    if isinstance(default, ast.Constant) and isinstance(default.value, bool):
+        return True
+    match parameter.annotation:
+        case ast.Name(id="bool"):
+            return True
+        case ast.Subscript(slice=ast.Name(id="bool")):
+            return annotation_kind(parameter.annotation) == "python"
+    return False
+
+
+def _is_array(project: Project, static: StaticSite, parameter: ast.arg) -> bool:
+    """Whether a parameter is the module itself, or is an array for certain."""
+    positional = positional_parameters(static.function)
+    if parameter is positional[0]:
+        return True
+    if annotation_kind(parameter.annotation) == "array":
+        return True
+    passed = [(c.module, a.by_name.get(parameter.arg)) for c, a in static.bound]
+    if passed and all(e is not None and project.kinds.of(m, e) == "array" for m, e in passed):
+        return True
+    return annotation_kind(parameter.annotation) == "unknown" and used_as_array(
+        project, static.target, parameter
+    )

@@ -1,0 +1,280 @@
+"""`static_argnums` as it is written: its type, its indices, the parameters that they name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import DIFFERENTIATE, Api
+from ..names.expected_failures import expects_failure
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..sites.candidates import candidates
+from ..sites.site import Option, Site
+from ..sites.uses import Call
+from ..values.bind import Arguments, positional_parameters
+from ..values.callees import Target, layers, targets_of
+from ..values.values import Constant, Container, Instance, Value, Wrapped
+from .opaque_functions import changed_below, is_field
+from .static_arguments import applied_values, bind_use, place_of
+
+if TYPE_CHECKING:
+    from ..project import Project
+
+# Transformations that call the function with the keywords that they are called with.
+_PASSING_ON = frozenset(
+    {
+        "jax.jit",
+        "jax.pmap",
+        "jax.vmap",
+        "jax.named_call",
+        "flax.linen.scan",
+        "flax.linen.vmap",
+        "functools.lru_cache",
+        "functools.cache",
+        *(name for name in DIFFERENTIATE if name.startswith(("jax.", "haiku."))),
+    }
+)
+_TRACING = frozenset(
+    {"jax.jit", "jax.pmap", "jax.vmap", "flax.linen.jit", "flax.linen.scan", "flax.linen.vmap"}
+)
+_ARRAYS = ("numpy.array", "numpy.asarray", "numpy.arange", "jax.numpy.array", "jax.numpy.arange")
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """What `static_argnums` is.
+
+    Attributes:
+        type: "int", "tuple", "list", "set", "range", "bool", "None", "array", the name of a scalar
+            of NumPy, or of what is called; "": not known.
+        values: the indices in order; None where they are not known.
+        module: where they are written.
+        node: the expression that says so.
+    """
+
+    type: str
+    values: tuple[int, ...] | None
+    module: Module
+    node: ast.expr
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StaticParameter:
+    """A parameter that `static_argnums` names.
+
+    Attributes:
+        index: as written.
+        position: its index among the function's positional parameters, `self` counted.
+        parameter: the parameter.
+    """
+
+    index: int
+    position: int
+    parameter: ast.arg
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self.parameter.arg
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StaticSite:
+    """A site whose static arguments are known, and the calls of what it makes.
+
+    `bound` are the calls that certainly run this function and whose arguments are seen.
+    """
+
+    site: Site
+    option: Option
+    target: Target
+    static: tuple[StaticParameter, ...]
+    bound: tuple[tuple[Call, Arguments], ...]
+
+    @property
+    def function(self) -> FunctionNode:
+        """The function that is wrapped."""
+        return self.target.function.node
+
+
+def read_indices(project: Project, option: Option) -> Indices:
+    """What an option `static_argnums` says, constants of modules followed."""
+    return _read(project, option.module, option.value, 3)
+
+
+def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple[int, ...] | None:
+    """The indices that an expression says; None where they are not known."""
+    return _read(project, module, node, 3).values
+
+
+def _read(project: Project, module: Module, node: ast.expr, depth: int) -> Indices:
+    match node:
+        case ast.Constant(value=bool()):
+            return Indices("bool", None, module, node)
+        case ast.Constant(value=int(number)):
+            return Indices("int", (number,), module, node)
+        case ast.Constant(value=None):
+            return Indices("None", None, module, node)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return Indices("int", (-number,), module, node)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return _collection(project, module, node, parts, depth)
+        case ast.ListComp() | ast.SetComp():
+            return Indices("list" if isinstance(node, ast.ListComp) else "set", None, module, node)
+        case ast.Call():
+            return _called(project, module, node)
+    values = project.values(module, node)
+    if depth > 0 and len(values) == 1:
+        match next(iter(values)):
+            case Constant(value=value):
+                kind = "None" if value is None else type(value).__name__
+                if isinstance(value, int) and not isinstance(value, bool):
+                    return Indices(kind, (value,), module, node)
+                return Indices(kind, None, module, node)
+            case Container(module=owner, node=inner) if not isinstance(inner, ast.Dict):
+                found = _read(project, owner, inner, depth - 1)
+                return found if found.type else Indices("", None, module, node)
+    return Indices("", None, module, node)
+
+
+def _collection(
+    project: Project, module: Module, node: ast.expr, parts: list[ast.expr], depth: int
+) -> Indices:
+    kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
+    numbers: list[int] = []
+    for part in parts:
+        inner = _read(project, module, part, depth - 1) if depth > 0 else None
+        if inner is None or inner.type != "int" or inner.values is None:
+            wrong = inner.type if inner is not None else ""
+            if kind == "tuple" and wrong not in ("", "tuple"):
+                return Indices(f"tuple of {wrong}", None, module, node)
+            return Indices(kind, None, module, node)
+        numbers += inner.values
+    return Indices(kind, tuple(numbers), module, node)
+
+
+def _called(project: Project, module: Module, node: ast.Call) -> Indices:
+    """`range(2, 4)`, `list(...)`, `np.int64(1)`."""
+    names = project.qualified(module, node.func)
+    if len(names) != 1 or node.keywords:
+        return Indices("", None, module, node)
+    name = next(iter(names))
+    last = name.rpartition(".")[2]
+    if name == "builtins.range":
+        bounds = [_read(project, module, a, 1).values for a in node.args]
+        if all(b is not None for b in bounds) and 1 <= len(bounds) <= 3:
+            numbers = tuple(range(*(b[0] for b in bounds if b)))
+            return Indices("range", numbers, module, node)
+        return Indices("range", None, module, node)
+    if name in ("builtins.list", "builtins.set", "builtins.tuple"):
+        return Indices(last, () if not node.args else None, module, node)
+    if name in _ARRAYS:
+        return Indices("array", None, module, node)
+    if name.startswith("numpy.") and last.startswith(("int", "uint")):
+        return Indices(name, None, module, node)
+    return Indices("", None, module, node)
+
+
+def counted_position(api: Api, target: Target, index: int) -> int | None:
+    """The position of the parameter that an index names where all are passed; None: none."""
+    count = len(positional_parameters(target.function.node))
+    if index < 0:
+        if api.negative_shift is None or index + api.negative_shift >= 0:
+            return None
+        if target.function.node.args.vararg is not None:
+            return None  # it depends on how many there are
+        return max(count + index + api.negative_shift, -1)
+    match api.counting:
+        case "function":
+            return index + target.skip
+        case "method":
+            return index
+    return index + 1
+
+
+def lost_indices(api: Api, values: Iterable[int]) -> list[int]:
+    """The negative indices that name no argument: `-1` of `flax.linen.remat`."""
+    shift = api.negative_shift
+    return [i for i in values if i < 0 and shift and i + shift >= 0]
+
+
+def known_target(project: Project, site: Site) -> Target | None:
+    """The one function that a site wraps, if its own parameters are those of the calls."""
+    return next(iter(known_targets(project, site)), None)
+
+
+def known_targets(project: Project, site: Site) -> list[Target]:
+    """The same, once for each class that may have inherited the function, in order of place."""
+    values = applied_values(project, site)
+    if is_field(project, site):
+        assert site.subject is not None
+        module, node = site.subject
+        assert isinstance(node, ast.expr)
+        values, unseen = candidates(project, module, node)
+        if unseen is not None:
+            return []
+    if not values or changed_below(values) is not None:
+        return []
+    found = [list(targets_of(project.evaluator, v)) for v in values]
+    if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
+        return []
+    targets = sorted((t for targets in found for t in targets), key=place_of)
+    return [] if targets[0].given or site.spread or "methods" in site.arguments else targets
+
+
+def static_site(project: Project, site: Site) -> StaticSite | None:
+    """What an application with a known `static_argnums` makes static, and its calls."""
+    option = site.arguments.get("static_argnums")
+    if site.application is None or option is None or site.definition.static_option is None:
+        return None
+    indices = read_indices(project, option).values
+    target = known_target(project, site)
+    if target is None or indices is None or "static_argnames" in site.arguments:
+        return None
+    positional = positional_parameters(target.function.node)
+    static: list[StaticParameter] = []
+    for index in indices:
+        position = counted_position(site.definition, target, index)
+        if position is not None and target.skip <= position < len(positional):
+            static.append(StaticParameter(index, position, positional[position]))
+    uses = project.uses(site)
+    bound = tuple(
+        (call, arguments)
+        for call in uses.calls
+        if call.own
+        and passes_keywords_on(call.callee)
+        and not (arguments := bind_use(site, target, call)).unclear
+        and not arguments.wrong
+    )
+    return StaticSite(site, option, target, tuple(static), bound)
+
+
+def passes_keywords_on(callee: Value | None) -> bool:
+    """Whether what stands between a call and the checkpoint passes keywords on as keywords.
+
+    Equinox' transformations and custom derivatives bind a call to the signature first.
+    """
+    return all(layer.how in _PASSING_ON for layer in _transformations(callee))
+
+
+def tracing_layer(callee: Value | None) -> Wrapped | None:
+    """A transformation between a call and the checkpoint that may trace any argument, or counts
+    them (`in_axes`): one more argument by position may not be what it takes."""
+    return next((layer for layer in _transformations(callee) if layer.how in _TRACING), None)
+
+
+def _transformations(callee: Value | None) -> Iterator[Wrapped]:
+    """What stands between a call and the checkpoint, outermost first; around its class, too."""
+    for layer in layers(callee):
+        if isinstance(layer, Wrapped):
+            yield layer
+        elif isinstance(layer, Instance):
+            yield from _transformations(layer.cls)
+
+
+def deliberate(calls: Iterable[Call]) -> bool:
+    """Whether calls stand where a test asks that they fail."""
+    return all(expects_failure(call.module, call.node) for call in calls)

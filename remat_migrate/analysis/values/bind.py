@@ -1,0 +1,111 @@
+"""Which argument of a call goes to which parameter, as Python binds them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..names.scopes import FunctionNode
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call's arguments by parameter.
+
+    Attributes:
+        by_name: the expression that each named parameter gets; absent ones keep their default.
+        by_position: those of `by_name` that are passed by position.
+        star: expressions that land in `*args`.
+        double_star: keywords that land in `**kwargs`.
+        unclear: the call spreads `*x` or `**x`, so more parameters may be given than `by_name`.
+        wrong: the call does not fit the signature.
+        skip: how many leading parameters are bound already (`self`).
+    """
+
+    by_name: dict[str, ast.expr] = field(default_factory=dict)
+    by_position: frozenset[str] = frozenset()
+    star: tuple[ast.expr, ...] = ()
+    double_star: tuple[ast.keyword, ...] = ()
+    unclear: bool = False
+    wrong: bool = False
+    skip: int = 0
+
+
+def positional_parameters(function: FunctionNode) -> list[ast.arg]:
+    """The parameters that may be passed by position, without `*args`."""
+    return [*function.args.posonlyargs, *function.args.args]
+
+
+def bind_call(
+    function: FunctionNode,
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+    skip: int = 0,
+) -> Arguments:
+    """Bind a call to a function whose first `skip` parameters are bound already."""
+    positional = positional_parameters(function)[skip:]
+    names = {p.arg for p in (*function.args.args, *function.args.kwonlyargs)}
+    by_name: dict[str, ast.expr] = {}
+    by_position: set[str] = set()
+    star: list[ast.expr] = []
+    double_star: list[ast.keyword] = []
+    unclear = wrong = False
+    for index, arg in enumerate(args):
+        if isinstance(arg, ast.Starred):
+            unclear = True
+            break
+        if index < len(positional):
+            by_name[positional[index].arg] = arg
+            by_position.add(positional[index].arg)
+        elif function.args.vararg is not None:
+            star.append(arg)
+        else:
+            wrong = True
+    for keyword in keywords:
+        if keyword.arg is None:
+            unclear = True
+        elif keyword.arg in names and keyword.arg not in by_name:
+            by_name[keyword.arg] = keyword.value
+        elif function.args.kwarg is not None:
+            double_star.append(keyword)
+        else:
+            wrong = True
+    return Arguments(
+        by_name, frozenset(by_position), tuple(star), tuple(double_star), unclear, wrong, skip
+    )
+
+
+def with_partials(
+    args: Sequence[ast.expr], keywords: Sequence[ast.keyword], partials: Iterable[ast.Call]
+) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """Arguments with those that calls of `functools.partial` give before them, outermost first."""
+    args, keywords = list(args), list(keywords)
+    for call in partials:
+        args = [*call.args[1:], *args]
+        named = {k.arg for k in keywords}
+        keywords = [
+            *(k for k in call.keywords if k.arg is None or k.arg not in named),
+            *keywords,
+        ]
+    return args, keywords
+
+
+def call_order(function: FunctionNode) -> tuple[tuple[str, str], ...]:
+    """Names and defaults of positional parameters: what passing them by position depends on."""
+    return tuple(
+        (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
+        for p in positional_parameters(function)
+    )
+
+
+def default_of(function: FunctionNode, parameter: ast.arg) -> ast.expr | None:
+    """The default of a parameter, or None."""
+    a = function.args
+    positional = positional_parameters(function)
+    if parameter in positional:
+        index = positional.index(parameter) - (len(positional) - len(a.defaults))
+        return a.defaults[index] if index >= 0 else None
+    if parameter in a.kwonlyargs:
+        return a.kw_defaults[a.kwonlyargs.index(parameter)]
+    return None

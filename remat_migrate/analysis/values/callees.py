@@ -1,0 +1,219 @@
+"""What is called in the end when a value is called: the function, and what is bound already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .bind import with_partials
+from .classes import class_chain
+from .evaluator import Evaluator
+from .haiku_transforms import leading_arguments
+from .values import Applied, Bound, Class, External, Function, Instance, Partial, Value, Wrapped
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function that a checkpoint wraps, as it is called.
+
+    Attributes:
+        function: the function or method.
+        owner: the class of which an instance is called, or a method of one.
+        skip: how many leading parameters are not the caller's: `self`, arguments of partials.
+        given: parameters that partials give by keyword.
+    """
+
+    function: Function
+    owner: Class | None = None
+    skip: int = 0
+    given: frozenset[str] = frozenset()
+
+
+def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
+    """The functions that calling `value` runs; of a class, its `__call__`."""
+    match value:
+        case Function(module=module, node=node):
+            cls = module.enclosing_class(node)
+            yield Target(value, Class(module, cls, exact=False) if cls is not None else None)
+        case Bound(func=inner, receiver=receiver):
+            for target in targets_of(evaluator, inner):
+                owner = class_of(receiver) if target.owner is not None else None
+                skip = target.skip + 1
+                yield Target(target.function, owner or target.owner, skip, target.given)
+        case Class():
+            for found in evaluator.attribute(Instance(value), "__call__"):
+                for target in targets_of(evaluator, found):
+                    yield Target(target.function, value, target.skip)
+        case Instance(cls=Class() as cls):
+            yield from targets_of(evaluator, cls)
+        case Instance(cls=Applied(target=inner) | Wrapped(func=inner)):
+            yield from targets_of(evaluator, inner)
+        case Partial(func=inner, call=call):
+            keywords = frozenset(k.arg for k in call.keywords if k.arg is not None)
+            count = len(call.args) - 1
+            for target in targets_of(evaluator, inner):
+                yield Target(
+                    target.function, target.owner, target.skip + count, target.given | keywords
+                )
+        case Applied(target=inner) | Wrapped(func=inner):
+            yield from targets_of(evaluator, inner)
+
+
+def applied_module(value: Value) -> tuple[Instance, int] | None:
+    """What is run by a call of `apply` or `init`, and how many arguments stand before its own.
+
+    That of a Flax module runs `__call__`, that of `haiku.transform(f)` runs `f`.
+    """
+    match value:
+        case Bound(func=External(name), receiver=Instance() as model):
+            method = name.rpartition(".")[2]
+            if method in ("apply", "init", "init_with_output"):
+                return model, leading_arguments(method, model)
+    return None
+
+
+def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether instances of a class may be arguments of a JAX function.
+
+    By its bases (NamedTuple, Equinox, Flax struct and nnx) and by its registration.
+    """
+    for owner in class_chain(evaluator, cls):
+        if isinstance(owner, External):
+            if owner.name in _PYTREE_BASES or owner.name.rpartition(".")[2] == "Pytree":
+                return True
+            if owner.name.partition(".")[0] not in _NO_PYTREE_BASES:
+                return True  # unknown base: leave it as it is
+            continue
+        if not isinstance(owner, Class):
+            continue
+        for decorator in owner.node.decorator_list:
+            callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+            for value in evaluator.values(owner.module, callee):
+                if isinstance(value, External) and value.name in _PYTREE_DECORATORS:
+                    return True
+                if isinstance(value, External) and value.name == "functools.partial":
+                    return True
+        name = owner.node.name
+        for node in owner.module.nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(attr=attr)) if attr.startswith("register_"):
+                    if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
+                        return True
+    return False
+
+
+def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether instances of a class are values: equal only if all their parts are, for ever.
+
+    Enums; frozen dataclasses and named tuples of numbers, strings, functions and the like.
+    """
+    for owner in class_chain(evaluator, cls):
+        if isinstance(owner, External):
+            if owner.name.startswith("enum."):
+                return True
+        elif isinstance(owner, Class):
+            if any(getattr(s, "name", "") in ("__eq__", "__hash__") for s in owner.node.body):
+                return False
+            if not all(_is_value_field(s) for s in owner.node.body):
+                return False
+    return _is_declared_frozen(evaluator, cls)
+
+
+def _is_declared_frozen(evaluator: Evaluator, cls: Class) -> bool:
+    if External("typing.NamedTuple") in class_chain(evaluator, cls):
+        return True
+    return any(
+        k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value is True
+        for decorator in cls.node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for k in decorator.keywords
+    )
+
+
+def _is_value_field(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.AnnAssign):
+        return True
+    names = {
+        getattr(n, "id", getattr(n, "attr", None))
+        for n in ast.walk(statement.annotation)
+        if isinstance(n, ast.Name | ast.Attribute)
+    }
+    # `dataclasses.field(compare=False)`: not a part of what is compared.
+    plain = not isinstance(statement.value, ast.Call)
+    return plain and bool(names) and names <= _VALUE_TYPES
+
+
+_VALUE_TYPES = frozenset(
+    {"bool", "int", "float", "str", "bytes", "complex", "tuple", "Tuple", "Optional", "Literal",
+     "Callable", "type", "typing", "None", "Union", "Final", "ClassVar"}
+)  # fmt: skip
+_PYTREE_BASES = frozenset(
+    {
+        "typing.NamedTuple",
+        "equinox.Module",
+        "flax.struct.PyTreeNode",
+        "flax.nnx.Module",
+        "flax.nnx.Object",
+        "flax.nnx.Pytree",
+    }
+)
+# Packages of bases that make no pytree: a subclass of `dict` is as opaque to JAX as an object.
+_NO_PYTREE_BASES = frozenset({"builtins", "flax", "haiku", "typing", "abc"})
+_PYTREE_DECORATORS = frozenset(
+    {
+        "flax.struct.dataclass",
+        "chex.dataclass",
+        "jax.tree_util.register_pytree_node_class",
+        "jax.tree_util.register_dataclass",
+        "jax.tree_util.register_static",
+        "jax_dataclasses.pytree_dataclass",
+        "simple_pytree.dataclass",
+    }
+)
+
+
+def class_of(value: Value) -> Class | None:
+    """The class of an instance, or the class itself, where it is the project's."""
+    cls = value.cls if isinstance(value, Instance) else value
+    return cls if isinstance(cls, Class) else None
+
+
+def receiver_of(value: Value | None) -> Class | None:
+    """The class of the object that a method is bound to."""
+    bound = (layer.receiver for layer in layers(value) if isinstance(layer, Bound))
+    return next((cls for cls in map(class_of, bound) if cls is not None), None)
+
+
+def layers(value: Value | None) -> Iterator[Value]:
+    """A value and what it stands around, outermost first: checkpoints, transforms, partials."""
+    while value is not None:
+        yield value
+        match value:
+            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
+                value = inner
+            case Bound(func=inner):
+                value = inner
+            case _:
+                return
+
+
+def underlying(value: Value | None) -> Value | None:
+    """The function that calling a value runs in the end, or the class that it instantiates."""
+    *_, last = layers(value) if value is not None else (None,)
+    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
+
+
+def skipped(value: Value | None) -> int:
+    """How many leading parameters are bound already (`self`)."""
+    return int(any(isinstance(layer, Bound) for layer in layers(value)))
+
+
+def partial_calls(value: Value | None) -> Iterator[ast.Call]:
+    """The calls of `functools.partial` on the way to the function, outermost first."""
+    return (layer.call for layer in layers(value) if isinstance(layer, Partial))
+
+
+def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """The arguments of a call with those that partials on the way give."""
+    return with_partials(node.args, node.keywords, partial_calls(value))

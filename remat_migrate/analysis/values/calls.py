@@ -1,0 +1,253 @@
+"""What calling a value gives: applications, partials, instances, what functions return."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import SAME_CALL, TRANSPARENT
+from ..names.module import Module
+from ..names.scopes import FunctionNode, parameters
+from .application import api_of, subject_of
+from .bind import bind_call
+from .haiku_transforms import transformed
+from .values import (
+    NOTHING,
+    Applied,
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Parameter,
+    Partial,
+    Result,
+    Value,
+    Values,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .evaluator import Evaluator
+
+Substitution = Mapping[tuple[FunctionNode, str], Values]
+
+
+def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+    """What calling `callee` with the arguments of `node` gives."""
+    if api_of(ev.apis, callee) is not None:
+        return _applied(ev, callee, module, node)
+    match callee:
+        case External("functools.partial"):
+            if not node.args:
+                return NOTHING
+            return frozenset(Partial(f, module, node) for f in ev.values(module, node.args[0]))
+        case External("builtins.getattr"):
+            return _getattr(ev, module, node)
+        case External("importlib.import_module"):
+            match node.args:
+                case [ast.Constant(value=str(name))] if not name.startswith("."):
+                    return ev.dotted(name, module)
+            return NOTHING
+        case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
+            return ev.values(module, node.args[0]) if node.args else NOTHING
+        case External("builtins.super") if not node.args:
+            return ev._super(module, node)
+        case External("builtins.staticmethod" | "types.MappingProxyType") if node.args:
+            return ev.values(module, node.args[0])
+        case External("builtins.dict" | "types.SimpleNamespace"):
+            return frozenset((Container(module, node),))
+        case External(name) if name in SAME_CALL:
+            if not node.args:
+                return frozenset((Partial(callee, module, node, by_functools=False),))
+            return frozenset(
+                Wrapped(name, f, module, node) for f in ev.values(module, node.args[0])
+            )
+        case External(name) if node.args and (
+            made := transformed(name, module, node, ev.values(module, node.args[0]))
+        ):
+            return made
+        case External(name):
+            if name.rpartition(".")[2][:1].isupper():
+                return frozenset((Instance(callee),))
+            return frozenset((Result(name),))
+        case Class() | Applied() | Wrapped() if _is_class(callee):
+            # A wrapped Flax class makes instances whose calls are the wrapped ones.
+            return frozenset((Instance(callee),))
+        case Applied(target=Parameter() | None) if _may_be_class(ev, callee):
+            return frozenset((Instance(callee),)) if _is_called(module, node) else NOTHING
+        case Partial(func=inner, call=given):
+            return _called_partial(ev, inner, given, module, node)
+        case Wrapped(how="jax.jit" | "?", func=inner):
+            return called(ev, inner, module, node)
+        case Function():
+            return _returned_to(ev, callee, module, node, skip=0)
+        case Bound(func=Function() as function):
+            return _returned_to(ev, function, module, node, skip=1)
+    return NOTHING
+
+
+def _is_class(value: Value | None) -> bool:
+    """Whether a value is a class, wrapped or not."""
+    match value:
+        case Class() | Applied(target=External()):
+            return True
+        case Applied(target=inner) | Wrapped(func=inner):
+            return _is_class(inner)
+    return False
+
+
+def _may_be_class(ev: Evaluator, applied: Applied) -> bool:
+    """Whether an application takes classes: `nn.remat(get_block(name))`."""
+    node = applied.node
+    values = ev.values(applied.module, node.func if isinstance(node, ast.Call) else node)
+    apis = [api_of(ev.apis, value) for value in values]
+    return any(api is not None and api.wraps_classes for api in apis)
+
+
+def _is_called(module: Module, node: ast.Call) -> bool:
+    """Whether what a call makes is called in turn: `block(8)(x)`, or under a name."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.Call):
+        return parent.func is node
+    if not isinstance(parent, ast.Assign):
+        return False
+    made = {ast.unparse(target) for target in parent.targets}
+    return any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name | ast.Attribute)
+        and ast.unparse(n.func) in made
+        for n in ast.walk(module.enclosing_function(node) or module.tree)
+    )
+
+
+def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:
+    found: set[Value] = set()
+    match node.args:
+        case [base, ast.Constant(value=str(name)), *_]:
+            for value in ev.values(module, base):
+                found |= ev.attribute(value, name)
+    return frozenset(found)
+
+
+def _applied(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+    subject = subject_of(ev.apis, callee, module, node)
+    if subject is None:
+        return frozenset((Partial(callee, module, node, by_functools=False),))
+    targets = ev.values(*subject)
+    if not targets:
+        return frozenset((Applied(module, node, None),))
+    return frozenset(Applied(module, node, target) for target in targets)
+
+
+def _called_partial(
+    ev: Evaluator, inner: Value, given: ast.Call, module: Module, node: ast.Call
+) -> Values:
+    if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
+        return called(ev, inner, module, node)
+    if isinstance(inner, Function):
+        merged = ast.Call(
+            given.func, [*given.args[1:], *node.args], [*given.keywords, *node.keywords]
+        )
+        return _returned_to(ev, inner, module, merged, skip=0)
+    return called(ev, inner, module, node)
+
+
+def _returned_to(
+    ev: Evaluator, function: Function, module: Module, node: ast.Call, *, skip: int
+) -> Values:
+    found = returned(ev, function)
+    if not any(_mentions(value, function.node) for value in found):
+        return found
+    bound = bind_call(function.node, node.args, node.keywords, skip)
+    swap = {(function.node, name): ev.values(module, expr) for name, expr in bound.by_name.items()}
+    return substitute(ev, found, swap)
+
+
+def returned(ev: Evaluator, function: Function) -> Values:
+    """What a function may return, in terms of its parameters."""
+    node = function.node
+    known = ev._returned.get(node)
+    if known is not None:
+        return known
+    if ("returned", node) in ev._running:
+        return NOTHING
+    ev._running.add(("returned", node))
+    found: set[Value] = set()
+    try:
+        for expr in returned_expressions(node):
+            found |= ev.values(function.module, expr)
+    finally:
+        ev._running.discard(("returned", node))
+    ev._returned[node] = frozenset(found)
+    return ev._returned[node]
+
+
+def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
+    """`values` with parameters replaced by what is passed for them."""
+    found: set[Value] = set()
+    for value in values:
+        match value:
+            case Parameter(function=function, name=name):
+                found |= swap.get((function, name), frozenset((value,)))
+            case Applied(target=target) if target is not None:
+                inner = substitute(ev, frozenset((target,)), swap)
+                found |= {replace(value, target=t) for t in inner} or {value}
+            case Wrapped(func=func) | Partial(func=func):
+                inner = substitute(ev, frozenset((func,)), swap)
+                found |= {replace(value, func=f) for f in inner}
+            case _:
+                found.add(value)
+    return frozenset(found)
+
+
+def apply_decorator(
+    ev: Evaluator, callee: Value, module: Module, node: ast.expr, argument: Value
+) -> Values:
+    """What calling `callee` with one value gives, as a decorator does."""
+    if api_of(ev.apis, callee) is not None:
+        return frozenset((Applied(module, node, argument),))
+    match callee:
+        case External(name) | Partial(func=External(name)):
+            if name in TRANSPARENT:
+                return frozenset((argument,))
+            if made := transformed(name, module, node, frozenset((argument,))):
+                return made
+            how = name if name in SAME_CALL else "?"
+            return frozenset((Wrapped(how, argument, module, node),))
+        case Function(node=function):
+            first = next(iter(parameters(function)), None)
+            found = returned(ev, callee)
+            if first is not None and any(_mentions(v, function) for v in found):
+                return substitute(ev, found, {(function, first.arg): frozenset((argument,))})
+    return frozenset((Wrapped("?", argument, module, node),))
+
+
+def _mentions(value: Value | None, function: FunctionNode) -> bool:
+    match value:
+        case Parameter(function=owner):
+            return owner is function
+        case Applied(target=inner):
+            return _mentions(inner, function)
+        case Wrapped(func=inner) | Partial(func=inner):
+            return _mentions(inner, function)
+    return False
+
+
+def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
+    """The expressions that a function returns, not those of functions inside it."""
+    if isinstance(node, ast.Lambda):
+        yield node.body
+        return
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, FunctionNode | ast.ClassDef):
+            continue
+        if isinstance(inner, ast.Return) and inner.value is not None:
+            yield inner.value
+        # No statement stands in an expression, but for those of lambdas.
+        stack += [child for child in ast.iter_child_nodes(inner) if not isinstance(child, ast.expr)]

@@ -1,0 +1,166 @@
+"""Classes: their bases in order of lookup, and what their attributes denote."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .bind import positional_parameters
+from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
+
+if TYPE_CHECKING:
+    from .evaluator import Evaluator
+
+
+def class_chain(ev: Evaluator, cls: Class) -> Iterator[Value]:
+    """A class and its bases in method resolution order (C3); external bases as External."""
+    return _linearized(ev, cls, {})
+
+
+def _linearized(ev: Evaluator, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
+    """The order of lookup from `cls` on; `known` holds the orders of bases that are merged."""
+    seen: set[Value] = set()
+    while True:
+        if isinstance(cls, Class) and not cls.exact:
+            cls = replace(cls, exact=True)
+        if cls in seen:
+            return  # classes that inherit from one another
+        seen.add(cls)
+        yield cls
+        bases = _bases(ev, cls)
+        if len(bases) != 1:
+            break
+        cls = bases[0]
+    for base in bases:
+        if base not in known:
+            known[base] = []
+            known[base] = list(_linearized(ev, base, known))
+    yield from (v for v in _merged([*(known[base] for base in bases), bases]) if v not in seen)
+
+
+def _bases(ev: Evaluator, cls: Value) -> list[Value]:
+    """The bases of a class; a base that is checkpointed or otherwise lifted is the class itself."""
+    found: dict[Value, None] = {}
+    for base in cls.node.bases if isinstance(cls, Class) else ():
+        assert isinstance(cls, Class)
+        inner = base.value if isinstance(base, ast.Subscript) else base
+        # More than one only where a name is bound to one or another.
+        for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_place):
+            if isinstance(value, Class):
+                found[replace(value, exact=True)] = None
+            elif isinstance(value, External):
+                found.update(dict.fromkeys(ev.opened(value) or (value,)))
+    return list(found)
+
+
+def _lifted(value: Value) -> Value:
+    while isinstance(value, Applied | Wrapped):
+        if (inner := value.target if isinstance(value, Applied) else value.func) is None:
+            break
+        value = inner
+    return value
+
+
+def _place(value: Value) -> tuple[str, int]:
+    if isinstance(value, Class):
+        return str(value.module.source.path), value.node.lineno
+    return getattr(value, "name", ""), 0
+
+
+def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
+    """The C3 merge of the orders of some bases; where they contradict one another, the first."""
+    left = [list(order) for order in orders if order]
+    while left:
+        heads = (order[0] for order in left)
+        first = next((h for h in heads if all(h not in order[1:] for order in left)), left[0][0])
+        yield first
+        left = [rest for order in left if (rest := [v for v in order if v != first])]
+
+
+def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:
+    """What an attribute of a class, or of its instance `receiver`, denotes."""
+    return attribute_in(ev, class_chain(ev, cls), cls, name, receiver)
+
+
+def attribute_in(
+    ev: Evaluator, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
+) -> Values:
+    """The same, looked up in `chain`: the method resolution order of `cls` or the rest of it."""
+    found: set[Value] = set()
+    for owner in chain:
+        if not isinstance(owner, Class):
+            continue
+        scope = owner.module.scope_of(owner.node)
+        flow = owner.module.flow(scope)
+        bindings = flow.exit.get(name, frozenset())
+        for binding in bindings:
+            for value in ev.binding(owner.module, binding):
+                callable_ = isinstance(value, Function | Applied | Wrapped)
+                if callable_ and is_decorated(binding.node, "classmethod"):
+                    found.add(Bound(value, cls))
+                elif (
+                    receiver is not None
+                    and callable_
+                    and not is_decorated(binding.node, "staticmethod")
+                ):
+                    found.add(Bound(value, receiver))
+                else:
+                    found.add(value)
+        if receiver is not None:
+            for holder in (owner, *ev.subclasses.get(owner.node, ())):
+                for expr in self_assignments(holder.node).get(name, ()):
+                    found |= ev.values(holder.module, expr)
+            annotation = class_annotations(owner.node).get(name)
+            if annotation is not None:
+                found |= ev.annotated(owner.module, annotation)
+        if found:
+            return frozenset(found)
+    if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):
+        # Of a Flax module: `model.apply(variables, x)` calls `__call__(x)`.
+        return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
+    return frozenset()
+
+
+def is_decorated(node: ast.AST, name: str) -> bool:
+    """Whether a function has a decorator that is a plain name."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+        isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
+    )
+
+
+@lru_cache(maxsize=4096)
+def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
+    """What the methods of a class assign to attributes of their first parameter."""
+    found: dict[str, tuple[ast.expr, ...]] = {}
+    for method in node.body:
+        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        first = next(iter(positional_parameters(method)), None)
+        if first is None:
+            continue
+        for inner in ast.walk(method):
+            targets: list[ast.expr] = []
+            if isinstance(inner, ast.Assign):
+                targets = inner.targets
+            elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
+                targets = [inner.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    if target.value.id == first.arg:
+                        assert isinstance(inner, ast.Assign | ast.AnnAssign)
+                        assert inner.value is not None
+                        found[target.attr] = (*found.get(target.attr, ()), inner.value)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def class_annotations(node: ast.ClassDef) -> Mapping[str, ast.expr]:
+    """The annotated fields in a class body."""
+    return {
+        s.target.id: s.annotation
+        for s in node.body
+        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    }

@@ -1,0 +1,450 @@
+"""What an expression denotes: names followed through imports, assignments, calls and classes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ..libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
+from ..libraries.transforms import TransformTable
+from ..names.module import Module
+from ..names.scopes import Binding, FunctionNode
+from .application import api_of
+from .calls import apply_decorator, called
+from .classes import class_attribute
+from .containers import Part, elements, items, keys, literal_index, looked_up
+from .haiku_transforms import unpacked
+from .parameter_values import annotated_values, parameter_values
+from .values import (
+    NOTHING,
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Value,
+    Values,
+    Wrapped,
+)
+
+if TYPE_CHECKING:
+    from .contents import Contents
+
+_MAX_VALUES = 64
+Substitution = Mapping[tuple[FunctionNode, str], Values]
+
+
+class Evaluator:
+    """Evaluates expressions of a project's modules to sets of symbolic values.
+
+    `find_module` gives the project's module for a dotted name seen from an importing module.
+    """
+
+    def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
+        self.apis = apis
+        # What differentiates and what loops; the project sets it.
+        self.transforms = TransformTable()
+        self._find_module = find_module
+        # Installed modules by dotted name, see `opened`; the project sets it.
+        self.find_installed: Callable[[str], Module | None] = lambda name: None
+        # The classes that inherit from a class, filled where inherited methods are looked into.
+        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
+        self._opened: dict[str, Values] = {}
+        self._known: dict[ast.AST, Values] = {}
+        self._members: dict[tuple[Module, str], Values] = {}
+        self._returned: dict[FunctionNode, Values] = {}
+        self._running: set[object] = set()
+        # What the project gives as `apply_fn` of training states; set by `parts`.
+        self.applies: Values = NOTHING
+        # Functions that do nothing but reductions and the like; kept by `stages`.
+        self.light: dict[FunctionNode, bool] = {}
+        # What functions show of their values; kept by `contents.contents_of`.
+        self.contents: dict[FunctionNode, Contents] = {}
+        # Kept by `naming.interesting_names`.
+        self.names: dict[object, frozenset[str]] = {}
+        # Other names that files of the project give to Apis, for others to import.
+        self.aliases: set[str] = set()
+        # The Apis that are passed for parameters of the project's functions.
+        self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
+
+    def forget(self) -> None:
+        """Drop what is known, because more Apis are."""
+        for known in (self._known, self._members, self._returned):
+            known.clear()
+
+    def pass_on(self, function: FunctionNode, name: str, value: Value) -> None:
+        """Note that an Api is passed for a parameter of a function."""
+        found = self.passed.setdefault((function, name), set())
+        if value not in found:
+            found.add(value)
+            self.forget()
+
+    # -- names
+
+    def dotted(self, name: str, importer: Module) -> Values:
+        """What a dotted name imported in `importer` denotes."""
+        api = self.apis.find(name)
+        if api is not None:
+            return frozenset((External(api.name),))
+        head = name.partition(".")[0]
+        if head in KNOWN_PACKAGES:
+            return frozenset((External(name),))
+        module = self._find_module(name, importer)
+        if module is not None:
+            return frozenset((ModuleValue(module),))
+        parent, _, last = name.rpartition(".")
+        if parent:
+            found: set[Value] = set()
+            for value in self.dotted(parent, importer):
+                if isinstance(value, External):
+                    found |= self.dotted_external(f"{value.name}.{last}")
+                else:
+                    found |= self.attribute(value, last)
+            return frozenset(found)
+        return frozenset((External(name),))
+
+    def opened(self, outside: External) -> Values:
+        """The function or class behind an external name, where its package's source is found.
+
+        JAX, Flax and the like stay names: what matters of them is in tables.
+        """
+        name = outside.name
+        if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
+            return NOTHING
+        if name not in self._opened:
+            self._opened[name] = NOTHING
+            package, _, last = name.rpartition(".")
+            module = self.find_installed(package)
+            if module is not None:
+                self._opened[name] = frozenset(
+                    v for v in self.member(module, last) if isinstance(v, Class | Function)
+                )
+        return self._opened[name]
+
+    def dotted_external(self, name: str) -> Values:
+        """An external name, as an Api where it is one, else by its public name."""
+        api = self.apis.find(name)
+        return frozenset((External(api.name if api else public_name(name)),))
+
+    def member(self, module: Module, name: str) -> Values:
+        """What a module-level name of a module denotes, submodules and `import *` included."""
+        key = (module, name)
+        if key in self._members:
+            return self._members[key]
+        if key in self._running:
+            return NOTHING
+        self._running.add(key)
+        try:
+            api = self.apis.find(f"{module.name}.{name}")
+            if api is not None:
+                found: Values = frozenset((External(api.name),))
+            else:
+                found = self._bindings(module, module.exported(name))
+                if not found and module.is_package:
+                    inner = self._find_module(f"{module.name}.{name}", module)
+                    if inner is not None:
+                        found = frozenset((ModuleValue(inner),))
+                if not found:
+                    for star in module.star_imports:
+                        for value in self.import_base(star, module):
+                            found |= self.attribute(value, name)
+        finally:
+            self._running.discard(key)
+        self._members[key] = found
+        return found
+
+    def import_base(self, node: ast.ImportFrom, module: Module) -> Values:
+        """The module or package that `from base import name` imports from."""
+        if not node.level:
+            return self.dotted(node.module or "", module)
+        parts = module.name.split(".")
+        drop = node.level - (1 if module.is_package else 0)
+        base = parts[: len(parts) - drop] if drop else parts
+        return self.dotted(".".join([*base, *([node.module] if node.module else [])]), module)
+
+    def imports_api(self, module: Module, node: ast.ImportFrom, alias: ast.alias) -> bool:
+        """Whether a name imported from a module of the project is an Api or a partial of one."""
+        head = (node.module or "").partition(".")[0]
+        if not node.level and head in KNOWN_PACKAGES:
+            return False
+        for base in self.import_base(node, module):
+            for value in self.attribute(base, alias.name):
+                if self.holds_api(value):
+                    return True
+        return False
+
+    def holds_api(self, value: Value) -> bool:
+        """Whether a value is an Api, a partial of one, or a container of such values."""
+        if isinstance(value, Container):
+            return any(
+                api_of(self.apis, element) is not None
+                for module, part in elements(value)
+                for element in self.values(module, part)
+            )
+        return api_of(self.apis, value) is not None
+
+    def _import(self, binding: Binding, module: Module) -> Values:
+        alias = binding.node
+        assert isinstance(alias, ast.alias)
+        if isinstance(binding.statement, ast.ImportFrom):
+            found: set[Value] = set()
+            for base in self.import_base(binding.statement, module):
+                if isinstance(base, External):
+                    found |= self.dotted_external(f"{base.name}.{alias.name}")
+                else:
+                    found |= self.attribute(base, alias.name)
+            return frozenset(found)
+        if alias.asname is None:
+            return self.dotted(alias.name.partition(".")[0], module)
+        return self.dotted(alias.name, module)
+
+    # -- bindings
+
+    def _bindings(self, module: Module, bindings: Iterable[Binding]) -> Values:
+        found: set[Value] = set()
+        for binding in bindings:
+            found |= self.binding(module, binding)
+        return frozenset(found)
+
+    def binding(self, module: Module, binding: Binding) -> Values:
+        """What one binding gives its name."""
+        node = binding.node
+        match binding.kind:
+            case "assign" | "augment":
+                assert binding.value is not None
+                values = self.values(module, binding.value)
+                for step in binding.path:
+                    values = self._step(values, step)
+                return values
+            case "element":
+                assert binding.value is not None
+                values = self._iterated(module, binding.value)
+                for step in binding.path:
+                    values = self._step(values, step)
+                return values
+            case "def":
+                assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                return self.definition(module, node)
+            case "class":
+                assert isinstance(node, ast.ClassDef)
+                return self._class(module, node)
+            case "import":
+                return self._import(binding, module)
+            case "parameter":
+                assert isinstance(node, ast.arg)
+                assert isinstance(binding.scope.node, FunctionNode)
+                return parameter_values(self, module, binding.scope.node, node)
+        return NOTHING
+
+    def _step(self, values: Values, step: int) -> Values:
+        if step < 0:
+            return NOTHING
+        found: set[Value] = set()
+        for value in values:
+            found |= unpacked(value, step)
+            if isinstance(value, Container):
+                for module, part in items(value, step):
+                    found |= self.values(module, part)
+        return frozenset(found)
+
+    def _iterated(self, module: Module, iterable: ast.expr) -> Values:
+        """The values that a loop over `iterable` sees; tuples made by zip and enumerate too."""
+        found: set[Value] = set()
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+            name = iterable.func.id
+            if name in ("zip", "enumerate") and not module.reaching(iterable.func):
+                return frozenset((Container(module, iterable),))
+            if name in ("reversed", "list", "tuple", "sorted") and iterable.args:
+                if not module.reaching(iterable.func):
+                    return self._iterated(module, iterable.args[0])
+        parts: Callable[[Container], Iterator[Part]] = keys
+        match iterable:
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]):
+                return frozenset((Container(module, iterable),))
+            case ast.Call(func=ast.Attribute(attr="values", value=mapping), args=[]):
+                iterable, parts = mapping, elements
+        for value in self.values(module, iterable):
+            if isinstance(value, Container):
+                for owner, part in parts(value):
+                    found |= self.values(owner, part)
+        return frozenset(found)
+
+    def annotated(self, module: Module, annotation: ast.expr) -> Values:
+        """Instances of the project's classes that an annotation names."""
+        return annotated_values(self, module, annotation)
+
+    def _class(self, module: Module, node: ast.ClassDef) -> Values:
+        values: Values = frozenset((Class(module, node),))
+        for decorator in reversed(node.decorator_list):
+            values = self._decorated(module, decorator, values, keep_unknown=True)
+        return values
+
+    def definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
+        """What a `def` binds its name to: the function with its decorators applied."""
+        api = self.apis.find(module.qualified_name(node))
+        if api is not None:
+            return frozenset((External(api.name),))
+        values: Values = frozenset((Function(module, node),))
+        for decorator in reversed(node.decorator_list):
+            values = self._decorated(module, decorator, values)
+        return values
+
+    def _decorated(
+        self, module: Module, decorator: ast.expr, inner: Values, *, keep_unknown: bool = False
+    ) -> Values:
+        found: set[Value] = set()
+        callee = self.values(module, decorator)
+        if isinstance(decorator, ast.Call):
+            factories = {
+                v.name for v in self.values(module, decorator.func) if isinstance(v, External)
+            }
+            if factories & TRANSPARENT:
+                return inner
+            for name in factories & SAME_CALL:
+                # `@jax.jit(static_argnums=1)`: a factory of newer releases.
+                return frozenset(Wrapped(name, v, module, decorator) for v in inner)
+        for value in callee:
+            if isinstance(value, External) and (
+                value.name in TRANSPARENT or value.name.startswith("builtins.")
+            ):
+                if value.name == "builtins.property":
+                    return NOTHING
+                return inner
+            for target in inner:
+                found |= apply_decorator(self, value, module, decorator, target)
+        if keep_unknown:
+            # A decorated class is still called and looked into as the class it is.
+            applied = {v for v in found if isinstance(v, Applied)}
+            return frozenset(applied) or inner
+        return frozenset(found) or frozenset(Wrapped("?", v, module, decorator) for v in inner)
+
+    # -- expressions
+
+    def values(self, module: Module, node: ast.expr) -> Values:
+        """What an expression may denote; empty when nothing is known."""
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if node in self._running:
+            return NOTHING
+        self._running.add(node)
+        try:
+            found = self._evaluate(module, node)
+        finally:
+            self._running.discard(node)
+        if len(found) > _MAX_VALUES:
+            found = NOTHING
+        self._known[node] = found
+        return found
+
+    def _evaluate(self, module: Module, node: ast.expr) -> Values:
+        match node:
+            case ast.Name():
+                return self._name(module, node)
+            case ast.Attribute():
+                found: set[Value] = set()
+                for base in self.values(module, node.value):
+                    found |= self.attribute(base, node.attr)
+                return frozenset(found)
+            case ast.Call():
+                return self._call(module, node)
+            case ast.Lambda():
+                return frozenset((Function(module, node),))
+            case ast.IfExp():
+                return self.values(module, node.body) | self.values(module, node.orelse)
+            case ast.BoolOp():
+                return frozenset().union(*(self.values(module, v) for v in node.values))
+            case ast.NamedExpr() | ast.Starred() | ast.Await():
+                return self.values(module, node.value)
+            case ast.Constant():
+                return frozenset((Constant(node.value),))
+            case (
+                ast.List()
+                | ast.Tuple()
+                | ast.Set()
+                | ast.Dict()
+                | ast.ListComp()
+                | ast.SetComp()
+                | ast.GeneratorExp()
+                | ast.DictComp()
+            ):
+                return frozenset((Container(module, node),))
+            case ast.Subscript():
+                return self._subscript(module, node)
+            case ast.BinOp(op=ast.BitOr()):
+                # Two dicts put together: each may hold what is looked for.
+                sides = self.values(module, node.left) | self.values(module, node.right)
+                return frozenset(v for v in sides if isinstance(v, Container))
+        return NOTHING
+
+    def _name(self, module: Module, node: ast.Name) -> Values:
+        bindings = module.reaching(node)
+        if bindings:
+            return self._bindings(module, bindings)
+        for star in module.star_imports:
+            for base in self.import_base(star, module):
+                if isinstance(base, ModuleValue):
+                    found = self.member(base.module, node.id)
+                    if found:
+                        return found
+                elif isinstance(base, External):
+                    for value in self.dotted_external(f"{base.name}.{node.id}"):
+                        if isinstance(value, External) and self.apis.find(value.name):
+                            return frozenset((value,))
+        if hasattr(builtins, node.id):
+            return frozenset((External(f"builtins.{node.id}"),))
+        return NOTHING
+
+    def attribute(self, base: Value, name: str) -> Values:
+        """What `base.name` denotes."""
+        match base:
+            case External():
+                return self.dotted_external(f"{base.name}.{name}")
+            case ModuleValue():
+                return self.member(base.module, name)
+            case Class():
+                return class_attribute(self, base, name, None)
+            case Instance(cls=Class() as cls):
+                return class_attribute(self, cls, name, base)
+            case Instance(cls=External() as outside):
+                return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
+            case Applied(target=Class() as cls):
+                return class_attribute(self, cls, name, None)
+            case Container(module=owner, node=ast.Call(func=maker)):
+                if External("types.SimpleNamespace") not in self.values(owner, maker):
+                    return NOTHING
+                parts = items(base, name)
+                return frozenset().union(*(self.values(module, part) for module, part in parts))
+            case Instance(cls=Applied() | Wrapped()):
+                return frozenset((Bound(External(f"flax.linen.Module.{name}"), base),))
+        return NOTHING
+
+    def _subscript(self, module: Module, node: ast.Subscript) -> Values:
+        found: set[Value] = set()
+        for value in self.values(module, node.value):
+            if isinstance(value, Container):
+                index = literal_index(node.slice)
+                parts = elements(value) if index is None else items(value, index)
+                for owner, part in list(parts):
+                    found |= self.values(owner, part)
+        return frozenset(found)
+
+    # -- calls
+
+    def _call(self, module: Module, node: ast.Call) -> Values:
+        found = [self.values(module, expr) for expr in looked_up(node)]
+        found += [called(self, callee, module, node) for callee in self.values(module, node.func)]
+        return frozenset().union(*found)
+
+    def _super(self, module: Module, node: ast.Call) -> Values:
+        function = module.enclosing_function(node)
+        cls = module.enclosing_class(function) if function is not None else None
+        bases = cls.bases if cls is not None else ()
+        values = frozenset().union(*(self.values(module, base) for base in bases))
+        return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

@@ -1,0 +1,57 @@
+"""What `haiku.transform(f)` makes: `init` and `apply`, which call `f` with what follows the state.
+
+Such a pair is an instance of the wrapped function, as a Flax module is one of its class: both have
+an `apply` that runs something else with some of its arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..names.module import Module
+from .values import NOTHING, Bound, External, Instance, Value, Values, Wrapped
+
+# How many arguments `apply` takes before those of the function: parameters, state, random key.
+_LEADING = {"haiku.transform": 2, "haiku.transform_with_state": 3}
+_WITHOUT_KEY = "haiku.without_apply_rng"
+_METHODS = ("init", "apply")
+
+
+def transformed(name: str, module: Module, node: ast.expr, inner: Values) -> Values:
+    """What a function of Haiku makes of the first argument; nothing if it is none of these."""
+    if name in _LEADING:
+        return frozenset(Instance(Wrapped(name, value, module, node)) for value in inner)
+    if name == _WITHOUT_KEY:
+        return frozenset(
+            Instance(Wrapped(name, value.cls, module, node))
+            for value in inner
+            if isinstance(value, Instance) and isinstance(value.cls, Wrapped)
+        )
+    return NOTHING
+
+
+def is_transformed(value: Value) -> bool:
+    """Whether a value is such a pair."""
+    match value:
+        case Instance(cls=Wrapped(how=how)):
+            return how in _LEADING or how == _WITHOUT_KEY
+    return False
+
+
+def unpacked(value: Value, step: int) -> Values:
+    """What `init, apply = haiku.transform(f)` gives a name."""
+    if not is_transformed(value) or step not in (0, 1):
+        return NOTHING
+    return frozenset((Bound(External(f"flax.linen.Module.{_METHODS[step]}"), value),))
+
+
+def leading_arguments(method: str, model: Value) -> int:
+    """How many arguments `apply` or `init` of a model takes before those that it hands on."""
+    if method != "apply" or not is_transformed(model):
+        return 1  # the variables, or the random key
+    assert isinstance(model, Instance)
+    count, made = 0, model.cls
+    while isinstance(made, Wrapped):
+        count += -1 if made.how == _WITHOUT_KEY else _LEADING.get(made.how, 0)
+        made = made.func
+    return count

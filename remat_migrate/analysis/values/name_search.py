@@ -1,0 +1,238 @@
+"""Which expressions may hold a value, by the words that it can be reached under.
+
+A value travels under names: the name it is assigned to, the function that returns it, the loop that
+runs over it. Only expressions that have one of these words in them are evaluated, which are few,
+and only where the value may have got to.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..names.mentions import find_mentions
+from ..names.module import Module
+from ..names.scopes import FunctionNode, parameters
+from .calls import returned
+from .evaluator import Evaluator
+from .values import Applied, Bound, Class, Container, Function, Partial, Value, Wrapped
+
+_LOOKED_AT = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+_CALLED = "__call__"
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+# A word, and whether it is a local name of a function.
+_Put = tuple[str, bool]
+
+
+class WordReach:
+    """The expressions of some modules that may hold a value.
+
+    Attributes:
+        words: the names and attributes under which it can be reached.
+        exported: those that other modules may see; the rest are local names of functions.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        modules: Sequence[Module],
+        words: Iterable[tuple[str, Module | None]],
+        places: Iterable[tuple[Module, ast.AST]] = (),
+        is_it: Callable[[Value], bool] = lambda value: False,
+        *,
+        definition: tuple[Module, ast.AST] | None = None,
+        by_name: bool = True,
+    ) -> None:
+        """`words` and `places` are those under which, and where, the value is made.
+
+        A word comes with the module in which it is a local name, or None.
+
+        `is_it` tells what is the value, or holds it, from what is not; `definition` is what defines
+        it. `by_name`: a function that only has one of the words for a name may be the value, or
+        make it.
+        """
+        self._by_name = by_name
+        self._makers: set[ast.AST] = set(_defining(*definition)) if definition else set()
+        self._evaluator = evaluator
+        self._is_it = is_it
+        self._modules = modules
+        self.words: set[str] = set()
+        self.exported: set[str] = set()
+        self._waiting: list[tuple[str, Module | None]] = []
+        self._known: set[tuple[str, Module | None]] = set()
+        self._found: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
+        for module, place in places:
+            if module in self._found:
+                self._climb(module, place)
+        for word, within in words:
+            self._reach(word, within)
+        while self._waiting:
+            word, within = self._waiting.pop()
+            for module in self._modules if within is None else (within,):
+                self._follow(module, word)
+
+    def expressions(self, module: Module) -> list[ast.expr]:
+        """The names, attributes, calls and subscripts to look at, by place."""
+        return sorted(self._found[module], key=_place)
+
+    def _reach(self, word: str, within: Module | None = None) -> None:
+        """Follow a word: in all modules, or in the one where it is a local name."""
+        if word and not {(word, None), (word, within)} & self._known:
+            self._known.add((word, within))
+            self.words.add(word)
+            if within is None:
+                self.exported.add(word)
+            self._waiting.append((word, within))
+
+    def _follow(self, module: Module, word: str) -> None:
+        mentions = find_mentions(module)
+        for node in (*mentions.names.get(word, ()), *mentions.attributes.get(word, ())):
+            self._climb(module, node)
+        for other in mentions.renamed.get(word, ()):
+            self._reach(other)
+        if _CALLED in self.words:
+            for name in sorted(self.words) if word == _CALLED else (word,):
+                for cls in mentions.classes.get(name, ()):
+                    self._instances(module, cls)
+
+    def _instances(self, module: Module, cls: ast.ClassDef) -> None:
+        """In a class whose instances are called so, the first name of a method is the value."""
+        names = find_mentions(module).names
+        for method in cls.body:
+            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+                for first in parameters(method)[:1]:
+                    for name in names.get(first.arg, ()):
+                        if method.lineno <= name.lineno <= (method.end_lineno or 0):
+                            self._climb(module, name)
+
+    def _climb(self, module: Module, node: ast.AST) -> None:
+        """An expression with what it is a part of, as far as that is known to be something."""
+        found = self._found[module]
+        child = node
+        while True:
+            if isinstance(child, _LOOKED_AT):
+                if child in found:
+                    return
+                found[child] = None
+                if not any(map(self._leads_on, self._evaluator.values(module, child))):
+                    if not _is_looped_over(module, child):
+                        return
+            parent = module.parent(child)
+            if parent is None:
+                return
+            makers = _makers(module, parent)
+            self._makers |= makers
+            for word, is_local in (*_named(module, makers), *_put(module, parent, child)):
+                self._reach(word, module if is_local else None)
+            if isinstance(parent, ast.stmt):
+                return
+            child = parent
+
+    def _leads_on(self, value: Value) -> bool:
+        """Whether a value is the one that is looked for, holds it, or makes it when called."""
+        match value:
+            case Function(node=ast.Lambda()):
+                return any(map(self._is_it, (value, *returned(self._evaluator, value))))
+            case Function(node=node) | Class(node=node) | Bound(func=Function(node=node)):
+                named = self._by_name and getattr(node, "name", None) in self.words
+                return named or node in self._makers or self._is_it(value)
+            case Container():
+                return True
+            case Partial(func=inner) | Wrapped(func=inner):
+                return self._leads_on(inner)
+            case Applied(target=inner) if inner is not None and not self._is_it(value):
+                return self._leads_on(inner)
+            case Bound(receiver=receiver) if self._is_it(receiver):
+                return True  # `model.apply`
+        return self._is_it(value)
+
+
+def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
+    """The words that a part of `parent` gets by standing there, but for names of definitions."""
+    match parent:
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from _targets(module, target)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield from _targets(module, target)
+        case ast.NamedExpr(target=target) | ast.comprehension(target=target):
+            yield from _targets(module, target)
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _targets(module, target)
+        case ast.withitem(optional_vars=ast.expr() as target):
+            yield from _targets(module, target)
+        case ast.arg(arg=name):
+            yield name, True
+        case ast.arguments():
+            for parameter in (*parent.posonlyargs, *parent.args, *parent.kwonlyargs):
+                yield parameter.arg, True
+        case ast.Call(func=ast.Attribute(value=owner, attr=("append" | "insert" | "extend"))):
+            yield from _targets(module, owner)
+
+
+def _named(module: Module, makers: Iterable[ast.AST]) -> Iterator[_Put]:
+    for maker in makers:
+        if isinstance(maker, Definition):
+            yield from defined(module, maker)
+
+
+def defined(module: Module, node: Definition) -> Iterator[_Put]:
+    """The name of a definition; for `__call__` and the like its class, too."""
+    scope = module.scope_at(node)
+    yield node.name, scope.is_function and node.name not in scope.global_names
+    if isinstance(scope.node, ast.ClassDef) and node.name.startswith("__"):
+        yield from defined(module, scope.node)
+
+
+def _makers(module: Module, node: ast.AST) -> set[ast.AST]:
+    """The definitions whose name denotes, or gives when called, a part of `node`.
+
+    Of what a function returns it is the function, and for `__call__` and the like its class.
+    """
+    if isinstance(node, Definition):
+        return {node}
+    if not isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+        return set()
+    function = module.enclosing_function(node)
+    return set() if function is None else set(_defining(module, function))
+
+
+def _defining(module: Module, node: ast.AST) -> Iterator[ast.AST]:
+    """A definition; of `__call__` and the like its class, too."""
+    if isinstance(node, Definition):
+        yield node
+    if isinstance(node, FunctionNode):
+        cls = module.enclosing_class(node)
+        if cls is not None and getattr(node, "name", "").startswith("__"):
+            yield cls
+
+
+def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:
+    match target:
+        case ast.Name(id=name):
+            scope = module.scope_at(target)
+            outer = {*scope.global_names, *scope.nonlocal_names}
+            yield name, scope.is_function and name not in outer
+            if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
+                yield from defined(module, scope.node)
+        case ast.Attribute(attr=name):
+            yield name, False
+        case ast.Subscript(value=inner) | ast.Starred(value=inner):
+            yield from _targets(module, inner)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _targets(module, part)
+
+
+def _is_looped_over(module: Module, node: ast.expr) -> bool:
+    """Whether a loop runs over a call, or over one that it is part of: `enumerate(blocks)`."""
+    child: ast.AST = node
+    while isinstance(parent := module.parent(child), ast.Call | ast.Attribute):
+        child = parent
+    loops = isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension)
+    return loops and getattr(parent, "iter", None) is child
+
+
+def _place(node: ast.expr) -> tuple[int, int, int, int]:
+    return node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0)

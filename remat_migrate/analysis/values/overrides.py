@@ -1,0 +1,273 @@
+"""What a method call may run: the overrides of subclasses, and those that are not seen.
+
+`self` may be an instance of any class that inherits from the one whose method is read. Where the
+class is known, as in `nn.remat(DropBlock)`, its own method resolution order decides; where it is
+not, every override in the project counts, and others may override what the project's classes leave
+open.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..names.module import Module
+from .bind import positional_parameters
+from .callees import class_of, underlying
+from .classes import attribute_in, class_chain, is_decorated
+from .evaluator import Evaluator
+from .values import (
+    NOTHING,
+    Applied,
+    Bound,
+    Class,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Callees:
+    """What an expression may denote where methods may be overridden.
+
+    Attributes:
+        values: what is seen; abstract methods are left out.
+        others: whether classes that are not seen may override what is found.
+        abstract: whether nothing but an abstract method is found.
+    """
+
+    values: Values = NOTHING
+    others: bool = False
+    abstract: bool = False
+
+    def around(self, wrap: Callable[[Value], Value]) -> Callees:
+        """The same with something around each value."""
+        return replace(self, values=frozenset(map(wrap, self.values)))
+
+
+class Overrides:
+    """Looks methods up in the class of an object.
+
+    `subclasses_of` gives the subclasses of a class; without it only the class itself counts.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        subclasses_of: Callable[[Class], Sequence[Class]] = lambda cls: (),
+    ) -> None:
+        self.evaluator = evaluator
+        self._subclasses_of = subclasses_of
+        self._known: dict[tuple[Value, str], Callees] = {}
+
+    def callees(self, module: Module, node: ast.expr, receiver: Class | None = None) -> Callees:
+        """What calling an expression may run.
+
+        Args:
+            module: the module.
+            node: the expression.
+            receiver: the class of the first argument of the method around it.
+        """
+        found = self._values(module, node, receiver)
+        called = [self._called(value) for value in found.values]
+        return _joined([replace(found, values=NOTHING), *called])
+
+    def _called(self, value: Value) -> Callees:
+        """A value with `__call__` in the place of an instance that may be a subclass's."""
+        match value:
+            case Instance(cls=Class(exact=False)):
+                found = self.attribute(value, "__call__")
+                return found if found.values or found.abstract else Callees(frozenset((value,)))
+            case Applied(target=inner) if inner is not None:
+                return self._called(inner).around(lambda v: replace(value, target=v))
+            case Wrapped(func=inner) | Partial(func=inner):
+                return self._called(inner).around(lambda v: replace(value, func=v))
+        return Callees(frozenset((value,)))
+
+    def _values(self, module: Module, node: ast.expr, receiver: Class | None) -> Callees:
+        match node:
+            case ast.Name():
+                bindings = module.reaching(node)
+                assigned = [b.value for b in bindings if b.kind == "assign" and not b.path]
+                attributes = [v for v in assigned if isinstance(v, ast.Attribute)]
+                if bindings and len(attributes) == len(bindings):
+                    # `forward = self.forward`
+                    return _joined([self._values(module, v, receiver) for v in attributes])
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")) as call):
+                found = self._after(module, call, node.attr, receiver)
+                if found is not None:
+                    return found
+            case ast.Attribute():
+                bases = self._objects(module, node.value, receiver)
+                if any(class_of(base) is not None for base in bases):
+                    return _joined([self.attribute(base, node.attr) for base in bases])
+        return _joined([self._spread(v) for v in self.evaluator.values(module, node)])
+
+    def _objects(self, module: Module, node: ast.expr, receiver: Class | None) -> Values:
+        """What an expression denotes on which an attribute is looked up."""
+        if receiver is not None and isinstance(node, ast.Name):
+            return frozenset(_of_class(v, receiver) for v in self._self(module, node)) or (
+                self.evaluator.values(module, node)
+            )
+        if isinstance(node, ast.Attribute):
+            return self._values(module, node, receiver).values
+        return self.evaluator.values(module, node)
+
+    def _self(self, module: Module, node: ast.Name) -> Values:
+        """The object that a method is called on, if a name is its first parameter."""
+        for binding in module.reaching(node):
+            function = binding.scope.node
+            if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
+                return NOTHING
+            if binding.node is not next(iter(positional_parameters(function)), None):
+                return NOTHING
+            if module.enclosing_class(function) is None:
+                return NOTHING
+        values = self.evaluator.values(module, node)
+        return values if all(class_of(v) is not None for v in values) else NOTHING
+
+    def _spread(self, value: Value) -> Callees:
+        """A value with the overrides of the method in it."""
+        match value:
+            case Bound(func=func, receiver=receiver):
+                cls, function = class_of(receiver), underlying(func)
+                name = getattr(function.node, "name", "") if isinstance(function, Function) else ""
+                if cls is not None and not cls.exact and name:
+                    found = self.attribute(receiver, name)
+                    return found if found.values or found.abstract else Callees(frozenset((value,)))
+            case Applied(target=inner) if inner is not None:
+                return self._spread(inner).around(lambda v: replace(value, target=v))
+            case Wrapped(func=inner) | Partial(func=inner):
+                return self._spread(inner).around(lambda v: replace(value, func=v))
+        return Callees(frozenset((value,)))
+
+    def attribute(self, base: Value, name: str) -> Callees:
+        """What `base.name` may denote."""
+        cls = class_of(base)
+        if cls is None or cls.exact:
+            return Callees(self.evaluator.attribute(base, name))
+        key = (base, name)
+        if key not in self._known:
+            self._known[key] = Callees()
+            self._known[key] = self._looked_up(base, cls, name)
+        return self._known[key]
+
+    def _looked_up(self, base: Value, cls: Class, name: str) -> Callees:
+        own = set(class_chain(self.evaluator, cls))
+        found: set[Value] = set()
+        abstract = False
+        for candidate in (replace(cls, exact=True), *self._subclasses_of(cls)):
+            for value in self.evaluator.attribute(_of_class(base, candidate), name):
+                function = underlying(value)
+                if isinstance(function, Function) and is_abstract(self.evaluator, function):
+                    abstract = True
+                    continue
+                if isinstance(value, Bound):
+                    value = replace(value, receiver=_of_class(base, _holder(function, cls, own)))
+                found.add(value)
+        methods = any(isinstance(underlying(v), Function) for v in found)
+        others = (methods or abstract) and _is_open(self.evaluator, cls, name, found)
+        return Callees(frozenset(found), others, abstract and not found)
+
+    def _after(
+        self, module: Module, call: ast.Call, name: str, receiver: Class | None
+    ) -> Callees | None:
+        """What `super().name` may denote: the next in the order of the object's class."""
+        methods = (f for f in module.ancestors(call) if isinstance(f, ast.FunctionDef))
+        function = next((f for f in methods if module.enclosing_class(f) is not None), None)
+        node = module.enclosing_class(function) if function is not None else None
+        if function is None or node is None:
+            return None
+        if call.args:
+            named = self.evaluator.values(module, call.args[0])
+            if named != {Class(module, node)}:
+                return None
+        cls = Class(module, node, exact=False)
+        if receiver is None or Class(module, node) not in class_chain(self.evaluator, receiver):
+            receiver = cls
+        is_class = is_decorated(function, "classmethod")
+        candidates = [replace(receiver, exact=True)]
+        if not receiver.exact:
+            candidates += self._subclasses_of(receiver)
+        found: set[Value] = set()
+        for candidate in candidates:
+            chain = list(class_chain(self.evaluator, candidate))
+            rest = chain[chain.index(Class(module, node)) + 1 :]
+            bound = None if is_class else Instance(candidate)
+            for value in attribute_in(self.evaluator, rest, candidate, name, bound):
+                if isinstance(value, Bound):
+                    holder = candidate if receiver.exact else replace(receiver, exact=False)
+                    value = replace(value, receiver=holder if is_class else Instance(holder))
+                found.add(value)
+        return Callees(frozenset(found)) if found else None
+
+
+def is_abstract(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a method does nothing but stand for those that override it."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return False
+    for decorator in node.decorator_list:
+        name = getattr(decorator, "attr", getattr(decorator, "id", ""))
+        if name.startswith("abstract"):
+            return True
+    if function.module.enclosing_class(node) is None:
+        return False
+    body = node.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]  # a docstring, or `...`
+    return all(isinstance(s, ast.Pass) or _raises_not_implemented(s) for s in body)
+
+
+def _raises_not_implemented(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Raise):
+        return False
+    raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+    return isinstance(raised, ast.Name) and raised.id in ("NotImplementedError", "NotImplemented")
+
+
+def _is_open(evaluator: Evaluator, cls: Class, name: str, found: set[Value]) -> bool:
+    """Whether a class outside the project may inherit from `cls` and override a method."""
+    if cls.node.name.startswith("_") or (name.startswith("__") and not name.endswith("__")):
+        return False
+    if cls.module.enclosing_function(cls.node) is not None or _is_final(cls.node):
+        return False
+    functions = (underlying(value) for value in found)
+    return not any(isinstance(f, Function) and _is_final(f.node) for f in functions)
+
+
+def _is_final(node: ast.AST) -> bool:
+    return any(
+        getattr(d, "attr", getattr(d, "id", "")) == "final"
+        for d in getattr(node, "decorator_list", ())
+    )
+
+
+def _of_class(base: Value, cls: Class) -> Value:
+    """`base`, an instance or a class, with another class."""
+    return Instance(cls) if isinstance(base, Instance) else cls
+
+
+def _holder(function: Value | None, cls: Class, own: set[Value]) -> Class:
+    """The class whose instances a method may be bound to that was found for a `cls`.
+
+    The class itself, unless a subclass or a mixin of one defines the method.
+    """
+    if isinstance(function, Function):
+        node = function.module.enclosing_class(function.node)
+        if node is not None and Class(function.module, node) not in own:
+            return Class(function.module, node, exact=False)
+    return cls
+
+
+def _joined(parts: list[Callees]) -> Callees:
+    return Callees(
+        frozenset().union(*(p.values for p in parts)),
+        any(p.others for p in parts),
+        any(p.abstract for p in parts),
+    )

@@ -1,0 +1,149 @@
+"""What an expression may denote, as far as checkpoints are concerned.
+
+A value is symbolic: a function of the project, an external name, the result of applying an Api to
+a function. Evaluation gives a set of values; an empty set means that nothing is known.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the project, by qualified name; also every Api and every builtin."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue:
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function, method or lambda of the project, before its decorators."""
+
+    module: Module
+    node: FunctionNode
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of the project.
+
+    `exact`: it is this class; else this one or any that inherits from it, as that of `self` is.
+    """
+
+    module: Module
+    node: ast.ClassDef
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a class."""
+
+    cls: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method with the instance it is bound to."""
+
+    func: Value
+    receiver: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`func` with some arguments given, with the call that gave them.
+
+    `by_functools`: the call is `functools.partial(func, ...)`; else it is a call of `func` itself
+    that left out the function to wrap (`nnx.remat(prevent_cse=False)`).
+    """
+
+    func: Value
+    module: Module
+    call: ast.Call
+    by_functools: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An Api applied to `target`.
+
+    `node` is the application: the call, or the decorator's expression. A target of None is one
+    that cannot be seen.
+    """
+
+    module: Module
+    node: ast.expr
+    target: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A transformation (`jax.jit`, `jax.grad`) of `func` that is called with the same arguments."""
+
+    how: str
+    func: Value
+    module: Module
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A list, tuple, set, dict or comprehension."""
+
+    module: Module
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal: number, string, bool, None."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What is passed for a parameter."""
+
+    module: Module
+    function: FunctionNode
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an external function returns."""
+
+    name: str
+
+
+Value = (
+    External
+    | ModuleValue
+    | Function
+    | Class
+    | Instance
+    | Bound
+    | Partial
+    | Applied
+    | Wrapped
+    | Container
+    | Constant
+    | Parameter
+    | Result
+)
+Values = frozenset[Value]
+NOTHING: Values = frozenset()

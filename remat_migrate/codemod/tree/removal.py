@@ -1,0 +1,99 @@
+"""Groups removals whose consequences are linked.
+
+Removing a statement may empty its block; removing the last use of an import leaves it unused.
+Changes that must be made together, such as removing both statements of a block, are one Removal.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...text.replacements import Causes
+from ...text.tokens import layout_of
+from ..changes import File, Reduce
+from .reductions import Reduction
+from .suites import Marks, Verdicts, lost_nodes
+from .tree_index import index_of
+from .unused import Unused
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Changes of one file that must be made together.
+
+    Attributes:
+        members: indices of the changes that they come from.
+        changes: the changes with their consequences.
+    """
+
+    members: frozenset[int]
+    changes: tuple[Reduce, ...]
+
+
+def plan_removals(
+    file: File,
+    changes: Sequence[Reduction],
+    *,
+    is_used_elsewhere: Callable[[str], bool] = lambda name: False,
+    literals: frozenset[str] = frozenset(),
+) -> list[Removal]:
+    """The reductions of a Python file, grouped by what must be made together.
+
+    Args:
+        file: the file; the nodes of `changes` are nodes of its tree.
+        changes: what is removed; an empty Reduction gives no Removal.
+        is_used_elsewhere: whether another file may use a module-level name of this one; such an
+            import is kept.
+        literals: strings; a name that only holds one of them is removed with its last use, like an
+            import.
+    """
+    if not any(changes):
+        return []
+    marks = marks_of(file, changes, is_used_elsewhere, literals)
+    groups = _groups(marks, Verdicts(marks, index_of(file.tree)), file.tree)
+    return [Removal(g, (Reduce(file, file.tree, marks.of_causes(g)),)) for g in groups]
+
+
+def marks_of(
+    file: File,
+    changes: Sequence[Reduction],
+    is_used_elsewhere: Callable[[str], bool],
+    literals: frozenset[str] = frozenset(),
+) -> Marks:
+    """What reductions of a file remove, including imports that become unused."""
+    marks = Marks.of(changes)
+    unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere, literals)
+    while unused.mark(marks):
+        pass
+    return marks
+
+
+def _groups(marks: Marks, verdicts: Verdicts, tree: ast.Module) -> list[frozenset[int]]:
+    """The reductions with common consequences, in the order of the first of each group."""
+    own: dict[ast.AST, Causes] = dict(marks.removed)
+    for noted in (marks.replaced, marks.kept, marks.suites):
+        own |= {node: own.get(node, frozenset()) | why for node, (_, why) in noted.items()}
+    causes = list(own.values())
+    # Changes inside a removed node belong to its removal.
+    causes += [own[node] | why for node, why in lost_nodes(tree, verdicts) if node in own]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and (moved := verdicts.reduced(node)):
+            # What is left of the statement is reindented.
+            causes += [own[inner] | moved[1] for inner in ast.walk(node) if inner in own]
+        for suite in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if isinstance(suite, list):
+                causes.append(verdicts.all_gone(suite) or frozenset())
+                # Neighbours share the blank lines around them.
+                gone = [verdicts.gone(statement) for statement in suite]
+                causes += [a | b for a, b in itertools.pairwise(gone) if a and b]
+        if isinstance(node, ast.stmt):
+            causes.append(verdicts.gone(node) or frozenset())
+    groups: list[frozenset[int]] = []
+    for cause in filter(None, causes):
+        linked = [group for group in groups if group & cause]
+        groups = [group for group in groups if not group & cause]
+        groups.append(cause.union(*linked))
+    return sorted(groups, key=min)

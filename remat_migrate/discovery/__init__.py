@@ -1,0 +1,1 @@
+"""Which files a run reads: project roots, ignore patterns, installed packages."""

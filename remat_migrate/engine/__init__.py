@@ -1,0 +1,1 @@
+"""Files to findings, and findings to new text on disk."""

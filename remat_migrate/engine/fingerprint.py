@@ -1,0 +1,313 @@
+"""What tells a finding from others when lines have moved: its code, its file, where it stands.
+
+A fingerprint is of the rule's code, the file's path, the definition around the finding and the
+statement that it stands in: of a compound one its head, of a decorator itself alone, of an import
+the names that are concerned. A statement counts as the syntax that it is, so that line breaks,
+blanks, parentheses, quotes, trailing commas and comments, all that a formatter may change, do not.
+In a comment it is the comment's words, in a file that is not Python the line's. No position counts,
+and no message: what a later version says better is the same finding.
+
+Findings that agree in all of this are numbered in the order in which they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..discovery.discover import is_python
+from ..errors import SourceError
+from ..rule import Finding
+from ..text import SourceFile, Span
+from ..text.tokens import Layout, Token
+
+_Head = ast.stmt | ast.excepthandler | ast.match_case
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+# What a compound statement holds besides its head; decorators are told apart, each alone.
+_PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list")
+_MEANINGLESS = frozenset({"ctx", "kind", "type_comment"})
+_BYTES = 16
+_MOST_SHOWN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a finding is known by.
+
+    Attributes:
+        path: the file, relative to the folder that was asked for, with `/`.
+        code: the rule's code.
+        within: the dotted name of the definition around it; empty in the module itself.
+        statement: what it stands in, for a reader: one line, without comments.
+        alike: the digest that it shares with the findings which agree in all of this.
+        number: its number among these, from 1.
+    """
+
+    path: str
+    code: str
+    within: str
+    statement: str
+    alike: str
+    number: int
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits; those of the first of several are `alike`."""
+        return self.alike if self.number == 1 else _digest(self.alike, str(self.number))
+
+
+def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, str]:
+    """A name for each finding that stays when lines move and when code is formatted anew.
+
+    No two findings of a run have the same one. Paths count relative to `root`.
+    """
+    return {finding: one.fingerprint for finding, one in identities(findings, root).items()}
+
+
+def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
+    """What each finding is known by; in the order of `findings`."""
+    files: dict[SourceFile, _File] = {}
+    known: dict[Finding, Identity] = {}
+    counts: Counter[str] = Counter()
+    for finding in sorted(dict.fromkeys(findings), key=_order):
+        if finding.source not in files:
+            files[finding.source] = _File(finding.source)
+        place = files[finding.source].place(finding.span)
+        path = relative_path(finding.path, root)
+        alike = _digest(finding.code, path, place.within, place.meaning)
+        counts[alike] += 1
+        known[finding] = Identity(
+            path, finding.code, place.within, place.shown, alike, counts[alike]
+        )
+    return {finding: known[finding] for finding in findings}
+
+
+def relative_path(path: Path, root: Path) -> str:
+    """`path` as it is written in `root`, with `/`; absolute where no way leads there."""
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str]:
+    return (str(finding.path), finding.span.start, finding.span.end, finding.message)
+
+
+def _digest(*parts: str) -> str:
+    # Halves of surrogate pairs in file names stand for bytes that are not UTF-8.
+    data = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a finding stands: the definition, and the statement as it counts and as it is shown."""
+
+    within: str
+    meaning: str
+    shown: str
+
+
+class _File:
+    """One file, read once for all its findings."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self.source = source
+        self._places: dict[tuple[ast.AST, ...], _Place] = {}
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The file as Python; None where it is none, or cannot be parsed."""
+        if not _is_python(self.source):
+            return None
+        try:
+            return self.source.parse()
+        except SourceError:
+            return None
+
+    @cached_property
+    def comments(self) -> list[Token]:
+        """The comments of a file that can be parsed."""
+        return Layout(self.source).comments
+
+    def place(self, span: Span) -> _Place:
+        """Where a finding with this span stands."""
+        if self.tree is None:
+            return self._line(span)
+        if comment := self._comment(span.start):
+            line, _ = self.source.position(span.start)
+            words = f"# {' '.join(comment.text.lstrip('#').split())}"
+            around = _around(self.tree, lambda node: _has_line(node, line))
+            return _Place(_dotted(around), words, _cut(words))
+        around = _around(self.tree, lambda node: self._start(node) <= span.start <= self._end(node))
+        if not around:
+            return self._line(span)
+        *outer, head = around
+        for decorator in getattr(head, "decorator_list", ()):
+            if span.start <= self._end(decorator):
+                return self._known(_dotted(around), "@", decorator)
+        names: list[ast.alias] = []
+        if isinstance(head, ast.Import | ast.ImportFrom):
+            names = [name for name in head.names if self.source.span(name).overlaps(span)]
+        return self._known(_dotted(outer), "", head, *names)
+
+    def _known(self, within: str, sign: str, node: _Head | ast.expr, *names: ast.alias) -> _Place:
+        key = (node, *names)
+        if key not in self._places:
+            bare = _bare(node, names)
+            self._places[key] = _Place(within, sign + _meaning(bare), sign + self._shown(bare))
+        return self._places[key]
+
+    def _shown(self, node: _Head | ast.expr) -> str:
+        try:
+            return _cut(ast.unparse(node))
+        # A sum of a thousand terms; an integer of many digits, a backslash within an f-string.
+        except (RecursionError, ValueError):
+            line, _ = self.source.position(self._start(node))
+            return _cut(self.source.line_text(line))
+
+    def _line(self, span: Span) -> _Place:
+        line, _ = self.source.position(span.start)
+        words = " ".join(self.source.line_text(line).split())
+        return _Place("", words.rstrip(", "), _cut(words))
+
+    def _comment(self, at: int) -> Token | None:
+        line, column = self.source.position(at)
+        if "#" not in self.source.line_text(line)[:column]:
+            return None
+        return next((one for one in self.comments if one.start <= at < one.end), None)
+
+    def _start(self, node: _Head | ast.expr) -> int:
+        if isinstance(node, ast.match_case):
+            node = node.pattern  # type: ignore[assignment]
+        elif decorators := getattr(node, "decorator_list", None):
+            return self.source.text.rfind("@", 0, self.source.span(decorators[0]).start)
+        return self.source.offset(node.lineno, node.col_offset)  # type: ignore[union-attr]
+
+    def _end(self, node: _Head | ast.expr) -> int:
+        if isinstance(node, ast.match_case):
+            node = node.body[-1]
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.source.offset(node.end_lineno, node.end_col_offset)
+
+
+def _is_python(source: SourceFile) -> bool:
+    # A notebook is the Python of its cells here.
+    if source.container is not None:
+        return True
+    script = source.text.startswith("#!") and "python" in source.line_text(1)
+    return script or is_python(source.path)
+
+
+def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:
+    """The statements that hold a place, outer ones first; handlers and cases count as such."""
+    found: list[_Head] = []
+    inner: Sequence[_Head] = tree.body
+    while node := next(filter(holds, inner), None):
+        found.append(node)
+        inner = [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
+        ]
+    return found
+
+
+def _has_line(node: _Head, line: int) -> bool:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno <= line <= (node.body[-1].end_lineno or line)
+    first = min((one.lineno for one in getattr(node, "decorator_list", ())), default=node.lineno)
+    return first <= line <= (node.end_lineno or line)
+
+
+def _dotted(around: Sequence[_Head]) -> str:
+    return ".".join(node.name for node in around if isinstance(node, _Definition))
+
+
+def _bare(node: _Head | ast.expr, names: Sequence[ast.alias]) -> _Head | ast.expr:
+    """A statement without those within it and without decorators; an import with `names` alone."""
+    if isinstance(node, ast.expr):
+        return node
+    bare = copy.copy(node)
+    for part in _PARTS:
+        if isinstance(getattr(node, part, None), list):
+            setattr(bare, part, [])
+    if names and isinstance(bare, ast.Import | ast.ImportFrom):
+        bare.names = list(names)
+    return bare
+
+
+def _meaning(node: ast.AST) -> str:
+    """A syntax tree as text: the same for all spellings, and under every version of Python.
+
+    `ast.dump` and `ast.unparse` write what the running version has.
+    """
+    parts: list[str] = []
+    stack: list[object] = [node]
+    while stack:  # a long sum nests too deep for a function that calls itself
+        item = stack.pop()
+        if isinstance(item, ast.AST):
+            parts.append(f"{type(item).__name__}(")
+            stack += [")", *reversed(list(_content(item)))]
+        elif isinstance(item, list):
+            parts.append("[")
+            stack += ["]", *reversed(item)]
+        else:
+            parts.append(str(item))
+    return " ".join(parts)
+
+
+def _content(node: ast.AST) -> Iterator[object]:
+    """The fields of a node that say something, each after its name; values as text or nodes."""
+    match node:
+        case ast.Constant(value=value):
+            yield _constant(value)
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            # Formatters indent docstrings.
+            yield _constant(" ".join(text.split()))
+        case ast.JoinedStr(values=values):
+            yield _merged(values)
+        case ast.Delete(targets=[ast.Tuple(elts=targets)]):
+            # The one place where parentheses that are left out change the tree.
+            yield from ("targets=", targets)
+        case _:
+            for name, value in ast.iter_fields(node):
+                if value is None or value == [] or name in _MEANINGLESS:
+                    continue
+                yield from (f"{name}=", value)
+
+
+def _merged(values: Sequence[ast.expr]) -> list[object]:
+    """The parts of an f-string, neighbouring texts as one: versions divide them differently."""
+    parts: list[object] = []
+    text = ""
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            text += value.value
+            continue
+        parts += [_constant(text), value] if text else [value]
+        text = ""
+    return [*parts, _constant(text)] if text else parts
+
+
+def _constant(value: object) -> str:
+    # What counts as printable differs between versions; a long integer has no decimal digits.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return hex(value)
+    return ascii(value)
+
+
+def _cut(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_SHOWN else f"{words[: _MOST_SHOWN - 1]}…"

@@ -1,0 +1,249 @@
+"""Whether edits changed a file only where they were made.
+
+The codemods write syntax trees, so that what they write is right by construction. Afterwards the
+file is parsed once more: statements that no edit touches must be read as before, and comments that
+no edit touches must still be comments.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import re
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..errors import SourceError
+from ..text import Edit, OffsetMap, SourceFile, read_source
+from ..text.escapes import BrokenEscape
+from ..text.tokens import layout_of
+
+_SHEBANG = re.compile(r"#![^\n]*\bpython")
+
+
+def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
+    """Why `after_text` is not `before` with nothing but `edits` changed; None if it is.
+
+    Python must parse, outside the edits the tree must be the old one and the comments must stand,
+    and the code must use no name whose import or definition is gone. JSON (notebooks too) and TOML
+    that parsed before must parse. Text of any kind must be such that the file's encoding can hold
+    it.
+
+    Args:
+        before: the file as it was.
+        after_text: its text with the edits made.
+        edits: edits of this file, none overlapping another.
+    """
+    python = is_python(before)
+    after = before.replaced(after_text)
+    reason = _encoding_fault(after, python)
+    if reason is None and python:
+        reason = _python_fault(before, after, edits)
+    elif reason is None:
+        reason = _data_fault(before, after)
+    return reason
+
+
+def is_python(source: SourceFile) -> bool:
+    """Whether a file is Python: by its name, its first line, or as the view of a notebook."""
+    if source.path.suffix in (".py", ".pyi", ".pyw") or source.container is not None:
+        return True
+    return not source.path.suffix and _SHEBANG.match(source.text) is not None
+
+
+def _encoding_fault(after: SourceFile, python: bool) -> str | None:
+    try:
+        again = read_source(after.path, after.encode(after.text), python=python)
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start]
+        return f"{bad!r} cannot be written in the file's encoding, {after.encoding}"
+    except BrokenEscape as error:
+        return str(error)
+    except SourceError as error:
+        return f"the new text cannot be read back: {error}"
+    if after.container is not None:
+        if again.text != after.container.settled(after.text):
+            return "the notebook would have other cells, or other lines that are not Python"
+    elif again.text != after.text:
+        return f"the new text cannot be written in the file's encoding, {after.encoding}"
+    return None
+
+
+def _data_fault(before: SourceFile, after: SourceFile) -> str | None:
+    readers: dict[str, Callable[[str], object]] = {
+        ".ipynb": json.loads,
+        ".json": json.loads,
+        ".toml": tomllib.loads,
+    }
+    reader = readers.get(before.path.suffix)
+    if reader is None:
+        return None
+    try:
+        reader(before.text)
+    except ValueError:
+        return None
+    except RecursionError:
+        return "the text is nested too deeply to be compared"
+    try:
+        reader(after.text)
+    except ValueError as error:
+        return f"the new text is no {before.path.suffix[1:]}: {error}"
+    return None
+
+
+def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) -> str | None:
+    try:
+        old = before.parse()
+    except SourceError as error:
+        return f"the old text is {error}"
+    try:
+        new = after.parse()
+    except SourceError as error:
+        cause = error.__cause__
+        said = cause.msg if isinstance(cause, SyntaxError) else error
+        return f"the new text does not parse: {said} (its line {error.line})"
+    offsets = OffsetMap(edits)
+    # Statements of the same text are read the same.
+    texts, new_texts = _texts(before, old.body), _texts(after, new.body)
+    changed = _unmatched(old.body, texts, new_texts)
+    made = _unmatched(new.body, new_texts, texts)
+    try:
+        return (
+            _statement_fault(before, changed, after, made, offsets)
+            or _name_fault(changed, made, new)
+            or _comment_fault(before, after, offsets)
+        )
+    except RecursionError:
+        return "the code is nested too deeply to be compared"
+    except (SyntaxError, tokenize.TokenError) as error:
+        return f"the text cannot be cut into tokens: {error}"
+
+
+def _statement_fault(
+    before: SourceFile,
+    changed: Sequence[ast.stmt],
+    after: SourceFile,
+    made: Sequence[ast.stmt],
+    offsets: OffsetMap,
+) -> str | None:
+    """Why a statement that no edit touches is not read as before; None if all are."""
+    missing = list(_untouched(before, changed, offsets))
+    # Some are inside of statements that are edited.
+    inner = [n for s in made for n in ast.walk(s) if isinstance(n, ast.stmt)] if missing else []
+    missing = _unmatched(missing, _texts(before, missing), _texts(after, inner))
+    missing = _unmatched(missing, map(_shape, missing), map(_shape, inner))
+    if not missing:
+        return None
+    code = _short(before.segment(missing[0]))
+    return f"the code on line {missing[0].lineno} would be read differently: {code}"
+
+
+def _unmatched(
+    statements: Sequence[ast.stmt], keys: Iterable[object], others: Iterable[object]
+) -> list[ast.stmt]:
+    """The statements whose keys, one of each, are not among those of others."""
+    found = Counter(others) if statements else Counter()
+    unmatched = []
+    for statement, key in zip(statements, keys, strict=True):
+        if found[key]:
+            found[key] -= 1
+        else:
+            unmatched.append(statement)
+    return unmatched
+
+
+def _texts(source: SourceFile, statements: Sequence[ast.stmt]) -> list[str]:
+    """Statements as they are written, with their decorators."""
+    found = []
+    for statement in statements:
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        start = source.span(decorators[0] if decorators else statement).start
+        found.append(source.text[start : source.span(statement).end])
+    return found
+
+
+def _shape(tree: ast.stmt) -> tuple[object, ...]:
+    """What a statement says, wherever it stands; as `ast.dump`, at any depth of nesting."""
+    return tuple(
+        (type(node), *((name, _label(value)) for name, value in ast.iter_fields(node)))
+        for node in ast.walk(tree)
+    )
+
+
+def _label(value: object) -> object:
+    """A field without the nodes in it, which `ast.walk` comes to in this order."""
+    if isinstance(value, ast.AST):
+        return ast.AST
+    if isinstance(value, list):
+        return tuple(map(_label, value))
+    return repr(value)
+
+
+def _untouched(
+    source: SourceFile, block: Sequence[ast.stmt], offsets: OffsetMap
+) -> Iterator[ast.stmt]:
+    """The outermost statements whose lines no edit touches."""
+    for statement in block:
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(node.lineno for node in decorators)])
+        last = statement.end_lineno or statement.lineno
+        start, end = source.line_starts[first - 1], source.span(statement).end + 1
+        if hasattr(statement, "body"):
+            # What is inserted beside its lines may have become part of it.
+            start, end = start - 1, [*source.line_starts, len(source.text)][last] + 1
+        if offsets.untouched(start, end):
+            yield statement
+            continue
+        for _, inner in ast.iter_fields(statement):
+            if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                yield from _untouched(source, inner, offsets)
+
+
+def _name_fault(
+    changed: Sequence[ast.stmt], made: Sequence[ast.stmt], new: ast.Module
+) -> str | None:
+    """The name that is used though what bound it is gone; None if there is none."""
+    lost = _bound(changed) - _bound(made)
+    lost = lost and lost - _bound(new.body)
+    names = [n for n in ast.walk(new) if isinstance(n, ast.Name) and n.id in lost] if lost else []
+    lost -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    for name in names:
+        if name.id in lost:
+            return f"`{name.id}`, used on line {name.lineno} of the new text, would not be defined"
+    return None
+
+
+def _bound(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that imports, definitions and parameters bind anywhere in statements."""
+    found: set[str] = set()
+    for node in itertools.chain.from_iterable(map(ast.walk, statements)):
+        match node:
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.partition(".")[0])
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.arg(arg=name):
+                found.add(name)
+    return found
+
+
+def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) -> str | None:
+    """Why a comment that no edit touches is lost; None if none is."""
+    if "#" not in before.text:
+        return None
+    now = {comment.start: comment.text for comment in layout_of(after).comments}
+    for comment in layout_of(before).comments:
+        if not offsets.untouched(comment.start, comment.end):
+            continue
+        if not now.get(offsets.moved(comment.start), "").startswith(comment.text):
+            line, _ = before.position(comment.start)
+            return f"the comment on line {line} would be lost: {_short(comment.text)}"
+    return None
+
+
+def _short(text: str) -> str:
+    first = text.strip().partition("\n")[0].rstrip()
+    return f"`{first[:57]}...`" if len(first) > 60 else f"`{first}`"

@@ -1,0 +1,170 @@
+"""Which kind a file is that is not Python, and the file without a setting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+
+from ..text.replacements import Causes, Removal, join_pieces
+from ..text.source_file import SourceFile
+from .dockerfile import plan_dockerfile
+from .dotenv import plan_dotenv
+from .lines import line_start, next_line
+from .makefile import plan_makefile
+from .setting import Setting, TextPlan, TextSyntaxError, TextUse
+from .shell import plan_shell
+from .structured import plan_toml, plan_yaml
+
+Planner = Callable[[str, Setting, TextPlan], object]
+
+
+def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
+    """A shell script; what stands before a statement that is not understood is, all the same."""
+    try:
+        plan_shell(text, setting, plan)
+    except TextSyntaxError as error:
+        if not setting.occurs(text[: error.readable]):
+            raise
+        plan_shell(text, setting, plan, 0, error.readable)
+        for start, end in _outside_comments(text, setting, error.readable):
+            plan.refuse(start, end, "variable", f"it cannot be read: {error}")
+        plan.note_reads(setting.reading, text, error.readable)
+
+
+_BY_SUFFIX: dict[str, Planner] = {
+    ".sh": _plan_script,
+    ".bash": _plan_script,
+    ".zsh": _plan_script,
+    ".ksh": _plan_script,
+    ".slurm": _plan_script,
+    ".sbatch": _plan_script,
+    ".yaml": plan_yaml,
+    ".yml": plan_yaml,
+    ".toml": plan_toml,
+    ".mk": plan_makefile,
+    ".env": plan_dotenv,
+    ".dockerfile": plan_dockerfile,
+    ".containerfile": plan_dockerfile,
+}
+_BY_NAME: dict[str, Planner] = {
+    "Makefile": plan_makefile,
+    "makefile": plan_makefile,
+    "GNUmakefile": plan_makefile,
+    ".envrc": _plan_script,
+    ".env": plan_dotenv,
+}
+_BY_PREFIX: dict[str, Planner] = {
+    "Dockerfile": plan_dockerfile,
+    "Containerfile": plan_dockerfile,
+    ".env.": plan_dotenv,
+}
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+
+
+def plan_text(
+    source: SourceFile,
+    setting: Setting,
+    is_suppressed: Callable[[int], bool] = lambda offset: False,
+    *,
+    keep_option: str = "",
+) -> tuple[list[TextUse], list[Removal]]:
+    """The uses of a setting in a file, and the edits that take them out.
+
+    Comments and prose are no uses. A use that cannot be taken out says why. As long as something
+    still reads the variable, it stays set.
+
+    Args:
+        source: the file.
+        setting: what is looked for.
+        is_suppressed: whether the use at an offset is to be left alone.
+        keep_option: why the option must stay; "" when it need not.
+
+    Returns:
+        The uses in the order of the text, and Removals whose members are indices of the uses.
+    """
+    planner = _planner(source)
+    if planner is None or not setting.occurs(source.text):
+        return [], []
+    plan = TextPlan(keep_option=keep_option, is_suppressed=is_suppressed)
+    try:
+        planner(source.text, setting, plan)
+        read = _uncovered(plan)
+        if read:
+            line, _ = source.position(read[0][0])
+            plan = plan.fork()
+            plan.keep_variable = f"line {line} reads it"
+            planner(source.text, setting, plan)
+            for start, end in _uncovered(plan):
+                plan.refuse(start, end, "read", "what depends on the value is not followed")
+    except TextSyntaxError as error:
+        plan.uses, plan.pieces = _unreadable(source, setting, str(error)), []
+    except RecursionError:
+        plan.uses, plan.pieces = _unreadable(source, setting, "it is nested too deeply"), []
+    _close_gaps(source.text, plan)
+    return _ordered(plan.uses, join_pieces(source.path, source.text, plan.pieces))
+
+
+def _planner(source: SourceFile) -> Planner | None:
+    """What plans a file of this kind; by its name, or a script by its first line."""
+    path = PurePath(source.path.name)
+    if path.name in _BY_NAME:
+        return _BY_NAME[path.name]
+    suffix = path.suffix.lower()
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    for prefix, planner in _BY_PREFIX.items():
+        if path.name.startswith(prefix):
+            return planner
+    return _plan_script if _SHEBANG.match(source.text) else None
+
+
+def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
+    """Where the variable is still read."""
+    return sorted({(start, end) for start, end in plan.reads if not plan.covers(start, end)})
+
+
+def _close_gaps(text: str, plan: TextPlan) -> None:
+    """Where lines that go stand between two blank lines, take one of those out too."""
+    runs: list[tuple[int, int, Causes]] = []
+    for start, end, put, causes in sorted(plan.pieces, key=lambda piece: piece[:2]):
+        if put or start != line_start(text, start) or text[end - 1 : end] not in ("", "\n"):
+            continue
+        if runs and start <= runs[-1][1]:
+            low, high, why = runs.pop()
+            start, end, causes = low, max(high, end), why | causes
+        runs.append((start, end, causes))
+    for start, end, causes in runs:
+        above, below = line_start(text, start - 1), next_line(text, end)
+        if text[above:start].strip() or text[end:below].strip():
+            continue
+        if end < len(text):
+            plan.put(end, below, "", causes)
+        else:
+            plan.put(above, start, "", causes)
+
+
+def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
+    """The lines with the setting in a file that cannot be read, but for its comments."""
+    why = f"the file cannot be read: {reason}"
+    spans = _outside_comments(source.text, setting, 0)
+    return [TextUse(*span, "variable", refused=why) for span in spans]
+
+
+def _outside_comments(text: str, setting: Setting, start: int) -> list[tuple[int, int]]:
+    """Where a setting is named from an offset on, except in lines of comment."""
+    return [
+        match.span()
+        for match in setting.pattern.finditer(text, start)
+        if not text[line_start(text, match.start()) : match.start()].lstrip().startswith("#")
+    ]
+
+
+def _ordered(uses: list[TextUse], removals: list[Removal]) -> tuple[list[TextUse], list[Removal]]:
+    order = sorted(range(len(uses)), key=lambda index: (uses[index].start, uses[index].end))
+    place = {index: number for number, index in enumerate(order)}
+    return [uses[index] for index in order], [
+        replace(removal, members=frozenset(place[member] for member in removal.members))
+        for removal in removals
+    ]

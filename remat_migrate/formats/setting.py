@@ -1,0 +1,168 @@
+"""A library's setting as text files name it: an environment variable and a command-line option."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ..text.replacements import Causes, Piece
+
+Form = Literal["variable", "option", "read"]
+
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
+_NO = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+class TextSyntaxError(Exception):
+    """A text is not of its kind, or beyond what is understood of that kind; nothing is planned.
+
+    Attributes:
+        readable: up to which offset whole statements stand that are understood.
+    """
+
+    def __init__(self, message: str, readable: int = 0) -> None:
+        super().__init__(message)
+        self.readable = readable
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting under its two names, `JAX_ENABLE_X64` and `jax_enable_x64`."""
+
+    variable: str
+    option: str
+
+    def is_option(self, word: str) -> bool:
+        """Whether a word, without quotes, is the option: `--name`, `--noname`, `--name=value`."""
+        return re.fullmatch(rf"--?(no)?{self.option}(=\S*)?", word) is not None
+
+    def takes_next(self, word: str, following: str) -> bool:
+        """Whether `--name` has its value in the word behind it."""
+        named = word.lstrip("-") == self.option
+        return named and self.truth(following) is not None
+
+    def truth(self, value: str) -> bool | None:
+        """What a value that is written out sets the setting to, in any spelling."""
+        word = value.strip().strip("\"'").lower()
+        return True if word in _YES else False if word in _NO else None
+
+    def is_assignment(self, word: str) -> bool:
+        """Whether a word is `NAME=value`."""
+        return re.match(rf"{self.variable}\+?=", word) is not None
+
+    def tells(self, text: str) -> bool:
+        """Whether a text that may be prose names the setting as a command or code would."""
+        option, variable = self.option, self.variable
+        found = re.search(
+            rf"(^|[\s\"'])(--?(no)?{option}\b|{variable}=)|[\"']({option}|{variable})[\"']", text
+        )
+        return found is not None
+
+    def occurs(self, text: str) -> bool:
+        """Whether a text has either name in it."""
+        return self.variable in text or self.option in text
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Either name as a word of its own."""
+        return re.compile(rf"(?<!\w)(?:{self.variable}|(?:no)?{self.option})(?!\w)")
+
+    @property
+    def reading(self) -> re.Pattern[str]:
+        """The value of the variable asked for: `$NAME`, `${NAME:-0}`, `$(NAME)`, `env.NAME`."""
+        name = self.variable
+        return re.compile(
+            rf"\$\{{?{name}(?!\w)|\$\({name}\)|(?<!\w)env\.{name}(?!\w)|env\[.{name}.\]"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextUse:
+    """A place in a text where a setting is used.
+
+    Attributes:
+        start, end: its offsets.
+        form: the variable set, the option passed, or the variable's value read.
+        value: what it is set to, as written; "" when it is unset or passed on.
+        refused: why it cannot be taken out.
+    """
+
+    start: int
+    end: int
+    form: Form
+    value: str = ""
+    refused: str = ""
+
+
+@dataclass(slots=True)
+class TextPlan:
+    """The uses in a text and the pieces that take them out; causes are indices of `uses`.
+
+    Attributes:
+        uses: the uses found, those that stay too.
+        pieces: what goes.
+        reads: where the variable is read; what is not taken out with something else is a use.
+        keep_variable: why the variable must stay set; "" when it need not.
+        keep_option: why the option must stay; "" when it need not.
+        is_suppressed: whether the use at an offset is to be left alone.
+    """
+
+    uses: list[TextUse] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    reads: list[tuple[int, int]] = field(default_factory=list)
+    keep_variable: str = ""
+    keep_option: str = ""
+    is_suppressed: Callable[[int], bool] = lambda offset: False
+
+    def take(
+        self, start: int, end: int, form: Form, value: str = "", refused: str = ""
+    ) -> Causes | None:
+        """Note a use that shall go; None if it has to stay, else its causes."""
+        if self.is_suppressed(start):
+            refused = refused or "it is suppressed"
+        elif form in ("variable", "option"):
+            refused = refused or (self.keep_variable if form == "variable" else self.keep_option)
+        self.uses.append(TextUse(start, end, form, value, refused))
+        return None if refused else frozenset((len(self.uses) - 1,))
+
+    def refuse(self, start: int, end: int, form: Form, reason: str) -> None:
+        """Note a use that stays."""
+        self.uses.append(TextUse(start, end, form, "", reason))
+
+    def note_reads(
+        self, pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize
+    ) -> None:
+        """Note where a pattern, such as `Setting.reading`, matches: the variable is read there."""
+        self.reads += [found.span() for found in pattern.finditer(text, start, end)]
+
+    def put(self, start: int, end: int, text: str, causes: Causes) -> None:
+        """Replace a range."""
+        if start < end or text:
+            self.pieces.append((start, end, text, causes))
+
+    def covers(self, start: int, end: int) -> bool:
+        """Whether a range goes with some piece."""
+        return any(low <= start and end <= high for low, high, _, _ in self.pieces)
+
+    def fork(self) -> TextPlan:
+        """An empty plan under the same conditions, to be taken over when it works out."""
+        return TextPlan(
+            keep_variable=self.keep_variable,
+            keep_option=self.keep_option,
+            is_suppressed=self.is_suppressed,
+        )
+
+    def adopt(self, other: TextPlan, causes: Causes | None = None) -> Causes | None:
+        """Take over what another plan holds; `causes` of it as they are called here."""
+        shift = len(self.uses)
+        self.uses += other.uses
+        self.reads += other.reads
+        self.pieces += [
+            (start, end, text, frozenset(c + shift for c in why))
+            for start, end, text, why in other.pieces
+        ]
+        return None if causes is None else frozenset(c + shift for c in causes)

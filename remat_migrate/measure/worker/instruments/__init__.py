@@ -1,0 +1,1 @@
+"""Measurements of a jaxpr or a compiled program."""

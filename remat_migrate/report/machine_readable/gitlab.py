@@ -1,0 +1,50 @@
+"""The format `gitlab`: GitLab's code quality report, which merge requests show.
+
+https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...engine.fingerprint import fingerprints
+from ...rule import Finding
+from ..content import Report
+from ..terminal.display import Screen, neutral
+from .shared import exchanged_path, on_disk, region, repository, worst_first
+
+_SEVERITIES = ("info", "minor", "major", "critical")
+_HEIGHTS = {"error": 3, "warning": 2, "note": 0}
+
+
+def render(report: Report, screen: Screen) -> str:
+    """The whole document, the worst first; paths are relative to the repository."""
+    folder = repository(report.root)
+    names = fingerprints(report.findings, report.root)
+    entries = [_entry(finding, names[finding], folder) for finding in worst_first(report.findings)]
+    return json.dumps(entries, indent=1) + "\n"
+
+
+def severity(finding: Finding) -> str:
+    """How bad a finding is, in GitLab's words: a step less where the analysis is unsure."""
+    height = _HEIGHTS[finding.severity]
+    return _SEVERITIES[max(0, height - (finding.confidence == "low"))]
+
+
+def _entry(finding: Finding, fingerprint: str, folder: Path) -> dict[str, object]:
+    at = region(*on_disk(finding.source, finding.span))
+    return {
+        "description": neutral(f"{finding.code}: {finding.message}"),
+        "check_name": finding.code,
+        "fingerprint": fingerprint,
+        "severity": severity(finding),
+        "location": {
+            "path": exchanged_path(finding.path, folder),
+            "lines": {"begin": at.line, "end": at.end_line},
+            "positions": {
+                "begin": {"line": at.line, "column": at.column},
+                "end": {"line": at.end_line, "column": at.end_column},
+            },
+        },
+    }

@@ -1,0 +1,91 @@
+"""The format `rdjson`: reviewdog's diagnostics, with fixes that a reviewer applies by a click.
+
+https://github.com/reviewdog/reviewdog/tree/master/proto/rdf
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+from ...rule import Finding
+from ...text import SourceFile, Span
+from ..content import Report
+from ..terminal.display import Screen, neutral
+from .shared import (
+    edits_on_disk,
+    encodable,
+    exchanged_path,
+    on_disk,
+    region,
+    remedy,
+    repository,
+    worst_first,
+)
+
+_SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
+
+
+def render(report: Report, screen: Screen) -> str:
+    """The whole document, the worst first; columns count bytes of UTF-8."""
+    folder = repository(report.root)
+    document = {
+        "source": {"name": "remat-migrate"},
+        "diagnostics": [
+            _diagnostic(finding, report, folder) for finding in worst_first(report.findings)
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _diagnostic(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
+    url = {"url": finding.url} if finding.url else {}
+    related = [
+        {"message": neutral(one.message), "location": _location(one.source, one.span, folder)}
+        for one in dict.fromkeys(finding.related)
+    ]
+    suggestions = _suggestions(finding, report)
+    return {
+        "message": "\n".join((neutral(finding.message), *remedy(finding))),
+        "location": _location(finding.source, finding.span, folder),
+        "severity": _SEVERITIES[finding.severity],
+        "code": {"value": finding.code, **url},
+        **({"suggestions": suggestions} if suggestions else {}),
+        **({"related_locations": related} if related else {}),
+    }
+
+
+def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
+    """The fix as one suggestion, or none: a reviewer applies each suggestion alone.
+
+    So there is none for a fix that edits several files, or places with lines between them that it
+    leaves as they are.
+    """
+    if finding.fix is None or finding.fix.paths != {finding.path}:
+        return []
+    file, edits = edits_on_disk(report.sources[finding.path], finding.fix.edits)
+    text = edits[0].text
+    for before, after in pairwise(edits):
+        between = file.text[before.end : after.start]
+        if between.count("\n") > 1:
+            return []
+        text += between + after.text
+    place = Span(edits[0].start, edits[-1].end)
+    return [{"range": _range(file, place), "text": encodable(text)}]
+
+
+def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:
+    return {"path": exchanged_path(source.path, folder), "range": _range(*on_disk(source, span))}
+
+
+def _range(file: SourceFile, where: Span) -> dict[str, object]:
+    at = region(file, where)
+    return {
+        "start": {"line": at.line, "column": _byte_column(file, at.line, at.column)},
+        "end": {"line": at.end_line, "column": _byte_column(file, at.end_line, at.end_column)},
+    }
+
+
+def _byte_column(file: SourceFile, line: int, column: int) -> int:
+    return len(file.line_text(line)[: column - 1].encode("utf-8", "replace")) + 1

@@ -1,0 +1,323 @@
+"""The format `sarif`: SARIF 2.1.0, as code scanning on GitHub and many editors read it.
+
+Columns count UTF-16 units: what reads SARIF, mostly takes them for these, whatever is declared.
+Paths are relative to the repository, because GitHub knows no others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ... import __version__
+from ...engine.analyse import UNREADABLE, Hidden
+from ...engine.fingerprint import Identity, identities
+from ...rule import Confidence, Finding, Fix
+from ...text import Edit, SourceFile, Span
+from ..content import Report
+from ..terminal.display import Screen, neutral
+from ..terminal.verdicts import verdict_counts
+from .line_hash import line_hashes
+from .sarif_rules import rule_descriptors
+from .shared import (
+    edits_on_disk,
+    encodable,
+    file_uri,
+    on_disk,
+    region,
+    remedy,
+    repository,
+    worst_first,
+)
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+# GitHub takes no more results of a run, and no larger file, compressed.
+_MOST_RESULTS = 25_000
+_MOST_BYTES = 10_000_000
+# Longer code is not repeated in the report.
+_MOST_CODE = 2_000
+_ROOT = "%SRCROOT%"
+_RANKS: Mapping[Confidence, float] = {"high": 90.0, "medium": 60.0, "low": 30.0}
+_WHY = {"settings": "per-file-ignores in the settings", "baseline": "known: in the baseline"}
+_LINK = re.compile(r"\](?=\()")
+
+_Object = dict[str, object]
+
+
+def render(report: Report, screen: Screen) -> str:
+    """The whole document; of more than GitHub takes the worst, with a notification."""
+    run = _Run(report, repository(report.root))
+    most = min(_MOST_RESULTS, len(run.all))
+    while True:
+        # ASCII alone: what steers a terminal or hides a line is written as an escape.
+        text = json.dumps(run.document(most), indent=1) + "\n"
+        size = len(text) if len(text) <= _MOST_BYTES else len(zlib.compress(text.encode()))
+        if size <= _MOST_BYTES or most <= 1:
+            return text
+        most = min(most - 1, int(most * 0.9 * _MOST_BYTES / size))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run as SARIF has it."""
+
+    report: Report
+    folder: Path
+    _hashes: dict[SourceFile, list[str]] = field(default_factory=dict)
+
+    @cached_property
+    def all(self) -> tuple[tuple[Finding, Hidden | None], ...]:
+        """Every finding, the worst first, and behind them those that are suppressed."""
+        hidden = {one.finding: one for one in self.report.hidden}
+        return (
+            *((finding, None) for finding in worst_first(self.report.findings)),
+            *((finding, hidden[finding]) for finding in worst_first(hidden)),
+        )
+
+    @cached_property
+    def known(self) -> Mapping[Finding, Identity]:
+        return identities([finding for finding, _ in self.all], self.report.root)
+
+    @cached_property
+    def rules(self) -> Sequence[_Object]:
+        return rule_descriptors(self.report.rules, [finding for finding, _ in self.all])
+
+    @cached_property
+    def index(self) -> Mapping[object, int]:
+        return {rule["id"]: number for number, rule in enumerate(self.rules)}
+
+    def document(self, most: int) -> _Object:
+        """The log, with the first `most` results."""
+        return {
+            "$schema": SCHEMA,
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {
+                        "driver": {
+                            "name": "remat-migrate",
+                            "version": __version__,
+                            "semanticVersion": __version__,
+                            "rules": self.rules,
+                        }
+                    },
+                    "invocations": [self._invocation(len(self.all) - most)],
+                    "originalUriBaseIds": {_ROOT: {"uri": file_uri(self.folder).rstrip("/") + "/"}},
+                    "columnKind": "utf16CodeUnits",
+                    "newlineSequences": ["\r\n", "\n", "\r"],
+                    "results": [self._result(*one) for one in self.all[:most]],
+                    "properties": self._properties(),
+                }
+            ],
+        }
+
+    def _invocation(self, left_out: int) -> _Object:
+        told = [self._unread(f) for f in self.report.findings if f.code == UNREADABLE]
+        for fault in self.report.faults:
+            text = neutral(f"the rule {fault.code} failed: {fault.error}")
+            where = {"artifactLocation": self._artifact(fault.path)}
+            told.append(
+                {**_notification("error", text), "locations": [{"physicalLocation": where}]}
+            )
+        if left_out:
+            text = (
+                f"{left_out} of {len(self.all)} results are left out, the least severe:"
+                " GitHub takes no more"
+            )
+            told.append(_notification("warning", text))
+        turned_on = [
+            {
+                "descriptor": {"id": rule["id"], "index": number},
+                "configuration": {"enabled": True},
+            }
+            for number, rule in enumerate(self.rules)
+            if not _is_enabled(rule)
+        ]
+        return {
+            "executionSuccessful": not self.report.faults,
+            **({"ruleConfigurationOverrides": turned_on} if turned_on else {}),
+            **({"toolExecutionNotifications": told} if told else {}),
+        }
+
+    def _unread(self, finding: Finding) -> _Object:
+        return {
+            **_notification("error", neutral(finding.message)),
+            "associatedRule": {"id": finding.code, "index": self.index[finding.code]},
+            "locations": [self._location(finding.source, finding.span)],
+        }
+
+    def _properties(self) -> _Object:
+        report = self.report
+        properties: _Object = {"files": report.files}
+        if report.fixed is not None:
+            properties["fixed"] = dict(sorted(report.fixed.items()))
+        if report.sites is not None:
+            risks = [row.risk for row in report.sites]
+            properties["sites"] = {r: risks.count(r) for r in ("high", "medium", "low", "none")}
+        if report.proved is not None:
+            proved = report.proved
+            properties["verdicts"] = dict(verdict_counts((*proved.proof.verdicts, *proved.wrong)))
+            properties["takenBack"] = len(proved.taken_back)
+        if report.baseline is not None:
+            known, stale = len(report.known), report.baseline.stale_count
+            properties["baseline"] = {"known": known, "stale": stale}
+        return properties
+
+    def _result(self, finding: Finding, hidden: Hidden | None) -> _Object:
+        related = [
+            {
+                "id": number,
+                **self._location(one.source, one.span),
+                "message": {"text": _text(one.message)},
+            }
+            for number, one in enumerate(dict.fromkeys(finding.related), 1)
+        ]
+        fix = finding.fix
+        edited = fix is not None and all(path in self.report.sources for path in fix.paths)
+        return {
+            "ruleId": finding.code,
+            "ruleIndex": self.index[finding.code],
+            "level": finding.severity,
+            "message": {"text": "\n".join(map(_text, (finding.message, *remedy(finding))))},
+            "locations": [self._location(finding.source, finding.span, with_code=True)],
+            **({"relatedLocations": related} if related else {}),
+            "partialFingerprints": self._fingerprints(finding),
+            **({"fixes": [self._fix(fix)]} if fix and fix.changes and edited else {}),
+            **self._baseline_state(hidden),
+            **_suppressions(hidden),
+            "rank": _RANKS[finding.confidence],
+            "properties": {
+                "confidence": finding.confidence,
+                **({"safety": str(fix.safety)} if fix else {}),
+                **_cell(finding),
+                **({"url": finding.url} if finding.url else {}),
+                **self._verdict(finding),
+            },
+        }
+
+    def _baseline_state(self, hidden: Hidden | None) -> _Object:
+        """Whether a finding is new; of what a comment took away the baseline says nothing."""
+        if self.report.baseline is None or (hidden and hidden.by != "baseline"):
+            return {}
+        return {"baselineState": "unchanged" if hidden else "new"}
+
+    def _verdict(self, finding: Finding) -> _Object:
+        """What running the code around a finding showed."""
+        if self.report.proved is None:
+            return {}
+        within = self.known[finding].within
+        proved = self.report.proved
+        for verdict in (*proved.wrong, *proved.proof.verdicts):
+            unit = verdict.unit
+            inside = f"{within}.".startswith(f"{unit.qualname}.") or not (within or unit.qualname)
+            if unit.path == finding.path and inside:
+                return {"verdict": str(verdict.outcome), "unit": encodable(unit.name)}
+        return {}
+
+    def _fingerprints(self, finding: Finding) -> _Object:
+        file, where = on_disk(finding.source, finding.span)
+        at = region(file, where)
+        if file not in self._hashes:
+            self._hashes[file] = line_hashes(file.text)
+        line = file.line_text(at.line)
+        return {
+            "primaryLocationLineHash": self._hashes[file][at.line - 1],
+            # GitHub counts from the first character that is no blank: indentation may change.
+            "primaryLocationStartColumnFingerprint": str(
+                max(0, at.column - 1 - (len(line) - len(line.lstrip())))
+            ),
+            "remat-migrate/v1": self.known[finding].fingerprint,
+        }
+
+    def _fix(self, fix: Fix) -> _Object:
+        by_path: dict[Path, list[Edit]] = {}
+        for edit in sorted(set(fix.edits)):
+            by_path.setdefault(edit.path, []).append(edit)
+        return {
+            "description": {"text": _text(fix.title)},
+            "artifactChanges": [
+                {
+                    "artifactLocation": self._artifact(path),
+                    "replacements": _replacements(self.report.sources[path], edits),
+                }
+                for path, edits in by_path.items()
+            ],
+            "properties": {"safety": str(fix.safety)},
+        }
+
+    def _location(self, source: SourceFile, span: Span, *, with_code: bool = False) -> _Object:
+        file, where = on_disk(source, span)
+        shown = _region(file, where)
+        code = file.text[where.start : where.end]
+        if with_code and 0 < len(code) <= _MOST_CODE:
+            shown["snippet"] = {"text": encodable(code)}
+        return {
+            "physicalLocation": {"artifactLocation": self._artifact(source.path), "region": shown}
+        }
+
+    def _artifact(self, path: Path) -> _Object:
+        if path.is_relative_to(self.folder):
+            return {"uri": file_uri(path.relative_to(self.folder)), "uriBaseId": _ROOT}
+        return {"uri": file_uri(path)}
+
+
+def _region(file: SourceFile, where: Span) -> _Object:
+    at = region(file, where)
+    return {
+        "startLine": at.line,
+        "startColumn": _utf16_column(file, at.line, at.column),
+        "endLine": at.end_line,
+        "endColumn": _utf16_column(file, at.end_line, at.end_column),
+    }
+
+
+def _utf16_column(file: SourceFile, line: int, column: int) -> int:
+    before = file.line_text(line)[: column - 1]
+    wide = 0 if before.isascii() else sum(letter > "\uffff" for letter in before)
+    return column + wide
+
+
+def _replacements(source: SourceFile, edits: Sequence[Edit]) -> list[_Object]:
+    file, replacements = edits_on_disk(source, edits)
+    return [
+        {
+            "deletedRegion": _region(file, Span(one.start, one.end)),
+            **({"insertedContent": {"text": encodable(one.text)}} if one.text else {}),
+        }
+        for one in replacements
+    ]
+
+
+def _suppressions(hidden: Hidden | None) -> _Object:
+    if hidden is None:
+        return {}
+    if hidden.by == "comment":
+        return {"suppressions": [{"kind": "inSource"}]}
+    return {"suppressions": [{"kind": "external", "justification": _WHY[hidden.by]}]}
+
+
+def _notification(level: str, text: str) -> _Object:
+    return {"level": level, "message": {"text": text}}
+
+
+def _cell(finding: Finding) -> _Object:
+    """Where in a notebook of Jupyter a finding is; nothing for other files."""
+    cell = finding.source.cell(finding.span.start)
+    return {"cell": {"number": cell[0], "line": cell[1]}} if cell else {}
+
+
+def _is_enabled(rule: _Object) -> bool:
+    configuration = rule["defaultConfiguration"]
+    return not isinstance(configuration, dict) or configuration.get("enabled", True)
+
+
+def _text(text: str) -> str:
+    """A line as a message in plain text: what has the form of a link there is none."""
+    return _LINK.sub("] ", neutral(text))

@@ -1,0 +1,1 @@
+"""Reports for reviewers: HTML pages and Markdown comments."""

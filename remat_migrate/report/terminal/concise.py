@@ -1,0 +1,21 @@
+"""The format `concise`: one line per finding, for editors and `grep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..content import Report
+from .display import Screen, neutral
+from .full import header_tag
+from .summary import summary
+
+
+def render(report: Report, screen: Screen) -> Iterator[str]:
+    """The lines of the report."""
+    for finding in report.findings:
+        at = finding.source.place(finding.span.start)
+        place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")
+        tag = f" [{tag}]" if (tag := header_tag(finding)) else ""
+        code = screen.paint(finding.code, "red", "bold")
+        yield f"{place} {code} {neutral(finding.message)}{tag}"
+    yield from summary(report, screen)

@@ -1,0 +1,126 @@
+"""A plan in text: what goes under checkpoints, what was promised, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ...plan.plan import Need
+from .display import Screen, counted, neutral
+from .weights import operations, size
+
+if TYPE_CHECKING:
+    from ...engine.apply import Change
+    from ...measure.measurement import Cost
+    from ...plan.applying import Obstacle
+    from ...plan.plan import Placement, Plan, StageDecision
+
+
+def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
+    """All that is known of a plan."""
+    title = f"{neutral(plan.target)}, planned for {neutral(plan.budget)}"
+    of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
+    yield screen.paint(f"{title}{of_budget}, traced with jax {plan.jax}", "bold")
+    yield f"  without checkpoints  {_need(plan.bare, plan)}"
+    if plan.checkpoints:
+        now = counted(plan.checkpoints, "checkpoint")
+        yield f"  as it is             {_need(plan.now, plan)}, {now}"
+    yield f"  planned              {_need(plan.best.measured, plan)}"
+    yield f"  promised             {_need(plan.best.promised, plan)}{_difference(plan.best)}"
+    yield ""
+    if not plan.is_met:
+        told = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
+        yield screen.paint(told, "red", "bold")
+    elif all(stage.decision == "plain" for stage in plan.best.stages):
+        yield screen.paint("No checkpoint is needed.", "green", "bold")
+    for stage in plan.best.stages:
+        yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
+    if plan.checkpoints:
+        yield ""
+        yield "It stands in the place of the checkpoints that there are: these come off."
+    if plan.pareto:
+        yield ""
+        yield "Placements that no other one found beats in both memory and operations:"
+        for one in plan.pareto:
+            yield f"  {_need(one.measured, plan)}  {_summary(one)}"
+
+
+def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
+    """Why a plan was not written."""
+    for one in obstacles:
+        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {neutral(one.reason)}"
+    yield "nothing was written"
+
+
+def written_lines(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+    """Where a plan was written."""
+    for change in changes:
+        yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` takes it back"
+
+
+def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
+    """What measuring the rewritten source shows beside what was planned."""
+    planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
+    yield f"  planned    {_need(planned, plan)}"
+    by_peak = (now.peak_bytes - planned.peak_bytes) / max(planned.peak_bytes, 1)
+    by_flops = (now.flops - planned.flops) / max(planned.flops, 1)
+    yield f"  rewritten  {_need(now, plan)}: {by_peak:+.1%} memory, {by_flops:+.1%} operations"
+    if now.peak_bytes > plan.budget_bytes:
+        yield f"the rewritten source needs more than the budget, {size(plan.budget_bytes)}"
+
+
+def _peak(plan: Plan) -> str:
+    need = plan.best.measured.peak_bytes
+    return f"{size(need)}, {need / max(plan.bare.peak_bytes, 1):.0%} of that without checkpoints"
+
+
+def _need(need: Need, plan: Plan) -> str:
+    ratio = need.flops / plan.bare.flops if plan.bare.flops else 1.0
+    return f"{size(need.peak_bytes):>8}  {operations(need.flops)}, x{ratio:.3f}"
+
+
+def _difference(placement: Placement) -> str:
+    """How far what was promised is from what was measured."""
+    peak, flops = placement.promised.peak_bytes, placement.promised.flops
+    by_peak = (placement.measured.peak_bytes - peak) / max(peak, 1)
+    by_flops = (placement.measured.flops - flops) / max(flops, 1)
+    return f"; measured {by_peak:+.1%} memory, {by_flops:+.1%} operations"
+
+
+def _decision(stage: StageDecision) -> str:
+    function = neutral(stage.function)
+    runs = f"in {function}, {counted(stage.times, 'time')}"
+    policy = f" with policy={neutral(stage.policy)}" if stage.policy else ""
+    if stage.decision == "plain":
+        return f"{runs}: no checkpoint"
+    if stage.decision == "body":
+        return f"{runs}: a checkpoint on the body of the loop{policy}, prevent_cse=False"
+    if stage.times == 1 and stage.decision == "wrapped":
+        return f"{runs}: a checkpoint{policy}"
+    if stage.all_but_last:
+        left = stage.times - stage.wrapped
+        which = "all but the last" if left == 1 else f"all but the last {left}"
+    else:
+        which = "all"
+    if stage.decision == "group" and stage.times == 1:
+        return f"{runs}: under one checkpoint with {_group(stage)}{policy}"
+    if stage.decision == "group":
+        return f"{runs}: {which} under checkpoints in groups ({_group(stage)}){policy}"
+    return f"{runs}: {which} under a checkpoint{policy}"
+
+
+def _group(stage: StageDecision) -> str:
+    lines = [line for line in stage.group if line]
+    if len(set(lines)) == 1:
+        return f"{len(lines)} each"
+    return "lines " + ", ".join(map(str, dict.fromkeys(lines)))
+
+
+def _summary(placement: Placement) -> str:
+    parts = []
+    for stage in placement.stages:
+        if stage.decision != "plain":
+            policy = f" {neutral(stage.policy)}" if stage.policy else ""
+            kind = "" if stage.decision == "wrapped" else f" {stage.decision}"
+            parts.append(f"{stage.line}{kind}{policy} {stage.wrapped}/{stage.times}")
+    return "; ".join(parts) or "no checkpoint"

@@ -1,0 +1,157 @@
+"""A piece of source with places underlined, as a compiler shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...text import SourceFile, Span
+from .display import Screen, cells, expanded, neutral
+
+# Of a place that spans more lines than this the middle is left out.
+_TALL = 8
+# Between two shown places this many lines are shown rather than "...".
+_GAP = 2
+_NARROWEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place to underline, and what to write beside the line."""
+
+    span: Span
+    label: str = ""
+    primary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Underline:
+    """The part of a mark in one line: columns from 0, in characters."""
+
+    start: int
+    end: int
+    label: str
+    primary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of source as shown: its lines, and how many columns their numbers take."""
+
+    gutter: int
+    lines: tuple[str, ...]
+
+
+def snippet(source: SourceFile, marks: Sequence[Mark], screen: Screen, style: str) -> Snippet:
+    """The lines of `source` that `marks` touch, numbered, with the marks underlined.
+
+    A mark of several lines is underlined in each, without indentation; of a tall one the middle is
+    left out. Lines wider than the screen are cropped around their first mark.
+    """
+    by_line: dict[int, list[Underline]] = {}
+    for mark in sorted(marks, key=lambda mark: not mark.primary):
+        for line, underline in underlines(source, mark):
+            by_line.setdefault(line, []).append(underline)
+    gutter = len(str(source.shown_number(max(by_line))))
+    return Snippet(gutter, tuple(_drawn(source, by_line, gutter, screen, style)))
+
+
+def _drawn(
+    source: SourceFile,
+    by_line: dict[int, list[Underline]],
+    gutter: int,
+    screen: Screen,
+    style: str,
+) -> Iterator[str]:
+    bar = screen.paint("|", "blue", "bold")
+    budget = max(_NARROWEST, screen.width - gutter - 3)
+    yield f"{' ' * gutter} {bar}"
+    previous = min(by_line) - 1
+    for line in sorted(by_line):
+        if line - previous > _GAP + 1:
+            yield screen.paint("...", "blue", "bold")
+            previous = line - 1
+        for between in range(previous + 1, line):
+            text, _ = _cropped(source.shown_line(between), [], budget)
+            yield _numbered(source.shown_number(between), gutter, text, screen)
+        text, drawn = _cropped(source.shown_line(line), by_line[line], budget)
+        yield _numbered(source.shown_number(line), gutter, text, screen)
+        for blanks, length, underline in drawn:
+            sign = ("^" if underline.primary else "-") * length
+            colour = (style, "bold") if underline.primary else ("blue",)
+            label = f" {neutral(underline.label)}" if underline.label else ""
+            yield f"{' ' * gutter} {bar} {' ' * blanks}{screen.paint(sign + label, *colour)}"
+        previous = line
+
+
+def _numbered(line: int, gutter: int, text: str, screen: Screen) -> str:
+    number = screen.paint(f"{line:>{gutter}} |", "blue", "bold")
+    return f"{number} {text}".rstrip()
+
+
+def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]]:
+    """The parts of a mark, each with its line; of a tall one without its middle.
+
+    Lines are those of `source`, columns those of the line as it is shown.
+    """
+    first, start = source.position(mark.span.start)
+    last, end = source.position(max(mark.span.start, mark.span.end))
+    if last > first and end == 1:  # ends with a line break: that line is the last
+        last, end = last - 1, len(source.line_text(last - 1)) + 1
+    lines = list(range(first, last + 1))
+    if len(lines) > _TALL:
+        lines = [*lines[: _TALL - 2], lines[-1]]
+    empty = True
+    for line in lines:
+        text = source.line_text(line)
+        left = start - 1 if line == first else len(text) - len(text.lstrip())
+        right = end - 1 if line == last else len(text.rstrip())
+        if right <= left:
+            if len(lines) > 1:
+                continue  # a blank line within
+            right = left + 1
+        empty = False
+        label = mark.label if line == lines[-1] else ""
+        left, right = (source.shown_column(line, column) for column in (left, right))
+        yield line, Underline(left, right, label, mark.primary)
+    if empty:  # blanks alone: where they begin
+        left = source.shown_column(first, start - 1)
+        yield first, Underline(left, left + 1, mark.label, mark.primary)
+
+
+def _cropped(
+    text: str, underlines: Sequence[Underline], budget: int
+) -> tuple[str, list[tuple[int, int, Underline]]]:
+    """A line as shown, and for each underline the blanks before it and its length in columns."""
+    text = neutral(text.rstrip())
+    widths = [cells(letter) for letter in text]
+    begin, stop = 0, len(text)
+    if sum(widths) > budget:
+        begin, stop = _window(widths, underlines, budget)
+    shown = ("…" if begin else "") + text[begin:stop] + ("…" if stop < len(text) else "")
+    lead = 1 if begin else 0
+    drawn = []
+    for underline in underlines:
+        left = min(max(underline.start, begin), stop)
+        right = min(max(underline.end, left), stop)
+        blanks = lead + sum(widths[begin:left])
+        drawn.append((blanks, max(1, sum(widths[left:right])), underline))
+    return expanded(shown), drawn
+
+
+def _window(widths: Sequence[int], underlines: Sequence[Underline], budget: int) -> tuple[int, int]:
+    """The characters of a wide line to show: from its start where its first mark is then seen."""
+    room = budget - 2  # an ellipsis on either side
+    start, end = (underlines[0].start, underlines[0].end) if underlines else (0, 0)
+    begin = 0
+    if sum(widths[:end]) > room:
+        # Some context before the mark, and as much of the mark as goes.
+        spare = max(room // 4, room - sum(widths[start:end]) - room // 4)
+        begin = min(start, len(widths))
+        while begin > 0 and sum(widths[begin - 1 : start]) <= spare:
+            begin -= 1
+    stop, used = begin, 0
+    while stop < len(widths) and used + widths[stop] <= room:
+        used += widths[stop]
+        stop += 1
+    return begin, stop

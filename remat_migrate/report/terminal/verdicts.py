@@ -1,0 +1,171 @@
+"""What running the code showed: the verdicts, in text and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .display import Screen, counted, neutral, shown_path
+
+if TYPE_CHECKING:
+    from ...verify.evidence import Proof, Verdict
+    from ..content import Report
+
+_STYLES = {
+    "equal": "green",
+    "differs": "red",
+    "fails-after": "red",
+    "fails-before": "yellow",
+    "not-exercised": "yellow",
+}
+# The worst first.
+_ORDER = tuple(reversed(_STYLES))
+_INPUTS = {"declared": "declared inputs", "recorded": "recorded", "made": "made inputs"}
+
+
+def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
+    """What there is to say of a report's verdicts in text: each one, and what they rest on."""
+    if report.proved is None:
+        return
+    proved = report.proved
+    yield from proof_lines(proved.proof, screen, also=proved.wrong)
+    for item in proved.taken_back:
+        at = item.finding.source.line_place(item.finding.span.start)
+        place = f"{screen.path(item.finding.path)}:{at}"
+        taken = screen.paint("taken back", "red", "bold")
+        yield f"{taken} {place} {item.finding.code}: {_one_line(item.reason)}"
+    for learned in sorted(proved.refined, key=str):
+        yield (
+            f"learned that {learned.function} needs the value of {learned.parameter}"
+            f" ({screen.path(learned.path)})"
+        )
+
+
+def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
+    """Each verdict in a line, the worst last, and how the command went."""
+    shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome), reverse=True)
+    texts = [verdict for verdict in shown if verdict.unit.is_text]
+    width = max((len(v.outcome) for v in shown), default=0)
+    for verdict in shown:
+        if verdict.unit.is_text:
+            continue
+        outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
+        place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
+        name = verdict.unit.qualname or "the module"
+        rest = "; ".join(facts(verdict))
+        yield f"{outcome}  {place} {neutral(name)}{rest and f' ({neutral(rest)})'}"
+    if texts:
+        outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
+        for detail in dict.fromkeys(verdict.detail for verdict in texts):
+            files = ", ".join(screen.path(v.unit.path) for v in texts if v.detail == detail)
+            yield f"{outcome}  {files} ({neutral(detail)})"
+    if proof.command:
+        yield from _command(proof, screen)
+    # A side that nothing was asked of has not begun.
+    if all(proof.jax) and proof.jax[0] != proof.jax[1]:
+        yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
+    for note in proof.notes:
+        yield f"note: {neutral(note)}"
+
+
+def proved_summary(report: Report) -> str:
+    """How many of the fixes are proved, and of how many nothing ran; nothing without proof."""
+    if report.proved is None:
+        return ""
+    fixes = sum((report.fixed or {}).values())
+    unproved = min(fixes, len(report.proved.unproved))
+    parts = [f"proved {fixes - unproved} by running the code"]
+    if unproved:
+        parts.append(f"{unproved} not exercised")
+    if taken_back := len(report.proved.taken_back):
+        parts.append(f"{taken_back} taken back")
+    return ", ".join(parts)
+
+
+def tally(proof: Proof) -> str:
+    """`Compared 12 units: 11 equal, 1 not exercised.`"""
+    if not proof.verdicts:
+        return "Nothing to compare: no unit differs."
+    counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
+    parts = [f"{counts[o]} {_words(o)}" for o in _STYLES if counts[o]]
+    return f"Compared {counted(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
+
+
+def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, object]]:
+    """The verdicts as JSON has them."""
+    return [
+        {
+            "unit": verdict.unit.name,
+            "path": shown_path(verdict.unit.path, folder),
+            "line": verdict.unit.line,
+            "verdict": str(verdict.outcome),
+            "inputs": verdict.inputs and str(verdict.inputs),
+            "calls": verdict.calls,
+            "max_abs": verdict.max_abs,
+            "max_rel": verdict.max_rel,
+            "detail": verdict.detail,
+        }
+        for verdict in verdicts
+    ]
+
+
+def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
+    """How many verdicts there are of each kind."""
+    counts = Counter(str(verdict.outcome) for verdict in verdicts)
+    return {outcome: counts[outcome] for outcome in _STYLES}
+
+
+def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts in the order of how bad they are; what is equal comes last."""
+    outcomes = [*_STYLES]
+    order = [*outcomes[1:], outcomes[0]]
+    return sorted(verdicts, key=lambda verdict: order.index(verdict.outcome))
+
+
+def facts(verdict: Verdict) -> Iterator[str]:
+    """What a verdict rests on, or what it saw."""
+    if verdict.outcome == "equal":
+        yield _rests_on(verdict)
+        return
+    if verdict.inputs:
+        yield _INPUTS[verdict.inputs]
+    if verdict.max_abs is not None and verdict.outcome == "differs":
+        yield f"largest difference {verdict.max_abs:.2g}, relative {verdict.max_rel:.2g}"
+    if verdict.detail:
+        yield _one_line(verdict.detail)
+
+
+def _rests_on(verdict: Verdict) -> str:
+    parts = [_INPUTS[verdict.inputs]] if verdict.inputs else []
+    if verdict.inputs != "made":
+        parts.append(counted(verdict.calls, "call"))
+    if verdict.detail:
+        parts.append(_one_line(verdict.detail))
+    if not verdict.unit.qualname:
+        return ", ".join(parts)
+    parts.append(f"largest difference {verdict.max_abs or 0:.2g}")
+    return ", ".join(parts)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(outcome: str) -> str:
+    return outcome.replace("-", " ")
+
+
+def _command(proof: Proof, screen: Screen) -> Iterator[str]:
+    command = proof.command
+    assert command is not None
+    before, after = command.seconds
+    took = f"{before:.0f} s before, {after:.0f} s after, {counted(command.calls, 'call')} recorded"
+    if command.wrong:
+        head, _, tail = command.wrong.partition("\n")
+        yield screen.paint(f"the command `{neutral(command.command)}`: {neutral(head)}", "red")
+        yield from (neutral(line) for line in tail.splitlines())
+    else:
+        status = f"ended with status {command.after} before and after ({took})"
+        yield f"the command `{neutral(command.command)}` {status}"

@@ -1,0 +1,1 @@
+"""Options and calls that refer to arguments by position."""

@@ -1,0 +1,1 @@
+"""Closing over values that must be concrete."""

@@ -1,0 +1,221 @@
+"""The stages of a differentiated function: the calls that a checkpoint could be put on, in order.
+
+A stage is a call of a function of the project that multiplies matrices or the like, the body of a
+loop, or a submodule of Flax. A function that holds a loop of stages is looked into; one that does
+not is one stage.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...analysis import Module, Project
+from ...analysis.names.scopes import FunctionNode
+from ...analysis.values.callees import layers, targets_of, underlying
+from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
+from ..arguments.traced_arguments import LAYERS
+from ..flax_names import is_flax_class
+from .callees import called_values
+from .loop_bodies import body_positions
+
+_PRODUCTS = frozenset(
+    {
+        "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
+        "conv_general_dilated_local", "conv_transpose", "conv_with_general_padding", "vdot",
+        "inner", "outer", "dot_product_attention", "fft", "fft2", "rfft", "associative_scan",
+        "scan", "convolve", "multi_dot", "solve", "inv", "cholesky", "eigh", "svd",
+    }
+)  # fmt: skip
+_LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.fori_loop", "haiku.scan"})
+_DEPTH = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stage:
+    """A call that is one stage, or that runs many.
+
+    Attributes:
+        module: where.
+        function: the function in whose body the call stands.
+        call: the call.
+        body: the body, where the call is of a loop of JAX.
+        looped: whether it runs many times: in a loop of Python, or as a body.
+        flax: the class, where a submodule of Flax is called.
+        done: whether it is checkpointed already.
+        callees: what is called.
+    """
+
+    module: Module
+    function: Function
+    call: ast.Call
+    body: ast.expr | None
+    looped: bool
+    flax: Class | None
+    done: bool
+    callees: tuple[Function, ...]
+
+
+def stages_of(project: Project, function: Function) -> list[Stage]:
+    """The stages of a function in the order in which they run; empty if none can be seen.
+
+    One stage that is no loop is the whole: it is looked into.
+    """
+    search = _Search(project)
+    return search.expanded(function, frozenset())
+
+
+class _Search:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._heavy: dict[FunctionNode, bool] = {}
+
+    def expanded(self, function: Function, around: frozenset[FunctionNode]) -> list[Stage]:
+        """The stages of a function, those in functions that hold loops in their place."""
+        if function.node in around or len(around) > _DEPTH:
+            return []
+        around |= {function.node}
+        own = list(self._stages(function))
+        if not own and not self.is_heavy(function):
+            own = list(self._stages(function, light=True))
+        found: list[Stage] = []
+        for stage in own:
+            inner: list[Stage] = []
+            if not stage.looped and not stage.done:
+                for callee in stage.callees:
+                    inner += self.expanded(callee, around)
+            if inner and (len(own) == 1 or any(one.looped for one in inner)):
+                found += inner
+            else:
+                found.append(stage)
+        return found
+
+    def _stages(self, function: Function, light: bool = False) -> Iterator[Stage]:
+        for call, looped in calls_in_order(self.project, function):
+            stage = self._stage(function, call, looped, light)
+            if stage is not None:
+                yield stage
+
+    def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
+        module, project = function.module, self.project
+        # Calling a class makes an instance, and runs nothing.
+        made = called_values(project, module, call.func)
+        values = frozenset(v for v in made if not isinstance(underlying(v), Class))
+        if any(isinstance(v, External) and v.name in _LOOPS for v in values):
+            place = body_positions(project, module, call)[0]
+            if place >= len(call.args):
+                return None
+            body = call.args[place]
+            bodies = project.values(module, body)
+            if not light and not any(self._runs_heavy(v) for v in bodies):
+                return None
+            done = any(_is_done(v) for v in bodies)
+            return Stage(module, function, call, body, True, None, done, ())
+        callees = [t.function for v in values for t in targets_of(project.evaluator, v)]
+        for value in values:
+            # `model.apply(variables, x)`
+            if isinstance(value, Bound) and isinstance(value.receiver, Instance):
+                if isinstance(value.func, External) and value.func.name.endswith(".apply"):
+                    callees += [t.function for t in targets_of(project.evaluator, value.receiver)]
+        if not callees or not any(
+            self.is_heavy(c) or (light and _computes(project, c)) for c in callees
+        ):
+            return None
+        done = any(_is_done(v) for v in values)
+        flax = _flax_class(project, values)
+        return Stage(module, function, call, None, looped, flax, done, tuple(callees))
+
+    def _runs_heavy(self, value: Value) -> bool:
+        return any(self.is_heavy(t.function) for t in targets_of(self.project.evaluator, value))
+
+    def is_heavy(self, function: Function) -> bool:
+        """Whether a function multiplies matrices or the like, itself or by what it calls."""
+        node = function.node
+        if node not in self._heavy:
+            self._heavy[node] = False  # of a recursion
+            self._heavy[node] = any(self._is_product(function, n) for n in ast.walk(node))
+        return self._heavy[node]
+
+    def _is_product(self, function: Function, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.MatMult)
+        if not isinstance(node, ast.Call):
+            return False
+        for value in called_values(self.project, function.module, node.func):
+            match underlying(value):
+                case External(name) if name.startswith("jax."):
+                    if name.rpartition(".")[2] in _PRODUCTS:
+                        return True
+                case Instance(cls=External(name)) if name.startswith(LAYERS):
+                    return True
+                case _:
+                    if self._runs_heavy(value):
+                        return True
+        return False
+
+
+def _computes(project: Project, function: Function) -> bool:
+    return any(
+        isinstance(value, External) and value.name.startswith(("jax.numpy.", "jax.nn.", "jax.lax."))
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Call)
+        for value in project.values(function.module, node.func)
+    )
+
+
+def _is_done(value: Value) -> bool:
+    found = list(layers(value))
+    if any(isinstance(layer, Applied) for layer in found):
+        return True
+    last = found[-1]
+    return isinstance(last, Instance) and _is_done(last.cls)
+
+
+def _flax_class(project: Project, values: frozenset[Value]) -> Class | None:
+    for value in values:
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            if is_flax_class(project, value.cls):
+                return value.cls
+    return None
+
+
+def calls_in_order(project: Project, function: Function) -> Iterator[tuple[ast.Call, bool]]:
+    """The calls that a function's body makes itself, in order of evaluation.
+
+    With each, whether it stands in a loop. Those in functions inside it are left out, but for a
+    lambda that is given to `functools.reduce`.
+    """
+    node = function.node
+    yield from _calls(project, function.module, _body(node), False)
+
+
+def _body(node: FunctionNode) -> list[ast.AST]:
+    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+
+
+def _calls(
+    project: Project, module: Module, nodes: list[ast.AST], looped: bool
+) -> Iterator[tuple[ast.Call, bool]]:
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+                continue
+            case ast.For() | ast.AsyncFor():
+                yield from _calls(project, module, [node.iter], looped)
+                yield from _calls(project, module, [*node.body], True)
+                yield from _calls(project, module, [*node.orelse], looped)
+            case ast.While():
+                yield from _calls(project, module, [node.test, *node.body], True)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                yield from _calls(project, module, list(ast.iter_child_nodes(node)), True)
+            case ast.Call():
+                inner = [node.func, *node.args, *(k.value for k in node.keywords)]
+                if External("functools.reduce") in project.values(module, node.func):
+                    for arg in node.args[:1]:
+                        if isinstance(arg, ast.Lambda):
+                            yield from _calls(project, module, [arg.body], True)
+                yield from _calls(project, module, list(inner), looped)
+                yield node, looped
+            case _:
+                yield from _calls(project, module, list(ast.iter_child_nodes(node)), looped)

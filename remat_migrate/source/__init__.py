@@ -1,6 +1,0 @@
-"""Text of files: decoding, positions, spans, edits."""
-
-from .edits import Edit, OffsetMap, apply_edits
-from .text import SourceFile, Span, read_source
-
-__all__ = ["Edit", "OffsetMap", "SourceFile", "Span", "apply_edits", "read_source"]

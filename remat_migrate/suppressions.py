@@ -1,0 +1,258 @@
+"""Suppressions: `# noqa: RMT101` on a logical line, `# remat-migrate: ignore-file` for a file.
+
+A logical line is a simple statement, the head of a compound one, or one decorator, with all its
+physical lines. `# noqa` alone suppresses every finding of its line, as other linters have it, and
+is never reported as unused: it may be there for another tool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .codemod.changes import SetComment
+from .codemod.comments import comment_edit
+from .rule import Finding, Rule
+from .text import SourceFile, Span, apply_edits
+
+_CODE = r"[A-Za-z]+[0-9]+"
+_NOQA = re.compile(
+    rf"#\s*noqa\b(?:\s*:\s*(?P<codes>{_CODE}(?:(?:\s*,\s*|\s+){_CODE})*)(?![\w-])|(?!\s*:))",
+    re.IGNORECASE,
+)
+_IGNORE_FILE = re.compile(r"#\s*remat-migrate:\s*ignore-file\b", re.IGNORECASE)
+# In shell, YAML, TOML and Makefiles a comment starts a line or follows white space.
+_TEXT_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One suppression as it stands in a comment.
+
+    Attributes:
+        span: its characters, from `#` to the last code.
+        comment: the whole comment it is part of.
+        lines: the physical lines it speaks for, counted from 1; empty: it stands alone.
+        codes: the codes it names, as written, or the starts of codes; empty: all.
+        whole_file: whether it speaks for the file.
+    """
+
+    span: Span
+    comment: Span
+    lines: range
+    codes: tuple[str, ...] = ()
+    whole_file: bool = False
+
+    def covers(self, line: int, code: str) -> bool:
+        """Whether a finding of `code` that starts in `line` is suppressed."""
+        if self.whole_file:
+            return True
+        return line in self.lines and (
+            not self.codes or any(code.startswith(named.upper()) for named in self.codes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """What of a suppression suppressed nothing.
+
+    Attributes:
+        directive: the suppression.
+        codes: those of its codes that suppressed nothing, as written; empty: all of it.
+        unknown: those of `codes` that no rule has.
+    """
+
+    directive: Directive
+    codes: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class SuppressionRule(Rule):
+    """A rule about suppressions: runs after all others, on what they left unused."""
+
+    def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
+        """Findings about the unused suppressions of one file. Yields nothing unless overridden."""
+        return iter(())
+
+
+def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...]:
+    """The suppressions in a file's comments, in order.
+
+    Raises:
+        SyntaxError: the file is not Python although `python` says so.
+        tokenize.TokenError: likewise.
+    """
+    folded = source.text.casefold()
+    if "noqa" not in folded and "ignore-file" not in folded:
+        return ()
+    comments = _python_comments(source) if python else _text_comments(source)
+    return tuple(
+        directive
+        for comment, lines in comments
+        for directive in _directives_of(source.text, comment, lines)
+    )
+
+
+def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
+    """The comment in a Python file that suppresses the findings of `code` that start in `line`.
+
+    A `# noqa` with codes on the same logical line gets one more. Else a comment comes at the end of
+    the line, or, where a string or a backslash goes on there, of the first one after it that can
+    have one. None where there is no such place.
+    """
+    try:
+        for directive in read_directives(source, python=True):
+            if line in directive.lines and directive.codes:
+                start, end = directive.comment
+                at = directive.span.end
+                text = f"{source.text[start:at]}, {code}{source.text[at:end]}"
+                return SetComment.of(source, directive.comment, text)
+        last = next(rows[-1] for rows in _logical_lines(source) if line in rows)
+    except (SyntaxError, tokenize.TokenError, StopIteration):
+        return None
+    for number in range(line, last + 1):
+        text = source.line_text(number)
+        start = source.line_starts[number - 1]
+        # Blanks at the line's end go: they would be in front of the comment.
+        place = Span(start + len(text.rstrip()), start + len(text))
+        change = SetComment.of(source, place, f"  # noqa: {code}")
+        after = source.replaced(apply_edits(source.text, [comment_edit(change)]))
+        with contextlib.suppress(SyntaxError, tokenize.TokenError):
+            if any(one.covers(line, code) for one in read_directives(after, python=True)):
+                return change
+    return None
+
+
+def may_be_idle(source: SourceFile, known: frozenset[str]) -> bool:
+    """Whether a file without findings is worth reading for suppressions: it names one of `known`.
+
+    Cheap and generous: other linters' `# noqa` is in many files, and tokenizing takes its time.
+    """
+    letters = "|".join(sorted({_letters(code) for code in known}))
+    named = re.compile(rf"noqa\b.*\b(?:{letters})[0-9]", re.IGNORECASE)
+    return bool(named.search(source.text) or _IGNORE_FILE.search(source.text))
+
+
+def unused_directives(
+    directives: Sequence[Directive],
+    suppressed: Sequence[tuple[int, str]],
+    *,
+    ran: frozenset[str],
+    known: frozenset[str],
+    complete: bool,
+) -> Iterator[Unused]:
+    """What suppressed nothing, of `directives`.
+
+    Args:
+        directives: the suppressions of one file.
+        suppressed: line and code of every finding that they suppressed.
+        ran: codes of the rules that ran; others' codes may be needed in another run.
+        known: codes of all rules there are.
+        complete: whether all rules ran that run by default.
+    """
+    by_line: dict[int, set[str]] = {}
+    for line, code in suppressed:
+        by_line.setdefault(line, set()).add(code)
+    here = {
+        lines: {code for line in lines for code in by_line.get(line, ())}
+        for lines in {directive.lines for directive in directives}
+    }
+    for directive in directives:
+        if directive.whole_file:
+            if complete and not suppressed:
+                yield Unused(directive, ())
+            continue
+        idle = tuple(
+            code
+            for code in directive.codes
+            if _is_ours(code, known)
+            and {rule for rule in known if rule.startswith(code.upper())} <= ran
+            and not any(found.startswith(code.upper()) for found in here[directive.lines])
+        )
+        if idle:
+            unknown = tuple(c for c in idle if not any(k.startswith(c.upper()) for k in known))
+            yield Unused(directive, idle, unknown)
+
+
+def _is_ours(code: str, known: frozenset[str]) -> bool:
+    """Whether a code is in the range of some rule; those of other tools are left alone."""
+    return any(_letters(rule) == _letters(code) for rule in known)
+
+
+def _letters(code: str) -> str:
+    return code.upper().rstrip("0123456789")
+
+
+def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive]:
+    for found in _NOQA.finditer(text, *comment):
+        codes = re.split(r"[\s,]+", found["codes"]) if found["codes"] else []
+        yield Directive(Span(*found.span()), comment, lines, tuple(codes))
+    for found in _IGNORE_FILE.finditer(text, *comment):
+        yield Directive(Span(*found.span()), comment, lines, whole_file=True)
+
+
+def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
+    """Each comment with the physical lines of its logical line, none if it stands alone."""
+    starts = source.line_starts
+    pending: list[Span] = []
+    first: int | None = None
+    for token in _tokens(source):
+        row, column = token.start
+        if token.type == tokenize.COMMENT:
+            start = starts[row - 1] + column
+            comment = Span(start, start + len(_own_comment(source, token.string)))
+            if first is None:
+                yield comment, range(0)
+            else:
+                pending.append(comment)
+        elif token.type == tokenize.NEWLINE:
+            # A line of nothing but blanks and a backslash ends, too.
+            for comment in pending:
+                yield comment, range(first or row, row + 1)
+            pending, first = [], None
+        elif first is None and token.type not in _BETWEEN_LINES:
+            first = row
+
+
+def _own_comment(source: SourceFile, comment: str) -> str:
+    """A comment without what a notebook's view keeps in it."""
+    if source.container is None:
+        return comment
+    own, mark, _ = comment.partition(f"#{source.container.mark}")
+    return own.rstrip() if mark else comment
+
+
+_BETWEEN_LINES = frozenset(
+    {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
+)
+
+
+def _logical_lines(source: SourceFile) -> Iterator[range]:
+    """The physical lines of each logical line, those without code left out."""
+    first: int | None = None
+    for token in _tokens(source):
+        if token.type == tokenize.NEWLINE:
+            yield range(first or token.start[0], token.start[0] + 1)
+            first = None
+        elif first is None and token.type not in (*_BETWEEN_LINES, tokenize.COMMENT):
+            first = token.start[0]
+
+
+def _tokens(source: SourceFile) -> Iterator[tokenize.TokenInfo]:
+    # Lines as the parser sees them, each ended by "\n": tokenize does not know a lone "\r".
+    lines = (source.line_text(number) + "\n" for number in range(1, len(source.line_starts) + 1))
+    return tokenize.generate_tokens(lambda: next(lines, ""))
+
+
+def _text_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
+    for number, start in enumerate(source.line_starts, 1):
+        line = source.line_text(number)
+        if found := _TEXT_COMMENT.search(line):
+            alone = not line[: found.start()].strip()
+            yield (
+                Span(start + found.start(), start + found.end()),
+                range(0) if alone else range(number, number + 1),
+            )

@@ -1,0 +1,59 @@
+"""Edits of a file as it lies on disk: what tools apply that know nothing of views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+
+from .edits import Edit, Replacement, apply_edits
+from .escapes import lines_of
+from .json_strings import alike
+from .notebook import JupyterNotebook
+from .source_file import SourceFile
+
+
+def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
+    """Edits of one file as replacements in the text of `source.on_disk`, in order.
+
+    Of a notebook these are edits of its JSON or Markdown.
+
+    Args:
+        source: the file; `edits` are edits of its text.
+        edits: those of one fix, none overlapping another.
+
+    Raises:
+        ApplyError: two edits overlap or one lies outside the text.
+        BrokenEscape: an edit changes a line of a notebook that is not Python.
+    """
+    ordered = sorted(set(edits))
+    if source.container is None:
+        return tuple(Replacement(edit.start, edit.end, edit.text) for edit in ordered)
+    text = apply_edits(source.text, ordered)
+    container = source.own_container
+    if isinstance(container, JupyterNotebook):
+        return tuple(container.replacements(text))
+    return tuple(_line_edits(source.on_disk.text, source.replaced(text).on_disk.text))
+
+
+def _line_edits(before: str, after: str) -> Iterator[Replacement]:
+    """The lines that differ; of each that stays a line only the characters that do."""
+    old, new = lines_of(before), lines_of(after)
+    starts = [0]
+    for line in old:
+        starts.append(starts[-1] + len(line))
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        if i2 - i1 != j2 - j1:
+            yield Replacement(starts[i1], starts[i2], "".join(new[j1:j2]))
+            continue
+        for start, one, other in zip(starts[i1:i2], old[i1:i2], new[j1:j2], strict=True):
+            if one != other:
+                yield _trimmed(start, one, other)
+
+
+def _trimmed(start: int, one: str, other: str) -> Replacement:
+    ahead = alike(one, other)
+    behind = alike(one[ahead:][::-1], other[ahead:][::-1])
+    end = start + len(one) - behind
+    return Replacement(start + ahead, end, other[ahead : len(other) - behind])

@@ -1,0 +1,1 @@
+"""What the bytes of a file say before it is parsed."""

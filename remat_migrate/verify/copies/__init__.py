@@ -1,0 +1,1 @@
+"""Copies of the project in which code can run."""

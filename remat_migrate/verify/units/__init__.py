@@ -1,0 +1,1 @@
+"""Which functions and methods differ between two states of a project."""

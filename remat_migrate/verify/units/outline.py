@@ -1,0 +1,306 @@
+"""What a module is made of: its units, what else it binds, and the code that only runs.
+
+Each piece is kept with its meaning as a text: the syntax tree without positions, docstrings and
+statements that do nothing, together with the conditions it stands under. Two pieces are equal when
+these texts are.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ...text import SourceFile, Span
+from .meaning import (
+    FunctionDefinition,
+    Under,
+    blocks_of,
+    bound_names,
+    content_of,
+    dotted_name,
+    header_of,
+    header_parts,
+    is_function,
+    is_idle,
+    is_main_test,
+    may_be_callable,
+    meaning_of,
+    mentions_of,
+    roots,
+    single_targets,
+    statements_in,
+)
+
+# The name under which a star import is kept, before what it imports from.
+STAR = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One definition, binding or statement.
+
+    Attributes:
+        name: its qualified name; "" for a statement that binds nothing.
+        line: where it stands, counted from 1: at the `def`, not at its decorators.
+        span: its characters, decorators included.
+        content: what it means, with what it stands under.
+        nameless: the same for whatever name it has.
+        mentions: the names of the module that it reads, with the attributes that follow:
+            `jax.checkpoint`.
+        attributes: the attributes that it mentions of whatever.
+        is_import: whether an import statement binds it.
+    """
+
+    name: str
+    line: int
+    span: Span
+    content: str
+    nameless: str
+    mentions: frozenset[str]
+    attributes: frozenset[str]
+    is_import: bool = False
+
+    def reads(self, name: str) -> bool:
+        """Whether it uses a name of the module, or for `a.b` that attribute of it."""
+        prefix = name + "."
+        return any(m == name or m.startswith(prefix) for m in self.mentions)
+
+
+@dataclass(slots=True)
+class ClassOutline:
+    """A class: `header` is what it is called with, `methods` and `attributes` are short names."""
+
+    header: list[Piece] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
+    attributes: dict[str, list[Piece]] = field(default_factory=dict)
+    bases: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Outline:
+    """The pieces of a module.
+
+    Attributes:
+        units: functions, methods, and names bound to what may be callable, by qualified name.
+        bindings: imports, constants, and assigned values that may be something else than a
+            function of the module, by name; `a.b` for `import a.b`, `*` for star imports.
+        classes: by qualified name.
+        code: statements that run at import and bind nothing.
+        script: what runs only where the module is the program.
+    """
+
+    units: dict[str, list[Piece]] = field(default_factory=dict)
+    bindings: dict[str, list[Piece]] = field(default_factory=dict)
+    classes: dict[str, ClassOutline] = field(default_factory=dict)
+    code: list[Piece] = field(default_factory=list)
+    script: list[Piece] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        """The names that the module has, but for those of star imports."""
+        found = {name.partition(".")[0] for name in (*self.units, *self.bindings, *self.classes)}
+        return {name for name in found if not name.startswith(STAR)}
+
+
+def outline(text: str) -> Outline:
+    """The outline of a module's text.
+
+    Raises:
+        SyntaxError: the text is not Python that this interpreter can parse.
+    """
+    source = SourceFile(Path(), text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(text)
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SyntaxError(str(error)) from error
+    return _Reader(source, tree).outline
+
+
+class _Reader:
+    """One walk over the statements of a module that are outside of functions."""
+
+    def __init__(self, source: SourceFile, tree: ast.Module) -> None:
+        self._source = source
+        self.outline = Outline()
+        self._functions = {
+            node.name for node in statements_in(tree.body) if isinstance(node, FunctionDefinition)
+        }
+        self._block(tree.body, Under())
+
+    def _block(self, body: list[ast.stmt], under: Under) -> None:
+        for node in body:
+            self._statement(node, under)
+
+    def _statement(self, node: ast.stmt, under: Under) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._add(self.outline.units, node.name, node, under)
+            case ast.ClassDef():
+                self._class(node, node.name, under)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, under)
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                self._assignment(node, under)
+            case ast.If(test=test) if is_main_test(test):
+                self.outline.script.append(self._piece("", node, under, ast.Module(node.body, [])))
+                self._block(node.orelse, under.deeper(node, "orelse"))
+            case _ if is_idle(node):
+                pass
+            case _ if blocks := list(blocks_of(node)):
+                for name in bound_names(header_parts(node)):
+                    self._add(self.outline.bindings, name, node, under, header_of(node))
+                if not any(statements_in(block) for _, block in blocks):
+                    self.outline.code.append(self._piece("", node, under))
+                for label, block in blocks:
+                    self._block(block, under.deeper(node, label))
+            case _:
+                names = bound_names([node])
+                for name in names:
+                    self._add(self.outline.bindings, name, node, under)
+                if not names:
+                    self.outline.code.append(self._piece("", node, under))
+
+    # -- what binds a name
+
+    def _import(self, node: ast.Import | ast.ImportFrom, under: Under) -> None:
+        origin = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            if isinstance(node, ast.ImportFrom):
+                bound = {alias.asname or alias.name: f"{origin} {alias.name}"}
+            elif alias.asname:
+                bound = {alias.asname: alias.name}
+            else:
+                top = alias.name.partition(".")[0]
+                bound = {top: top, alias.name: alias.name}
+            for name, meaning in bound.items():
+                key = f"{STAR} {origin}" if name == STAR else name
+                piece = self._piece(name, node, under)
+                content = f"{under.content}import {meaning}"
+                self.outline.bindings.setdefault(key, []).append(
+                    replace(piece, content=content, nameless=content, is_import=True)
+                )
+
+    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, under: Under) -> None:
+        if isinstance(node, ast.AugAssign) or node.value is None:
+            for name in roots([node.target]):
+                self._add(self.outline.bindings, name, node, under)
+            return
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target, value in single_targets(targets, node.value):
+            name = dotted_name(target)
+            annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
+            parts = meaning_of(value, annotation)
+            owner, _, attribute = name.rpartition(".")
+            if owner in self.outline.classes:
+                # `Model.block = jax.checkpoint(Model.block)`
+                self._attribute(owner, attribute, node, under, value, parts)
+            elif isinstance(target, ast.Name):
+                if may_be_callable(value):
+                    self._add(self.outline.units, name, node, under, parts)
+                if is_function(value, self._functions):
+                    self._functions.add(name)
+                else:
+                    self._add(self.outline.bindings, name, node, under, parts)
+            elif self._is_own(root := name.partition(".")[0]):
+                # `SETTINGS["concrete"] = True`
+                self._add(self.outline.bindings, root, node, under)
+            else:
+                self.outline.code.append(self._piece("", node, under))
+
+    def _is_own(self, name: str) -> bool:
+        """Whether the module has assigned a value to a name, rather than imported it."""
+        bound = self.outline.bindings.get(name, ())
+        return name in self.outline.units or any(not piece.is_import for piece in bound)
+
+    # -- classes
+
+    def _class(self, node: ast.ClassDef, qualname: str, under: Under) -> None:
+        found = self.outline.classes.setdefault(qualname, ClassOutline())
+        header = ast.ClassDef(**{f: getattr(node, f) for f in node._fields if f != "body"}, body=[])
+        found.header.append(self._piece(qualname, node, under, header))
+        found.bases |= {name for base in node.bases if (name := dotted_name(base))}
+        own = {n.name for n in statements_in(node.body) if isinstance(n, FunctionDefinition)}
+        self._class_block(node.body, qualname, under, frozenset(own))
+        self._functions |= {f"{qualname}.{name}" for name in found.methods}
+
+    def _class_block(
+        self, body: list[ast.stmt], owner: str, under: Under, functions: frozenset[str]
+    ) -> None:
+        found = self.outline.classes[owner]
+        for node in body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    found.methods.append(node.name)
+                    self._add(self.outline.units, f"{owner}.{node.name}", node, under)
+                case ast.ClassDef():
+                    self._class(node, f"{owner}.{node.name}", under)
+                case ast.Assign() | ast.AnnAssign() if node.value is not None:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for target, value in single_targets(targets, node.value):
+                        parts = meaning_of(value, getattr(node, "annotation", None))
+                        self._attribute(
+                            owner, dotted_name(target), node, under, value, parts, functions
+                        )
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    self._add(found.attributes, name, node, under)
+                case _ if is_idle(node):
+                    pass
+                case _ if blocks := list(blocks_of(node)):
+                    for label, block in blocks:
+                        self._class_block(block, owner, under.deeper(node, label), functions)
+                case _:
+                    self._add(found.attributes, "", node, under)
+
+    def _attribute(
+        self,
+        owner: str,
+        name: str,
+        node: ast.stmt,
+        under: Under,
+        value: ast.expr,
+        parts: ast.AST,
+        functions: frozenset[str] = frozenset(),
+    ) -> None:
+        found = self.outline.classes[owner]
+        if name and is_function(value, self._functions | functions):
+            found.methods.append(name)
+            self._add(self.outline.units, f"{owner}.{name}", node, under, parts)
+        else:
+            self._add(found.attributes, name, node, under, parts)
+
+    # -- pieces
+
+    def _add(
+        self,
+        to: dict[str, list[Piece]],
+        name: str,
+        node: ast.stmt,
+        under: Under,
+        meaning: ast.AST | None = None,
+    ) -> None:
+        to.setdefault(name, []).append(self._piece(name, node, under, meaning))
+
+    def _piece(
+        self, name: str, node: ast.stmt, under: Under, meaning: ast.AST | None = None
+    ) -> Piece:
+        meaning = meaning or node
+        mentions, attributes = mentions_of(meaning)
+        span = self._source.span(node)
+        for decorator in getattr(node, "decorator_list", []):
+            start = self._source.span(decorator).start
+            span = Span(min(span.start, self._source.text.rindex("@", 0, start)), span.end)
+        # What calls itself does so by its own name.
+        own = frozenset(name.split(".")) - {""}
+        return Piece(
+            name,
+            node.lineno,
+            span,
+            under.content + content_of(meaning),
+            under.content + content_of(meaning, own),
+            mentions | under.mentions,
+            attributes,
+        )

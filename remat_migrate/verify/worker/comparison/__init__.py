@@ -1,0 +1,1 @@
+"""Evaluating units and comparing what they compute."""

@@ -1,0 +1,293 @@
+"""What a unit computes for one case: values and vector-Jacobian products, eager and under jit.
+
+Results are written as bytes with their types beside them, so that comparing needs only numpy.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import random
+import re
+import time
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import shim
+from ..failures import describe
+from ..frameworks import adapt
+from . import results
+
+# Seconds.
+_SLOW = 1.5
+
+# An object's place in memory is another in every process.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+# What a function is called, and where it is, is not what it computes.
+_FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
+
+
+def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -> Dict[str, Any]:
+    """Run a unit in every mode and write what came of it below `folder`.
+
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
+    (both, compiled as one program over all arrays). A mode that raises is a result, too. Without
+    `eager`, or where values alone take long, there are no gradients but those under jit, which cost
+    a fraction. What the unit's parameters default to is written as well.
+
+    Returns:
+        how the eager run failed, or {} where it did not.
+    """
+    writer = _Writer(folder)
+    modes: Dict[str, Any] = {}
+    try:
+        prepared = _prepared(unit, case)
+    except Exception as error:
+        prepared = []
+        modes["eager"] = {"error": describe(error)}
+    for one in prepared:
+        label = one.label and one.label + " "
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _run(_Program(one.function, one.args, one.kwargs), label, modes, writer, eager)
+    writer.close({"modes": modes, "defaults": _defaults(unit)})
+    first: Dict[str, Any] = next((m["error"] for m in modes.values() if "error" in m), {})
+    return first if all("error" in m for m in modes.values()) else {}
+
+
+def _prepared(unit: Any, case: Dict[str, Any]) -> List[adapt.Prepared]:
+    """What to run: the unit, or where the case says so a function that is in its result."""
+    then = case.get("then")
+    if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
+        rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
+        case = dict(case, kwargs=rest)
+    if not then:
+        return adapt.prepare(unit, case)
+    arguments = (case["args"], case["kwargs"], then["args"], then["kwargs"])
+    return [adapt.Prepared("", results.called(unit, then["of"]), arguments, {})]
+
+
+def _run(
+    program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
+) -> None:
+    begun = time.perf_counter()
+    eager = _outcome(lambda: program.outcome(program.arrays()), writer)
+    modes[label + "eager"] = eager
+    with_gradient = "error" not in eager and program.has_gradient
+    eager_gradient = eager_gradient and time.perf_counter() - begun < _SLOW
+    if with_gradient and eager_gradient:
+        modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
+        with_gradient = "error" not in modes[label + "gradient"]
+
+    def both(arrays: List[Any]) -> Any:
+        values = program.array_results(program.call(arrays))
+        return values, program.gradient(arrays) if with_gradient else None
+
+    compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+    if "error" in compiled and with_gradient and not eager_gradient:
+        # Perhaps it is the gradient alone that there is none of.
+        with_gradient = False
+        modes[label + "gradient"] = compiled
+        compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
+    modes[label + "jit"] = compiled
+
+
+def _takes(unit: Any, name: str) -> bool:
+    """Whether a function has a parameter of that name, or takes any."""
+    try:
+        parameters = inspect.signature(unit).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _defaults(unit: Any) -> Dict[str, str]:
+    """What the parameters of a unit default to, as far as that can be told by its text."""
+    try:
+        parameters = inspect.signature(unit).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    return {p.name: repr(p.default) for p in parameters if isinstance(p.default, plain)}
+
+
+def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
+    # Random numbers that are not JAX's own are the same on both sides.
+    random.seed(0)
+    np.random.seed(0)
+    process = os.getpid()
+    try:
+        result = run()
+        if os.getpid() != process:
+            # The code under test has forked: the results are the parent's to write.
+            os._exit(0)
+        # A computation that fails on the device says so when its result is asked for.
+        jax.block_until_ready(result)  # type: ignore[no-untyped-call]
+        return writer.write(result)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return {"error": describe(error)}
+
+
+class _Leaf(NamedTuple):
+    value: Any
+    dynamic: bool
+    differentiable: bool
+
+
+class _Program:
+    """A function and its arguments: arrays are what JAX may trace, all else stays as it is."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._function = function
+        leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
+        self._leaves = [_leaf(leaf) for leaf in leaves]
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether there is an array to differentiate with respect to."""
+        return any(leaf.differentiable for leaf in self._leaves)
+
+    def arrays(self) -> List[Any]:
+        """The arrays, copied: the function could change them, or donate them to JAX."""
+        return [leaf.value.copy() for leaf in self._leaves if leaf.dynamic]
+
+    def call(self, arrays: List[Any]) -> Any:
+        """What the function returns for these arrays; containers are made anew."""
+        args, kwargs = self._arguments(arrays)
+        return results.unfolded(self._function(*args, **kwargs))
+
+    def outcome(self, arrays: List[Any]) -> Any:
+        """As `call`; of a function that returns nothing, the object that it may have changed."""
+        args, kwargs = self._arguments(arrays)
+        outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
+        leaves = jax.tree_util.tree_leaves(outcome)
+        # An object may keep what was traced within the call: nobody can look at that.
+        return None if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) else outcome
+
+    def _arguments(self, arrays: List[Any]) -> Any:
+        rest = iter(arrays)
+        leaves = [next(rest) if leaf.dynamic else leaf.value for leaf in self._leaves]
+        return jax.tree_util.tree_unflatten(self._tree, leaves)
+
+    def array_results(self, result: Any) -> List[Any]:
+        """The arrays of a result, which is all that a compiled function can return."""
+        return [leaf for leaf in jax.tree_util.tree_leaves(result) if _is_array(leaf)]
+
+    def gradient(self, arrays: List[Any]) -> List[Any]:
+        """The vector-Jacobian products with random cotangents, of every inexact array."""
+        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
+        chosen = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
+
+        def results(inexact: List[Any]) -> List[Any]:
+            filled = list(arrays)
+            for index, array in zip(chosen, inexact):
+                filled[index] = array
+            return [r for r in self.array_results(self.call(filled)) if _is_inexact(r)]
+
+        outputs, pull_back = jax.vjp(results, [jnp.asarray(arrays[index]) for index in chosen])
+        return list(pull_back(_cotangents(outputs))[0])
+
+
+def _leaf(value: Any) -> _Leaf:
+    # A NumPy scalar is a value that Python may branch on; an array of rank 0 is one, too, but JAX
+    # gives such arrays where nobody can branch.
+    dynamic = isinstance(value, (jax.Array, np.ndarray)) and not (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
+    )
+    return _Leaf(value, dynamic, dynamic and _is_inexact(value))
+
+
+def _known(dtype: Any) -> bool:
+    """Whether a dtype that NumPy calls void is one of JAX's own: bfloat16, float8."""
+    return bool(jnp.issubdtype(dtype, jnp.number))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def _is_inexact(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
+
+
+def _cotangents(outputs: List[Any]) -> List[Any]:
+    random = np.random.RandomState(0)
+    made = []
+    for output in outputs:
+        array = random.standard_normal(np.shape(output))
+        if jnp.issubdtype(output.dtype, jnp.complexfloating):
+            array = array + 1j * random.standard_normal(np.shape(output))
+        made.append(jnp.asarray(array).astype(output.dtype))
+    return made
+
+
+def _text(shown: str) -> str:
+    """What Python shows of an object, without what differs between two processes."""
+    return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
+
+
+class _Writer:
+    """Writes results: all arrays into one file, the rest into result.json."""
+
+    def __init__(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder = folder
+        self._offset = 0
+        self._file = open(os.path.join(folder, "arrays.bin"), "wb")  # noqa: SIM115
+
+    def write(self, result: Any) -> Dict[str, Any]:
+        """A result as its structure and its leaves."""
+        pairs, tree = jax.tree_util.tree_flatten_with_path(result)
+        return {
+            "tree": _text(str(tree)),
+            "leaves": [
+                dict(self._leaf(leaf), path=jax.tree_util.keystr(path)) for path, leaf in pairs
+            ],
+        }
+
+    def _leaf(self, leaf: Any) -> Dict[str, Any]:
+        if results.is_function(leaf):
+            return {"function": True}
+        if not _is_array(leaf):
+            return {"other": _text(repr(leaf))[:500]}
+        # A checkpointed function gives arrays for Python's and NumPy's numbers, as JAX does
+        # wherever they meet it: these are no difference.
+        array = jnp.asarray(leaf)
+        weak = bool(getattr(array, "weak_type", False))
+        dtype = str(array.dtype)
+        if jnp.issubdtype(array.dtype, getattr(jax.dtypes, "prng_key", np.void)):
+            stored = np.asarray(jax.random.key_data(array))
+        elif jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4:
+            stored = np.asarray(array.astype(jnp.float32))
+        elif np.dtype(array.dtype).kind == "V":
+            stored = np.asarray(array.astype(jnp.int32))
+        else:
+            stored = np.asarray(array)
+        return self._stored(np.asarray(stored, order="C"), dtype, weak)
+
+    def _stored(self, stored: Any, dtype: str, weak: bool) -> Dict[str, Any]:
+        data = stored.tobytes()
+        self._file.write(data)
+        start, self._offset = self._offset, self._offset + len(data)
+        return {
+            "dtype": dtype,
+            "weak": weak,
+            "shape": list(stored.shape),
+            "stored": stored.dtype.str,
+            "offset": start,
+        }
+
+    def close(self, result: Dict[str, Any]) -> None:
+        """Write what is known besides the arrays."""
+        self._file.close()
+        with open(os.path.join(self._folder, "result.json"), "w") as file:
+            json.dump(result, file)

@@ -1,0 +1,1 @@
+"""Units of Flax and Haiku as plain functions."""

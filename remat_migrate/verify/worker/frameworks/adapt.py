@@ -1,0 +1,102 @@
+"""Making of a unit a plain function of trees of arrays, whatever surroundings its library wants.
+
+A Flax module must be given variables, a Haiku one must run inside a transform; Equinox modules are
+trees already. A case says in its `context` what surroundings a unit needs:
+
+- None: none; it is called as it is.
+- `{"library": "flax", "variables", "rngs", "mutable", ...}` (see `flax_units`): where `variables`
+  is None they are to be initialised.
+- `{"library": "haiku", "seed", ...}` (see `haiku_units`): likewise without `params`.
+
+A context is a tree of dicts and lists. Its array leaves, which may be traced values when it is
+captured under a transformation, are found by `jax.tree_util`; its other leaves are strings, numbers
+and booleans. `codec` can write it once the arrays are concrete.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+from . import flax_modules, flax_units, haiku_units
+from .haiku_units import Deferred
+from .prepared import Prepared
+
+__all__ = [
+    "Deferred",
+    "Prepared",
+    "capture",
+    "context_from_error",
+    "initialised",
+    "is_deferred",
+    "is_rehearsal",
+    "prepare",
+    "unbound",
+]
+
+Context = Dict[str, Any]
+
+
+def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
+    """The plain functions that exercise a unit on a case, with their arguments.
+
+    Where variables or parameters must be initialised, one "init" and one "apply"; if they cannot
+    be, "init" alone, which raises the reason when it is called. Otherwise one without a label. When
+    an array argument is a `jax.ShapeDtypeStruct`, so are the variables, and nothing is computed.
+    `function(*args, **kwargs)` may be differentiated with respect to the array leaves of `args` and
+    `kwargs`; the first of `args` holds variables or parameters and random keys, if any.
+    """
+    context = case.get("context")
+    args, kwargs = tuple(case["args"]), dict(case["kwargs"])
+    if context is None:
+        return [Prepared("", unit, args, kwargs)]
+    if context["library"] == "flax":
+        return flax_units.prepare(unit, args, kwargs, context)
+    return haiku_units.prepare(unit, args, kwargs, context)
+
+
+def initialised(
+    unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any], context: Optional[Context]
+) -> Any:
+    """What a unit returns in surroundings where everything is initialised; may be traced."""
+    if context is None:
+        return unit(*args, **kwargs)
+    if context["library"] == "flax":
+        return flax_units.initialised(unit, tuple(args), kwargs)
+    return haiku_units.initialised(unit, tuple(args), kwargs)
+
+
+def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:
+    """The surroundings in which a unit is being called: read at its entry, changing nothing."""
+    context = flax_units.capture(args, kwargs)
+    return haiku_units.capture(args, kwargs) if context is None else context
+
+
+def is_deferred(cls: type) -> bool:
+    """Whether objects of a class can only be made inside a transform, and so as `Deferred`."""
+    return haiku_units.is_deferred(cls)
+
+
+def is_rehearsal() -> bool:
+    """Whether a library runs the caller for a check of its own: nothing may be recorded then."""
+    return flax_units.is_rehearsal()
+
+
+def unbound(value: Any) -> Any:
+    """A value with every Flax module in it freed from parent and variables; others as they are.
+
+    Looks into tuples, lists and dicts, and into the objects of bound methods.
+    """
+    return flax_modules.all_unbound(value)
+
+
+def context_from_error(error: BaseException) -> Optional[Context]:
+    """The surroundings that a unit called without any is asking for by an error, or None."""
+    cause: Optional[BaseException] = error
+    seen = set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        context = flax_units.wanted_by(cause) or haiku_units.wanted_by(cause)
+        if context is not None:
+            return context
+        cause = cause.__cause__ or cause.__context__
+    return None

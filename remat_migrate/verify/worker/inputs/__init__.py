@@ -1,0 +1,1 @@
+"""Inputs for a unit: declared by the user, or made from its signature."""

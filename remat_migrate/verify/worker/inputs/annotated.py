@@ -1,0 +1,273 @@
+"""What an annotation or a default says about an argument."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import inspect
+import sys
+import typing
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from . import candidates, shapes
+from .node import DICT, INSTANCE, KEY, LIST, OBJECT, PROBE, TUPLE, Choice, Node, Plan, array, value
+
+NONE = value(None)
+_UNKNOWN = (Any, object, inspect.Parameter.empty, type(Ellipsis))
+_MAPPINGS = (
+    "dict",
+    "Dict",
+    "Mapping",
+    "MutableMapping",
+    "OrderedDict",
+    "FrozenDict",
+    "FlatMapping",
+)
+_SEQUENCES = ("list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator")
+_ARRAY_NAMES = ("Array", "ndarray", "ArrayImpl", "DeviceArray", "ArrayLike", "Tracer")
+
+
+def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
+    """Annotations by parameter; those that cannot be evaluated as the text that stands there."""
+    target: Any = inspect.unwrap(function) if callable(function) else function
+    while hasattr(target, "func") and not hasattr(target, "__annotations__"):
+        target = target.func
+    if isinstance(target, type) and not _is_data_class(target):
+        target = target.__init__  # type: ignore[misc]
+    # jaxtyping's and Annotated's extras are part of what is said.
+    options: Dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+    # It fails on a name that exists for type checkers alone.
+    with contextlib.suppress(Exception):
+        return dict(typing.get_type_hints(target, **options))
+    found = {}
+    names = _globals_of(target)
+    for owner in reversed(getattr(target, "__mro__", (target,))):
+        for name, annotation in getattr(owner, "__annotations__", {}).items():
+            if isinstance(annotation, str):
+                with contextlib.suppress(Exception):
+                    annotation = eval(annotation, names)
+            found[name] = annotation
+    return found
+
+
+def _is_data_class(cls: type) -> bool:
+    """A class whose constructor is made from its annotations."""
+    return hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")
+
+
+def _globals_of(target: Any) -> Dict[str, Any]:
+    if hasattr(target, "__globals__"):
+        return dict(target.__globals__)
+    module = sys.modules.get(getattr(target, "__module__", ""))
+    return dict(vars(module)) if module else {}
+
+
+def plan_for(
+    name: str,
+    annotation: Any,
+    default: Any,
+    inside: bool = False,
+    siblings: Tuple[str, ...] = (),
+    needed: bool = True,
+) -> Optional[Plan]:
+    """What to make for a parameter; None: found out by how it is used.
+
+    `inside` says that it is a part of a container or an object.
+    """
+    missing = default is inspect.Parameter.empty
+    said = plan_by_annotation(name, annotation, inside)
+    if not missing and not isinstance(default, jax.ShapeDtypeStruct):
+        return plan_by_default(name, default, said)
+    if not missing:
+        return Plan([array(default.shape, str(default.dtype))])
+    return said or candidates.plan_by_name(name, inside and not needed, siblings)
+
+
+def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
+    """Keeps the default, except that a switch is worth both of its values."""
+    if isinstance(default, bool):
+        return Plan([value(default)], candidates.both(default))
+    if default is None:
+        named = candidates.plan_by_name(name, False)
+        others = [choice for choice in (said or Plan([])).choices if choice.key() != NONE.key()]
+        others = others or (named.choices if named else []) or [Choice(PROBE)]
+        return Plan([NONE, *others], [NONE, others[0]])
+    if isinstance(default, enum.Enum):
+        return Plan([value(default)], [value(member) for member in type(default)])
+    more = said.alternatives if said and not isinstance(default, (list, dict)) else []
+    closed = said is not None and said.closed
+    return Plan([value(default)], [value(default), *more] if more else [], closed)
+
+
+def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Optional[Plan]:
+    """What an annotation asks for; None if it says nothing."""
+    if isinstance(annotation, str):
+        return _plan_by_text(name, annotation, inside)
+    if any(annotation is unknown for unknown in _UNKNOWN) or isinstance(annotation, typing.TypeVar):
+        return None
+    if annotation is None or annotation is type(None):
+        return Plan([NONE])
+    if isinstance(annotation, jax.ShapeDtypeStruct):
+        return Plan([array(annotation.shape, str(annotation.dtype))])
+    if hasattr(annotation, "dim_str") and hasattr(annotation, "dtypes"):
+        return _jaxtyping(name, annotation, inside)
+    if hasattr(annotation, "__supertype__"):
+        return plan_by_annotation(name, annotation.__supertype__, inside)
+    origin = getattr(annotation, "__origin__", None)
+    arguments = getattr(annotation, "__args__", None) or ()
+    if hasattr(annotation, "__metadata__"):  # Annotated[X, ...]
+        return plan_by_annotation(name, origin, inside)
+    if origin is typing.Union or type(annotation).__name__ == "UnionType":
+        return _union(name, arguments, inside)
+    if str(origin).endswith("Literal") or str(annotation).startswith("typing_extensions.Literal"):
+        choices = [value(argument) for argument in arguments]
+        return Plan(choices, choices, True)
+    return _plan_by_class(name, annotation, origin, arguments, inside)
+
+
+def _plan_by_class(
+    name: str, annotation: Any, origin: Any, arguments: Tuple[Any, ...], inside: bool
+) -> Optional[Plan]:
+    plain = origin if isinstance(origin, type) else annotation
+    title = getattr(plain, "__name__", None) or getattr(annotation, "_name", None) or ""
+    title = title.rpartition(".")[2]
+    if plain is bool:
+        return Plan(candidates.both(), candidates.both())
+    if plain is int:
+        return Plan(candidates.integers(name))
+    if plain is float:
+        return Plan(candidates.floats(name))
+    if plain is str:
+        return Plan(candidates.strings(name))
+    if plain is complex:
+        return Plan([value(0.5 + 0.5j)])
+    if title == "tuple" or title == "Tuple":
+        return _tuple(arguments)
+    if title in _MAPPINGS:
+        return Plan([Choice(DICT)])
+    if title in _SEQUENCES:
+        return Plan([Choice(LIST, count) for count in (2, 1, 3)])
+    if title == "Callable" or title == "Initializer":
+        from . import stand_in
+
+        functions = [value(jnp.tanh), value(stand_in.mixture)]
+        return Plan(functions)
+    if title in ("type", "Type"):
+        return Plan([value(arguments[0])]) if arguments else None
+    if title in ("dtype", "DTypeLike", "DType"):
+        return Plan([value(jnp.float32)])
+    if title in _ARRAY_NAMES:
+        return _array(name, inside)
+    if title.startswith("PRNGKey"):
+        return Plan(list(candidates.PRNG))
+    if isinstance(plain, type) and issubclass(plain, enum.Enum):
+        members = [value(member) for member in plain]
+        return Plan(members, members)
+    linen = sys.modules.get("flax.linen")
+    if linen is not None and plain is linen.Module:
+        return Plan([value(linen.Dense(candidates.WIDTH))])
+    if isinstance(plain, type) and _constructible(plain):
+        return Plan([Choice(INSTANCE, plain), Choice(OBJECT)])
+    return None
+
+
+def _constructible(cls: type) -> bool:
+    """A class of somebody's program, not one of Python's or of JAX's own."""
+    module = (cls.__module__ or "").partition(".")[0]
+    return module not in (
+        "builtins",
+        "typing",
+        "jax",
+        "jaxlib",
+        "numpy",
+        "collections",
+        "abc",
+        "types",
+    )
+
+
+def _tuple(arguments: Tuple[Any, ...]) -> Plan:
+    if not arguments:
+        return Plan([Choice(TUPLE, count) for count in (2, 1, 3)])
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return Plan([Choice(TUPLE, (arguments[0],) * count) for count in (2, 1, 3)])
+    return Plan([Choice(TUPLE, tuple(arguments))])
+
+
+def _array(name: str, inside: bool) -> Plan:
+    """An array by its name, a random key if the name says so."""
+    named = candidates.plan_by_name(name, inside)
+    if named and named.choices[0].kind == KEY:
+        return named
+    # Which shape, its first use tells.
+    return Plan([Choice(PROBE), *candidates.shapes(name, inside)])
+
+
+def _union(name: str, arguments: Tuple[Any, ...], inside: bool) -> Optional[Plan]:
+    choices: List[Choice] = []
+    alternatives: List[Choice] = []
+    optional = False
+    for argument in arguments:
+        if argument is type(None):
+            optional = True
+            continue
+        plan = plan_by_annotation(name, argument, inside)
+        if plan is not None:
+            choices += plan.choices
+            alternatives += plan.alternatives
+    if not choices and not optional:
+        return None
+    choices = choices or [Choice(PROBE)]
+    if optional:
+        alternatives = [*(alternatives or [choices[0]]), NONE]
+        choices.append(NONE)
+    return Plan(choices, alternatives)
+
+
+def _jaxtyping(name: str, annotation: Any, inside: bool) -> Plan:
+    """`Float[Array, "batch dim"]`: named axes have the same size wherever they stand."""
+    dtypes = annotation.dtypes
+    texts = [str(dtype) for dtype in dtypes] if isinstance(dtypes, (list, tuple)) else []
+    if any("prng_key" in text or "key<" in text for text in texts):
+        return Plan([Choice(KEY, ("typed", 0))])
+    dtype = "float32"
+    if texts and "float32" not in texts:
+        for wanted in ("int32", "bool", "uint8", "uint32", "complex64", "bfloat16", "float16"):
+            if wanted in texts:
+                dtype = wanted
+                break
+    shape = shapes.named_axes(annotation.dim_str)
+    others = [array(c.value[0], dtype) for c in candidates.shapes(name, inside)]
+    return Plan(([array(shape, dtype)] if shape is not None else []) + others)
+
+
+def _plan_by_text(name: str, text: str, inside: bool) -> Optional[Plan]:
+    """An annotation that could not be evaluated."""
+    last = text.partition("[")[0].rpartition(".")[2].strip()
+    simple = {"bool": bool, "int": int, "float": float, "str": str}
+    if last in simple:
+        return plan_by_annotation(name, simple[last], inside)
+    if "PRNGKey" in text:
+        return Plan(list(candidates.PRNG))
+    if last in _MAPPINGS:
+        return Plan([Choice(DICT)])
+    if last == "Callable":
+        return Plan([value(jnp.tanh)])
+    if last in _ARRAY_NAMES:
+        return _array(name, inside)
+    return None
+
+
+def of_part(node: Node, name: str) -> Any:
+    """What the annotation of a container says about one of its entries; None if nothing."""
+    if node.choice is not None and node.choice.kind == TUPLE:
+        if isinstance(node.choice.value, tuple):
+            return node.choice.value[int(name)]
+    arguments = getattr(node.annotation, "__args__", None) or ()
+    arguments = [a for a in arguments if a is not type(None)]
+    if len(arguments) == 1 and getattr(arguments[0], "__args__", None) is not None:
+        arguments = list(arguments[0].__args__)  # Optional[List[X]]
+    return arguments[-1] if arguments and not isinstance(arguments[-1], typing.TypeVar) else None

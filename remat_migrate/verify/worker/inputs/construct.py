@@ -1,0 +1,179 @@
+"""Values from nodes: instances by their constructors, random arrays, plain containers."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..frameworks import adapt
+from . import annotated, candidates, stand_in
+from .node import (
+    ABSENT,
+    ARRAY,
+    CONSTANT,
+    INSTANCE,
+    KEY,
+    LIKE,
+    LIST,
+    OBJECT,
+    TUPLE,
+    VALUE,
+    Choice,
+    Node,
+)
+
+# Fields that Flax adds to each module.
+_NOT_MADE = ("parent", "name")
+
+# Added to a variant for a node that has the structure of another, but not its numbers.
+_OTHER_NUMBERS = 100
+
+Handed = Callable[[Node], Any]
+Roots = List[Tuple[inspect.Parameter, Node]]
+
+
+def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
+    """A signature, or None where Python cannot tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def has(cls: type, attributes: Iterable[str]) -> bool:
+    """Whether instances of a class have all these attributes, as far as one can see."""
+    known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
+    for owner in cls.__mro__:
+        known |= set(getattr(owner, "__annotations__", ()))
+    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields"):
+        made = signature(cls)
+        known |= set(made.parameters) if made else set()
+    return all(attribute in known for attribute in attributes)
+
+
+def add_parameters(search: Any, node: Node) -> None:
+    """Nodes for the arguments of a constructor: those without a default, and switches."""
+    assert node.choice is not None
+    cls = node.choice.value
+    made = signature(cls)
+    if made is None or node.children:
+        return
+    known = annotated.of_callable(cls)
+    empty = inspect.Parameter.empty
+    siblings = tuple(made.parameters)
+    for name, parameter in made.parameters.items():
+        variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if variadic or name in _NOT_MADE:
+            continue
+        annotation = known.get(name, parameter.annotation)
+        switch = type(parameter.default) is bool and name in search.names_read
+        if parameter.default is not empty and not switch and type(parameter.default) is not str:
+            continue
+        plan = annotated.plan_for(name, annotation, parameter.default, False, siblings)
+        node.children[name] = search.new((*node.path, name), node, annotation, plan)
+
+
+def instance(node: Node, handed: Handed) -> Any:
+    """An instance by its constructor."""
+    assert node.choice is not None
+    cls = node.choice.value
+    made = signature(cls)
+    parameters = list(made.parameters.values()) if made else []
+    made_so_far: List[Any] = []
+    kwargs: Dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.name not in node.children:
+            continue
+        thing = handed(node.children[parameter.name])
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            made_so_far.append(thing)
+        else:
+            kwargs[parameter.name] = thing
+    if adapt.is_deferred(cls):
+        return adapt.Deferred(cls, tuple(made_so_far), kwargs)
+    return cls(*made_so_far, **kwargs)
+
+
+def arguments(pairs: Roots, handed: Handed) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """Positional arguments by position, keyword-only ones by keyword."""
+    args: List[Any] = []
+    kwargs: Dict[str, Any] = {}
+    for parameter, node in pairs:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args += handed(node)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs.update(handed(node))
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = handed(node)
+        else:
+            args.append(handed(node))
+    return tuple(args), kwargs
+
+
+def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
+    """The value of a decided node, of plain containers and arrays. `variant`: other numbers."""
+    choice = node.choice
+    assert choice is not None, node.label
+
+    def part(child: Node) -> Any:
+        return plain(child, variant, nodes)
+
+    if choice.kind == VALUE:
+        return choice.value
+    if choice.kind == KEY:
+        return key(choice)
+    if choice.kind == LIKE:
+        return plain(nodes[choice.value], variant + _OTHER_NUMBERS, nodes)
+    if choice.kind == ARRAY:
+        return jnp.asarray(random_array(node, choice, variant))
+    if choice.kind == CONSTANT:
+        return random_array(node, choice, variant)
+    if choice.kind == INSTANCE:
+        return instance(node, part)
+    if choice.kind in (LIST, TUPLE):
+        parts = [part(node.children[str(at)]) for at in range(node.count())]
+        return parts if choice.kind == LIST else tuple(parts)
+    names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
+    present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
+    entries = {name: part(node.children[name]) for name in present}
+    if choice.kind != OBJECT:
+        return entries
+    leaves = jax.tree_util.tree_leaves(entries)
+    arrays = any(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves)
+    return stand_in.Record(**entries) if arrays else stand_in.Settings(**entries)
+
+
+def key(choice: Choice) -> Any:
+    """A random key, or several."""
+    kind, count = choice.value
+    if kind == "typed":
+        made = jax.random.key(17) if hasattr(jax.random, "key") else jax.random.PRNGKey(17)
+    else:
+        made = jax.random.PRNGKey(17)
+    return jax.random.split(made, count) if count else made
+
+
+def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
+    """Numbers that depend on the path and the variant alone.
+
+    Floats lie in (-1, 1), in (0.5, 1.5) where the name asks for positive ones or the variant is 1.
+    Integers are below 4, the number of positions; below 2, the smallest size, for variant 1.
+    """
+    shape, dtype = choice.value
+    random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)
+    kind = jnp.dtype(dtype)
+    if kind == np.bool_:
+        return np.asarray(random.random(shape) < 0.7)
+    if jnp.issubdtype(kind, jnp.integer):
+        return np.asarray(
+            random.integers(0, 2 if variant % _OTHER_NUMBERS == 1 else 4, shape)
+        ).astype(kind)
+    positive = candidates.is_positive(node.name) or variant % _OTHER_NUMBERS == 1
+    low = 0.5 if positive else -1.0
+    drawn = np.asarray(random.uniform(low, low + (1.0 if positive else 2.0), shape))
+    return np.asarray(drawn).astype(kind)

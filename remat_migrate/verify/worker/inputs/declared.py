@@ -1,0 +1,140 @@
+"""Cases that the user declares: a Python file of functions that return arguments for a unit.
+
+A function is for the unit whose name it has (`def attention_block(): ...`); where that is not
+enough the file has a dictionary `CASES` from names to functions: `"Net.__call__"`,
+`"trainer.blocks.head"`. A function returns a tuple of positional arguments, a dictionary of keyword
+arguments, or a pair of both, `(tuple, dict)`; one that yields gives several cases. For a method the
+instance comes first. A `jax.ShapeDtypeStruct` anywhere in them is filled at random.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import jax
+import numpy as np
+
+from ..load import NotFound
+
+Case = Dict[str, Any]
+
+
+def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[str, Case]]]:
+    """The cases in a file by the name of the unit.
+
+    Args:
+        file: the path of the file of cases.
+        units: dotted names of the units to find cases for.
+        known: dotted names of all units that there are.
+
+    Raises:
+        NotFound: a function is for no unit, or for several.
+        Exception: whatever the file or one of its functions raises.
+    """
+    return {
+        unit: list(_cases(function))
+        for name, function in functions(file)
+        for unit in _units_of(name, units, known)
+    }
+
+
+def functions(file: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
+    """The functions of a file of cases that return arguments, with the names they are for.
+
+    Raises:
+        NotFound: it is no Python file, or its `CASES` is no dictionary.
+        Exception: whatever the file raises.
+    """
+    spec = importlib.util.spec_from_file_location("remat_migrate_cases", file)
+    if spec is None or spec.loader is None:
+        raise NotFound("%s is not a Python file" % file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    declared = getattr(module, "CASES", {})
+    if not isinstance(declared, dict):
+        raise NotFound("CASES must be a dictionary from names of units to functions")
+    for name, function in declared.items():
+        yield name, function
+    taken = list(declared.values())
+    for name, function in vars(module).items():
+        own = inspect.isfunction(function) and function.__module__ == module.__name__
+        if own and not name.startswith("_") and function not in taken:
+            # One that takes arguments is there for the others to call.
+            if not inspect.signature(function).parameters:
+                yield name, function
+
+
+def _units_of(name: str, units: List[str], known: List[str]) -> List[str]:
+    found = [unit for unit in units if unit == name or unit.endswith("." + name)]
+    if len(found) == 1:
+        return found
+    if found:
+        raise NotFound(
+            "the case %s may be for any of %s: name it in CASES" % (name, ", ".join(sorted(found)))
+        )
+    if any(unit == name or unit.endswith("." + name) for unit in known):
+        return []
+    lasts = {unit.rpartition(".")[2] for unit in known}
+    hint = nearest(name, sorted(lasts | set(known)))
+    raise NotFound("there is a case for %s, but no such unit%s" % (name, hint))
+
+
+def nearest(name: str, known: List[str]) -> str:
+    """`; did you mean X?` with the nearest of the known names, or nothing."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return "; did you mean %s?" % near[0] if near else ""
+
+
+def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
+    result = function()
+    results = result if inspect.isgenerator(result) else [result]
+    for number, one in enumerate(results):
+        filled = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
+        args, kwargs = arguments(filled, function.__name__)
+        yield "", {"args": args, "kwargs": kwargs, "context": None}
+
+
+def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """What a function returned as positional and keyword arguments.
+
+    Raises:
+        NotFound: it is none of the forms that a case may have.
+    """
+    if type(value) is tuple:
+        if len(value) == 2 and type(value[0]) is tuple and type(value[1]) is dict:
+            if all(isinstance(key, str) for key in value[1]):
+                return value[0], value[1]
+        return value, {}
+    if type(value) is dict:
+        return (), value
+    raise NotFound(
+        "the case %s returned a %s: return a tuple of arguments, or a dictionary of keyword"
+        " arguments" % (name, type(value).__name__)
+    )
+
+
+def _is_struct(value: Any) -> bool:
+    return isinstance(value, jax.ShapeDtypeStruct)
+
+
+class _Filler:
+    """Gives random arrays for shapes: the same in every run, different for each shape met."""
+
+    def __init__(self, number: int) -> None:
+        self._random = np.random.RandomState(number)
+
+    def __call__(self, value: Any) -> Any:
+        if not _is_struct(value):
+            return value
+        dtype = value.dtype
+        if jax.numpy.issubdtype(dtype, jax.numpy.inexact):
+            return jax.numpy.asarray(self._random.standard_normal(value.shape)).astype(dtype)
+        if dtype == np.bool_:
+            return jax.numpy.asarray(self._random.rand(*value.shape) < 0.5)
+        # Small, so that they may be indices.
+        return jax.numpy.asarray(self._random.randint(0, 2, value.shape)).astype(dtype)

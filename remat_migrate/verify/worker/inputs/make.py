@@ -1,0 +1,349 @@
+"""Inputs for a unit, made from its signature.
+
+    make_cases(unit, "package.module:function", {"class": None, "classes": [Config]})
+
+Annotations, defaults and names say what an argument is; where they do not, the unit is run
+abstractly with probes, and what it does with them tells (see `search`). Both values of a switch,
+every string that an argument is compared with, and both sides of a number that one is compared
+with give a case each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import signal
+import sys
+import threading
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+import jax
+import numpy as np
+
+from ..frameworks import adapt
+from . import annotated, construct, descent, reading, remedies
+from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
+from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
+
+MOST_CASES = 8
+SECONDS = 10.0
+TRIES = 600
+# A case beyond the first starts from what the first has found.
+TRIES_FOR_ANOTHER = 120
+
+# Running what was found may take longer than finding it: as many times.
+RUNNING = 4
+
+Case = Dict[str, Any]
+Pins = Tuple[Tuple[int, Choice], ...]
+
+
+class Made(NamedTuple):
+    """Cases with what each is about ("train=True"), and why there are none, or not more."""
+
+    cases: List[Tuple[str, Case]]
+    detail: str
+
+
+def make_cases(
+    unit: Callable[..., Any],
+    name: str,
+    hints: Dict[str, Any],
+    seconds: float = SECONDS,
+    tries: int = TRIES,
+) -> Made:
+    """Inputs under which `unit` runs. Each was run once, with the numbers that it holds.
+
+    `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
+    dataclasses of the project that may be arguments.
+    """
+    budget = Budget(tries, seconds)
+    maker = _Maker(unit, name, hints)
+    # JAX's own frames show which arrays met.
+    config: Any = jax.config
+    filtering = config.jax_traceback_filtering
+    config.update("jax_traceback_filtering", "off")
+    try:
+        with _alarm(RUNNING * seconds), _globals_restored(unit):
+            maker.run(budget)
+    except OutOfTime:
+        maker.reasons.append("no time left after {:g} s".format(RUNNING * seconds))
+    finally:
+        config.update("jax_traceback_filtering", filtering)
+    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` in what runs for longer, where the system can do that."""
+    if not hasattr(signal, "setitimer") or (
+        threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+
+    ringing = [True]
+
+    def ring(number: int, frame: Any) -> None:
+        if ringing:
+            raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, ring)
+    # Again and again: Python drops what is raised in the midst of a finaliser.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    try:
+        yield
+    finally:
+        try:
+            ringing.clear()
+        finally:  # also if it rings at this very moment
+            ringing.clear()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _globals_restored(unit: Callable[..., Any]) -> Iterator[None]:
+    """Put back what the unit assigns to globals of its module: probes are no values for others."""
+    scope = getattr(inspect.unwrap(unit), "__globals__", {})
+    before = dict(scope)
+    try:
+        yield
+    finally:
+        for name in [name for name in scope if name not in before]:
+            del scope[name]
+        scope.update(before)
+
+
+class _Maker:
+    """One unit, its cases so far, and what stood in the way of others."""
+
+    def __init__(self, unit: Callable[..., Any], name: str, hints: Dict[str, Any]) -> None:
+        self.unit = unit
+        self.cls = hints.get("class")
+        if self.cls is not None and not _takes_instance(self.cls, unit, name):
+            self.cls = None
+        self.read = reading.names_read(unit)
+        self.search = Search(hints.get("classes") or [], sorted(self.read))
+        self.context: Optional[Dict[str, Any]] = None
+        if self.cls is not None and _is_linen(self.cls):
+            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
+        self.cases: List[Tuple[str, Case]] = []
+        self.reasons: List[str] = []
+
+    def run(self, budget: Budget) -> None:
+        made = construct.signature(self.unit)
+        if made is None:
+            self.reasons.append("its signature cannot be read")
+            return
+        self._roots(made)
+        trouble = self._solve(budget)
+        if trouble is not None:
+            self.reasons.append("no inputs found: " + trouble)
+            return
+        base = self.search.save()
+        self._keep(())
+        self._others(base, budget)
+
+    def _roots(self, made: inspect.Signature) -> None:
+        """A node for each parameter."""
+        known = annotated.of_callable(self.unit)
+        siblings = tuple(made.parameters)
+        bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
+        for at, (name, parameter) in enumerate(made.parameters.items()):
+            if name in bound:
+                continue  # who bound it does not mean it to be given again
+            annotation = known.get(name, parameter.annotation)
+            keys: List[str] = []
+            if at == 0 and self.cls is not None:
+                plan: Optional[Plan] = Plan([Choice(INSTANCE, self.cls)])
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
+                plan, annotation = Plan(counts, counts[:2]), None
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                keys = reading.asked_keys(self.unit, name)
+                plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
+            else:
+                plan = annotated.plan_for(name, annotation, parameter.default, False, siblings)
+            node = self.search.new((name,), None, annotation, plan)
+            for key in keys:
+                self.search.want(node, key)
+            self.search.roots.append((parameter, node))
+
+    def _solve(self, budget: Budget) -> Optional[str]:
+        """Search in the plain surroundings, and in those that an error asks for."""
+        trouble = descent.solve(self.search, self._call, budget)
+        if trouble is not None and self.context is None:
+            error = self.search.last_error
+            asked = None if error is None else adapt.context_from_error(error)
+            if asked is not None:
+                self.context = asked
+                trouble = descent.solve(self.search, self._call, budget)
+        return trouble
+
+    def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """The unit in its surroundings, under abstract evaluation."""
+        return adapt.initialised(self.unit, args, kwargs, self.context)
+
+    # Cases
+
+    def _others(self, base: Snapshot, budget: Budget) -> None:
+        """A case for each value that deserves one, then for pairs of switches."""
+        done: Set[Any] = {self._assignment()}
+        waiting: List[Pins] = []
+        flips: List[Tuple[int, Choice]] = []
+        while len(self.cases) < MOST_CASES:
+            self._note_alternatives(base, waiting, flips)
+            if not waiting:
+                waiting = self._products(flips, done)
+                if not waiting:
+                    break
+            pins = waiting.pop(0)
+            mark = _mark(pins)
+            if mark in done:
+                continue
+            done.add(mark)
+            if not budget.spend():
+                self.reasons.append("no time left for other cases")
+                break
+            self.search.restore(base)
+            self._pin(pins)
+            trouble = self._solve(Budget(TRIES_FOR_ANOTHER, budget.left()))
+            if trouble is not None:
+                self.reasons.append("{}: {}".format(self._about(pins), trouble))
+                continue
+            used = {node.number for node in self.search.in_use() if not node.unused}
+            if self._assignment() in done or not used.issuperset(number for number, _ in pins):
+                continue
+            done.add(self._assignment())
+            self._keep(pins)
+
+    def _note_alternatives(
+        self, base: Snapshot, waiting: List[Pins], flips: List[Tuple[int, Choice]]
+    ) -> None:
+        """Values that came up in the last pass."""
+        known = {(number, choice.key()) for number, choice in flips}
+        nodes = self.search.in_use()
+        for node in nodes + [child for parent in nodes for child in parent.children.values()]:
+            held = base[node.number][0] if node.number in base else None
+            for choice in node.alternatives:
+                fresh = (node.number, choice.key()) not in known
+                known.add((node.number, choice.key()))
+                if fresh and (held is None or held.key() != choice.key()):
+                    flips.append((node.number, choice))
+                    waiting.append(((node.number, choice),))
+
+    def _products(self, flips: List[Tuple[int, Choice]], done: Set[Any]) -> List[Pins]:
+        found: List[Pins] = []
+        for size in (2, 3):
+            for pins in itertools.combinations(flips, size):
+                mark = _mark(pins)
+                plain = all(type(choice.value) is bool for _, choice in pins)
+                if plain and len({number for number, _ in pins}) == size and mark not in done:
+                    found.append(pins)
+        return found[:MOST_CASES]
+
+    def _pin(self, pins: Pins) -> None:
+        for number, choice in pins:
+            node = self.search.nodes[number]
+            node.forget()
+            node.choose([choice], node.order)
+            node.pinned = choice.kind != "probe"
+
+    def _assignment(self) -> Any:
+        """The values of everything that varies: equal for cases that are the same."""
+        return tuple(
+            (node.number, node.choice.key())
+            for node in self.search.in_use()
+            if node.choice is not None and node.choice.kind in (VALUE, ABSENT, LIST, INSTANCE)
+        )
+
+    def _keep(self, pins: Pins) -> None:
+        """Run what has been found with numbers; keep it if that works."""
+        trouble = "its values are not finite"
+        works: Optional[int] = None
+        for variant in (0, 1, 2):
+            try:
+                finite = _finite(_evaluate(self.unit, self._case(variant)))
+            except NOT_OURS:
+                raise
+            except BaseException as error:
+                trouble = remedies.describe(error)
+                continue
+            works = variant if finite or works is None else works
+            if finite:
+                break
+        if works is not None:
+            # Made anew: the unit may have changed what it was given.
+            self.cases.append((self._about(pins), self._case(works)))
+        else:
+            about = self._about(pins)
+            self.reasons.append("{}{}".format(about + ": " if about else "", trouble))
+
+    def _case(self, variant: int) -> Case:
+        args, kwargs = construct.arguments(
+            self.search.roots, lambda node: construct.plain(node, variant, self.search.nodes)
+        )
+        return {"args": args, "kwargs": kwargs, "context": self.context}
+
+    def _about(self, pins: Pins) -> str:
+        """What a case is about: the values of what varies between cases."""
+        shown = {n: self.search.nodes[n].choice or choice for n, choice in pins}
+        for node in self.search.in_use():
+            if node.choice is not None and len(node.alternatives) > 1:
+                shown.setdefault(node.number, node.choice)
+        texts = [
+            "{}={}".format(self.search.nodes[number].label, _shown(choice))
+            for number, choice in sorted(shown.items())
+        ]
+        return ", ".join(texts)
+
+
+def _mark(pins: Pins) -> Any:
+    return "pins", tuple(sorted((number, choice.key()) for number, choice in pins))
+
+
+def _shown(choice: Choice) -> str:
+    if choice.kind == VALUE:
+        return getattr(choice.value, "__name__", None) or repr(choice.value)
+    if choice.kind == ABSENT:
+        return "absent"
+    if choice.kind == LIST:
+        return "{} values".format(choice.value)
+    return "given"
+
+
+def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
+    """What a unit returns for a case, for each way of calling it."""
+    # Not jitted: what is compiled here, operation by operation, serves the comparison as well.
+    return [
+        prepared.function(*prepared.args, **prepared.kwargs)
+        for prepared in adapt.prepare(unit, case)
+    ]
+
+
+def _finite(results: Any) -> bool:
+    for leaf in jax.tree_util.tree_leaves(results):
+        if isinstance(leaf, (jax.Array, np.ndarray)) and jax.numpy.issubdtype(
+            leaf.dtype, jax.numpy.inexact
+        ):
+            if not np.all(np.isfinite(np.asarray(leaf).astype(np.complex64))):
+                return False
+    return True
+
+
+def _takes_instance(cls: type, unit: Any, name: str) -> bool:
+    """Whether the first parameter is `self`: not for static methods, nor bound class methods."""
+    last = str(name).rpartition(":")[2].rpartition(".")[2]
+    try:
+        found = inspect.getattr_static(cls, last)
+    except AttributeError:
+        return not inspect.ismethod(unit)
+    return not isinstance(found, (staticmethod, classmethod)) and not inspect.ismethod(unit)
+
+
+def _is_linen(cls: type) -> bool:
+    linen = sys.modules.get("flax.linen")
+    return linen is not None and issubclass(cls, linen.Module)

@@ -1,0 +1,97 @@
+"""A case with other numbers: a default that stands where the argument should be shows only then."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+from ..frameworks import adapt
+
+# Seconds that the case may run.
+_LONGEST = 3.0
+
+# Where not all numbers can be changed together, so many of them are tried alone.
+_MOST_ALONE = 3
+
+# What such a case is about; `prove` knows it by this.
+ABOUT = "other values of "
+
+_Case = Dict[str, Any]
+_Found = Tuple[str, _Case]
+
+
+def varied(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[_Found]:
+    """Cases that differ from one by the plain numbers that the parameters get, or default to.
+
+    All are changed together if the function runs so; else those are that can be changed alone.
+    `load` makes the case anew.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return
+    numbers = list(_numbers(parameters, load()))
+    if numbers and _runs(function, _changed(load(), numbers)):
+        yield _about(numbers), _changed(load(), numbers)
+    elif len(numbers) > 1:
+        alone = [n for n in numbers[:_MOST_ALONE] if _runs(function, _changed(load(), [n]))]
+        if alone and _runs(function, _changed(load(), alone)):
+            yield _about(alone), _changed(load(), alone)
+        else:
+            for number in alone:
+                yield _about([number]), _changed(load(), [number])
+
+
+# A parameter's name, where it stands (None: by name), and another number for it.
+_Number = Tuple[str, Any, Any]
+
+
+def _numbers(parameters: List[inspect.Parameter], case: _Case) -> Iterator[_Number]:
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = 0
+    for index, parameter in enumerate(parameters):
+        place = None
+        if index < len(case["args"]):
+            if parameter.kind not in by_place:
+                return  # `*args` takes the rest
+            place, value = index, case["args"][index]
+        elif parameter.kind in by_name:
+            value = case["kwargs"].get(parameter.name, parameter.default)
+        else:
+            continue
+        if type(value) in (int, float):
+            yield parameter.name, place, _other(value, found)
+            found += 1
+
+
+def _other(value: Any, found: int) -> Any:
+    """Another number of the same size and sign, a different one for each parameter."""
+    if type(value) is int:
+        return value + (1 if value >= 0 else -1) * (1 + found)
+    return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found
+
+
+def _changed(case: _Case, numbers: List[_Number]) -> _Case:
+    args, kwargs = list(case["args"]), dict(case["kwargs"])
+    for name, place, value in numbers:
+        if place is None:
+            kwargs[name] = value
+        else:
+            args[place] = value
+    return dict(case, args=tuple(args), kwargs=kwargs)
+
+
+def _runs(function: Callable[..., Any], case: _Case) -> bool:
+    begun = time.perf_counter()
+    try:
+        for one in adapt.prepare(function, case):
+            one.function(*one.args, **one.kwargs)
+    except Exception:
+        return False  # it is the number that is wrong
+    return time.perf_counter() - begun < _LONGEST
+
+
+def _about(numbers: List[_Number]) -> str:
+    return ABOUT + " and ".join(name for name, _, _ in numbers)

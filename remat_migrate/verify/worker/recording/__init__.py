@@ -1,0 +1,1 @@
+"""Recording what goes into and comes out of units while a command runs."""

@@ -1,0 +1,175 @@
+"""Recording what goes into a unit and what comes out while a user's command runs.
+
+`unit(identity)` is the decorator that instrumented text calls. Without the environment variable
+REMAT_MIGRATE_RECORD, which names the folder to record into, it gives back what it is given.
+
+Nothing here may change what the program computes, or make it fail: an error in recording is noted
+among the events, and the call goes on without.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import inspect
+import os
+import sys
+import threading
+import types
+from typing import Any, Callable, Dict, Optional, Set
+
+from ..frameworks import adapt
+from . import call, pytest_fixtures, walk
+from .eventlog import EventLog
+from .proxy import Recorded, recorded_class
+
+_MARK = "__remat_migrate_recorded__"
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+_active = threading.local()
+
+
+def unit(identity: str) -> Callable[[Any], Any]:
+    """A decorator that records the calls of the unit `path::qualified name`."""
+    log = event_log()
+    if log is None:
+        return lambda function: function
+
+    def decorate(function: Any) -> Any:
+        assert log is not None
+        try:
+            return recorded(log, identity, function)
+        except Exception as error:
+            log.note(identity, "cannot be recorded: {!r}".format(error))
+            return function
+
+    return decorate
+
+
+@functools.lru_cache(maxsize=None)
+def event_log() -> Optional[EventLog]:
+    """The log of this process, if its command is recorded."""
+    folder = os.environ.get("REMAT_MIGRATE_RECORD")
+    if not folder:
+        return None
+    log = EventLog(folder, os.environ.get("REMAT_MIGRATE_RECORD_CASES") != "0")
+    # A unit that calls itself needs three frames where it needed one.
+    sys.setrecursionlimit(3 * sys.getrecursionlimit())
+    atexit.register(_finish, log)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=log.restart)
+    return log
+
+
+def _finish(log: EventLog) -> None:
+    jax = sys.modules.get("jax")
+    try:
+        if jax is not None:
+            jax.effects_barrier()  # callbacks may still be under way
+    except Exception as error:
+        log.note("", "waiting for callbacks: {!r}".format(error))
+    log.close()
+
+
+def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any:
+    """What stands for `function` under its name: the same kind of thing, recording its calls.
+
+    `bound`: see `call.Unit`.
+    """
+    if isinstance(function, staticmethod):
+        return staticmethod(recorded(log, identity, function.__func__))
+    if isinstance(function, classmethod):
+        return classmethod(recorded(log, identity, function.__func__, 1))
+    if type(function) is property:
+        if function.fget is None:
+            return function
+        getter = recorded(log, identity, function.fget)
+        return property(getter, function.fset, function.fdel, function.__doc__)
+    if pytest_fixtures.replace_function(function, lambda inner: recorded(log, identity, inner)):
+        return function
+    if isinstance(function, type):
+        log.note(identity, "is a class: its methods are units, not it")
+        return function
+    if not callable(function):
+        log.note(identity, "is a {}, which is not called".format(type(function).__name__))
+        return function
+    if getattr(function, _MARK, None) == (identity, id(function)):
+        return function
+    if _is_suspended(function):
+        log.note(identity, "is a generator or coroutine: it is not recorded")
+        return function
+    if isinstance(function, types.FunctionType):
+        return _function(log, identity, function, bound)
+    if isinstance(function, Recorded) and function._remat_migrate_identity == identity:
+        return function
+    run = functools.partial(_run, log, identity, call.Unit(function, bound))
+    return recorded_class(function)(function, run, identity)
+
+
+def _is_suspended(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return bool(getattr(code, "co_flags", 0) & _SUSPENDED)
+
+
+def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
+    """A plain function again, so that Flax, Haiku, Equinox and pytest treat it as they would."""
+    described = call.Unit(function, bound)
+
+    @functools.wraps(function)
+    def recording(*args: Any, **kwargs: Any) -> Any:
+        return _run(log, identity, described, function, args, kwargs)
+
+    setattr(recording, _MARK, (identity, id(recording)))
+    with contextlib.suppress(TypeError, ValueError, NameError):
+        # Not all who ask for a signature follow `__wrapped__`.
+        recording.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return recording
+
+
+def _run(
+    log: EventLog,
+    identity: str,
+    described: call.Unit,
+    function: Any,
+    args: Any,
+    kwargs: Dict[str, Any],
+) -> Any:
+    """Call the unit; of calls within one another the outermost is recorded."""
+    active: Set[str] = _active.__dict__.setdefault("units", set())
+    if identity in active or log.is_over(identity) or adapt.is_rehearsal():
+        return function(*args, **kwargs)
+    if _guarded(log, identity, _leaves_out, log, identity, args, kwargs):
+        return function(*args, **kwargs)
+    active.add(identity)
+    try:
+        entry = _guarded(log, identity, call.Entry, log, identity, described, args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            if entry is not None:
+                _guarded(log, identity, entry.raised, error)
+            raise
+        if entry is not None:
+            _guarded(log, identity, entry.returned, result)
+        return result
+    finally:
+        active.discard(identity)
+
+
+def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any]) -> bool:
+    # A traced call is recorded, if only to be left out when it runs: that may be for long.
+    return not walk.has_tracer((args, kwargs)) and log.leaves_out(identity)
+
+
+def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:
+    """The result of an action of the recorder; None if it fails, which is noted."""
+    try:
+        with log.timed():
+            return action(*args)
+    except Exception as error:
+        try:
+            log.note(identity, "a call was not recorded: {!r}".format(error)[:1000])
+        except Exception as again:  # a full disk: nothing can be written, and the program goes on
+            print("remat-migrate: recording failed: {!r}".format(again), file=sys.__stderr__)
+        return None

@@ -1,0 +1,1 @@
+"""Moving values between worker processes."""

@@ -1,0 +1,131 @@
+"""What is differentiated: by what, where, and what runs inside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.differentiation import derivative_rules
+from remat_migrate.analysis.values.callees import layers
+from remat_migrate.analysis.values.values import Function
+
+HEAD = """\
+from functools import partial
+import equinox as eqx
+import flax.linen as nn
+import haiku as hk
+import jax
+import optax
+from flax import nnx
+
+def f(x, y=0):
+    return x * x
+
+remat = jax.checkpoint
+"""
+
+
+def opened(open_project: Callable[..., Project], code: str) -> tuple[Project, Module]:
+    project = open_project(HEAD + code + "\n")
+    return project, project.modules[project.settings.root / "m.py"]
+
+
+def named(module: Module, name: str) -> ast.FunctionDef:
+    return next(n for n in module.nodes if isinstance(n, ast.FunctionDef) and n.name == name)
+
+
+FOUND = [
+    ("jax.grad(f)", "jax.grad", "reverse"),
+    ("jax.value_and_grad(f, argnums=1)", "jax.value_and_grad", "reverse"),
+    ("jax.vjp(f, 1.0)", "jax.vjp", "reverse"),
+    ("jax.jacrev(f)", "jax.jacrev", "reverse"),
+    ("jax.jacfwd(f)", "jax.jacfwd", "forward"),
+    ("jax.jvp(f, (1.0,), (1.0,))", "jax.jvp", "forward"),
+    ("jax.hessian(f)", "jax.hessian", "twice"),
+    ("jax.grad(jax.jit(partial(f, y=1)))", "jax.grad", "reverse"),
+    ("jax.grad(jax.checkpoint(f))", "jax.grad", "reverse"),
+    ("partial(jax.grad, has_aux=True)(f)", "jax.grad", "reverse"),
+    ("eqx.filter_value_and_grad(f)", "equinox.filter_value_and_grad", "reverse"),
+    ("nnx.value_and_grad(f)", "flax.nnx.value_and_grad", "reverse"),
+    ("hk.value_and_grad(f)", "haiku.value_and_grad", "reverse"),
+    ("nn.value_and_grad(f, mdl, 1.0)", "flax.linen.value_and_grad", "reverse"),
+    ("optax.value_and_grad_from_state(f)", "optax.value_and_grad_from_state", "reverse"),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "mode"), FOUND)
+def test_derivative(open_project: Callable[..., Project], code: str, name: str, mode: str) -> None:
+    project, module = opened(open_project, f"g = {code}")
+    [derivative] = project.placement.derivatives(module)
+    assert (derivative.gradient.name, derivative.gradient.mode) == (name, mode)
+    inner = {layer for value in derivative.functions for layer in layers(value)}
+    assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "f")}
+
+
+DECORATED = [
+    "@jax.grad\ndef h(x):\n  return x",
+    "@partial(jax.grad, argnums=0)\n@jax.checkpoint\ndef h(x):\n  return x",
+    "@nnx.grad(argnums=0)\ndef h(x):\n  return x",
+    "@jax.jit\n@jax.value_and_grad\n@jax.jit\ndef h(x):\n  return x",
+]
+
+
+@pytest.mark.parametrize("code", DECORATED)
+def test_decorated(open_project: Callable[..., Project], code: str) -> None:
+    project, module = opened(open_project, code)
+    [derivative] = project.placement.derivatives(module)
+    inner = {layer for value in derivative.functions for layer in layers(value)}
+    assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "h")}
+
+
+@pytest.mark.parametrize(
+    "code", ["g = numpy.grad(f)", "g = tape.gradient(f)", "def grad(f): ...\ng = grad(f)"]
+)
+def test_no_derivative(open_project: Callable[..., Project], code: str) -> None:
+    project, module = opened(open_project, code)
+    assert project.placement.derivatives(module) == ()
+
+
+def test_reach(open_project: Callable[..., Project]) -> None:
+    """What runs inside a gradient, and whether a loop lies in between."""
+    code = """
+def first(x): return x
+def second(x): return helper(x)
+def helper(x): return x
+def body(c, x): return inner(c), x
+def inner(c): return c
+def loss(x):
+    x = jax.vmap(second)(first(x))
+    return jax.lax.scan(body, x, x)[0]
+def other(x): return x
+g = jax.grad(loss)
+"""
+    project, module = opened(open_project, code)
+    reach = project.placement.reach
+    plainly = {n for n in ("first", "second", "helper", "body", "inner", "loss", "other")
+               if named(module, n) in reach.plainly}  # fmt: skip
+    looped = {n for n in ("first", "body", "inner", "loss") if named(module, n) in reach.in_loops}
+    assert plainly == {"first", "second", "helper", "loss"}
+    assert looped == {"body", "inner"}
+
+
+def test_rules(open_project: Callable[..., Project]) -> None:
+    code = """
+@jax.custom_vjp
+def a(x): return x
+def a_fwd(x): return x, x
+def a_bwd(r, t): return (t,)
+a.defvjp(partial(a_fwd), jax.jit(a_bwd))
+@jax.custom_jvp
+def b(x): return x
+@b.defjvp
+def b_jvp(p, t): return p, t
+@jax.custom_gradient
+def c(x): return x, lambda t: t
+"""
+    project, module = opened(open_project, code)
+    rules = {getattr(node, "name", "") for node in derivative_rules(module, project.evaluator)}
+    assert rules == {"a_fwd", "a_bwd", "b_jvp", "c"}

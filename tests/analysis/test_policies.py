@@ -1,0 +1,181 @@
+"""The table of policies against the JAX that is installed, in both directions."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+from model.test_apis import installed, jax_version, parameters
+
+from remat_migrate.analysis.libraries.apis import APIS
+from remat_migrate.analysis.policies.known_policies import (
+    ANSWER_IS_CHECKED_SINCE,
+    BOTH_SAY_YES_OR_NO_SINCE,
+    CHECKPOINT_NAME,
+    NAMESPACES,
+    POLICIES,
+    POLICY_OPTION,
+    TAKES_POLICY,
+    Policy,
+    asked_for,
+    available,
+)
+
+jax = pytest.importorskip("jax")
+TABLE = pytest.mark.parametrize("policy", POLICIES.values(), ids=lambda policy: policy.name)
+
+
+def here() -> list[Policy]:
+    return list(available(jax_version()))
+
+
+HERE = pytest.mark.parametrize("policy", here(), ids=lambda policy: policy.name)
+MADE = pytest.mark.parametrize(
+    "policy", [p for p in here() if p.is_made], ids=lambda policy: policy.name
+)
+
+
+def test_the_names_are_those_of_the_library() -> None:
+    library = {name for name in vars(jax.checkpoint_policies) if not name.startswith("_")}
+    assert {policy.name for policy in here()} == library
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_the_names_are_reached_under_each_of_these(namespace: str) -> None:
+    assert installed(namespace) is jax.checkpoint_policies
+    assert asked_for(f"{namespace}.dots_saveable") == "dots_saveable"
+
+
+def test_the_function_that_names() -> None:
+    assert len({id(installed(name)) for name in CHECKPOINT_NAME}) == 1
+    assert list(parameters(installed("jax.ad_checkpoint.checkpoint_name"))) == ["x", "name"]
+
+
+@HERE
+def test_the_module_that_defines_them(policy: Policy) -> None:
+    defined = installed(f"jax._src.ad_checkpoint.{policy.name}")
+    assert defined is None or asked_for(f"jax._src.ad_checkpoint.{policy.name}") == policy.name
+
+
+@MADE
+def test_the_signature_of_a_factory(policy: Policy) -> None:
+    found = parameters(getattr(jax.checkpoint_policies, policy.name))
+    star = [n for n, p in found.items() if p.kind is p.VAR_POSITIONAL]
+    assert star == [names.name for names in policy.names if names.star]
+    keyword_only = tuple(n for n, p in found.items() if p.kind is p.KEYWORD_ONLY)
+    assert keyword_only == policy.keyword_only
+    rest = tuple(n for n in found if n not in star and n not in keyword_only)
+    assert rest == policy.parameters
+    assert {names.name for names in policy.names} <= set(found)
+    assert set(policy.policies) <= set(rest)
+
+
+@HERE
+def test_a_policy_is_called_with_the_primitive(policy: Policy) -> None:
+    function = getattr(jax.checkpoint_policies, policy.name)
+    first = next(iter(parameters(function).values()))
+    asked = first.name == "prim" or (
+        policy.constant is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
+    )
+    assert policy.is_made or asked
+
+
+def made(policy: Policy) -> Any:
+    """The policy, a factory called with something for each parameter."""
+    function = getattr(jax.checkpoint_policies, policy.name)
+    if not policy.is_made:
+        return function
+    other = jax.checkpoint_policies.checkpoint_dots
+    listed = {names.name for names in policy.names if not names.star}
+    given = {
+        name: other if name in policy.policies else frozenset() if name in listed else "device"
+        for name in (*policy.parameters, *policy.keyword_only)
+    }
+    return function(**given)
+
+
+def answers(policy: Policy) -> set[bool]:
+    """What a policy says of a product with and without batch dimensions, a sine, and a name."""
+    import jax.numpy as jnp
+    from jax.ad_checkpoint import checkpoint_name
+
+    seen: set[bool] = set()
+    inner = made(policy)
+
+    def asked(prim: Any, *args: Any, **params: Any) -> Any:
+        answer = inner(prim, *args, **params)
+        seen.add(
+            answer is True or (not isinstance(answer, bool) and "Recompute" not in repr(answer))
+        )
+        return answer
+
+    def function(x: Any) -> Any:
+        batched = jnp.einsum("bij,bjk->bik", x, x)
+        return checkpoint_name(jnp.sin(batched @ jnp.ones((2, 2))), "name").sum()
+
+    jax.make_jaxpr(jax.grad(jax.checkpoint(function, policy=asked)))(jnp.ones((2, 2, 2)))
+    return seen
+
+
+@HERE
+def test_what_is_constant(policy: Policy) -> None:
+    seen = answers(policy)
+    expected = policy.answer(jax_version())
+    if expected is not None:
+        assert seen == {expected}
+    elif not policy.names:
+        assert seen == {True, False}
+
+
+@HERE
+def test_what_offloads(policy: Policy) -> None:
+    made_of = [name for name in ("offload_src", "offload_dst") if name in policy.parameters]
+    made_of += [name for name in ("offload_src", "offload_dst") if name in policy.keyword_only]
+    assert bool(made_of) == policy.offloads
+
+
+@TABLE
+def test_the_same_under_another_name(policy: Policy) -> None:
+    if policy.same_as is None or not policy.is_in(jax_version()):
+        return
+    one, other = (
+        getattr(jax.checkpoint_policies, name, None) for name in (policy.name, policy.same_as)
+    )
+    if policy.kind == "policy":
+        assert one is other
+    else:
+        assert POLICIES[policy.same_as].saves == policy.saves
+
+
+@pytest.mark.parametrize("name", sorted(TAKES_POLICY))
+def test_every_api_takes_a_policy_by_this_keyword(name: str) -> None:
+    gone = APIS[name].gone_in
+    if gone is not None and jax_version() >= gone:
+        return
+    found = parameters(installed(name))
+    assert POLICY_OPTION in found
+    assert not any(p.kind is p.VAR_KEYWORD for p in found.values())
+
+
+def test_an_answer_that_is_neither_yes_nor_no() -> None:
+    function = jax.grad(jax.checkpoint(lambda x: jax.numpy.sin(x), policy=lambda *_, **__: None))
+    if jax_version() >= ANSWER_IS_CHECKED_SINCE:
+        with pytest.raises((TypeError, AssertionError)):
+            function(1.0)
+    else:
+        assert importlib.import_module("math").isfinite(function(1.0))
+
+
+def test_offloading_as_one_of_two() -> None:
+    policies = jax.checkpoint_policies
+    both = policies.save_from_both_policies(
+        policies.dots_saveable,
+        policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+    )
+    x = jax.numpy.ones((2, 2))
+    gradient = jax.grad(jax.checkpoint(lambda x: jax.numpy.sin(x @ x).sum(), policy=both))
+    assert jax_version() >= BOTH_SAY_YES_OR_NO_SINCE
+    with pytest.raises(ValueError, match="should be a boolean"):
+        jax.make_jaxpr(gradient)(x)

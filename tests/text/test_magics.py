@@ -1,0 +1,111 @@
+"""The lines of a cell as Python: what is escaped, and what is left as it is."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from remat_migrate.text.escapes import lines_of, original, original_column
+from remat_migrate.text.magics import cell_as_python, cells_as_python
+
+M = "\ue0a0"
+
+
+def view_of(cell: str) -> str:
+    """The view of one cell; it must parse, keep the number of lines, and give the cell back."""
+    view = cell_as_python(cell, M).text
+    ast.parse(view)
+    assert len(lines_of(view)) == len(lines_of(cell))
+    assert "".join(original(M, line) for line in lines_of(view)) == cell
+    return view
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "",
+        "\n \n",
+        "x = 1",
+        'text = """\n%d\n!ls\n"""\n',
+        "a = (4\n  % b)",
+        "a = 4 \\\n  % b",
+        "y = await f(x)",
+        "# %matplotlib inline",
+        "x = 'a' # what?",
+    ],
+)
+def test_python_is_left_alone(cell):
+    assert cell_as_python(cell, M).text == cell
+
+
+@pytest.mark.parametrize(
+    ("cell", "view"),
+    [
+        ("%matplotlib inline\nx = 1", f"#{M}=%matplotlib inline\nx = 1"),
+        ("!pip install jax \\\n  flax\nx = 1", f"#{M}=!pip install jax \\\n#{M}=  flax\nx = 1"),
+        ("pip install jax\nx = 1", f"#{M}=pip install jax\nx = 1"),
+        ("jax.jit?\nx = 1", f"#{M}=jax.jit?\nx = 1"),
+        ("?jax.jit", f"#{M}=?jax.jit"),
+        ("jax.jit??\r\nx = 1\r\n", f"#{M}=jax.jit??\r\nx = 1\r\n"),
+        ("if x:\n  !ls\n", f"if x:\n  pass  #{M}+!ls\n"),
+        ("names = !ls *.npz", f"names = get_ipython()  #{M}+!ls *.npz"),
+        ("  \n%cd /tmp", f"  \n#{M}=%cd /tmp"),
+        ("%%time\nx = 1", f"#{M}=%%time\nx = 1"),
+        ("%%capture out\n%%time\n!ls\nx = 1", f"#{M}=%%capture out\n#{M}=%%time\n#{M}=!ls\nx = 1"),
+        ("%timeit -n 10 f(x)", f"f(x)  #{M}<%timeit -n 10 "),
+        ("timeit -n 5 -r 5 f(x)", f"f(x)  #{M}<timeit -n 5 -r 5 "),
+        ("for i in y:\n  %time g(i)  # slow", f"for i in y:\n  g(i)  # slow  #{M}<%time "),
+        ('x = """\n%d\n"""\n%ls', f'x = """\n%d\n"""\n#{M}=%ls'),
+        ("x = (1\n%w\n)\n%ls", f"x = (1\n%w\n)\n#{M}=%ls"),
+    ],
+)
+def test_magics(cell, view):
+    assert view_of(cell) == view
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        ("%%bash\nls", "%%bash"),
+        ("#@title Setup\n%%bash\nif [ -d x ]; then ls; fi", "%%bash"),
+        ("%%writefile a.py\nimport jax", "%%writefile"),
+        ("print 'x'", "cannot be parsed"),
+        ("Compile the model:\n\n  f(x)", "cannot be parsed"),
+        ("x = 1 \\", "cannot be parsed"),
+        ("@jax.checkpoint", "cannot be parsed"),
+        ("  x = 1\n  y = 2", "cannot be parsed"),
+    ],
+)
+def test_a_cell_that_is_no_python_is_escaped_as_a_whole(cell, reason):
+    found = cell_as_python(cell, M)
+    assert reason in found.reason
+    assert all(line.startswith(f"#{M}=") for line in lines_of(found.text))
+    view_of(cell)
+
+
+def test_what_is_called_where_nothing_is_read_goes_out_of_sight():
+    cells = ["def f(x): ...", "%lprun -f f f(x)", "print 'a', f(x)", "!f(x)", "y = %px f(x)"]
+    shown = [cell.text for cell in cells_as_python(cells, M)]
+    assert shown == [
+        cells[0],
+        f"get_ipython(f)  #{M}+%lprun -f f f(x)",
+        f"get_ipython(f)  #{M}+print 'a', f(x)",
+        f"#{M}=!f(x)",
+        f"y = get_ipython(f)  #{M}+%px f(x)",
+    ]
+    assert [original(M, line) for line in shown] == cells
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown", "there"),
+    [
+        ("  %timeit f(x)", "f(", "f("),
+        ("names = !ls", "names", "names"),
+        ("%timeit -n 3 f(x)", "x)", "x)"),
+    ],
+)
+def test_columns(cell, shown, there):
+    cell = f"if 1:\n{cell}" if cell[0] == " " else cell
+    line = lines_of(view_of(cell))[-1]
+    assert original_column(M, line, line.index(shown)) == lines_of(cell)[-1].index(there)

@@ -1,0 +1,336 @@
+"""Notebooks of Jupyter: any JSON comes back byte for byte, and an edit changes its lines alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remat_migrate.errors import SourceError
+from remat_migrate.text import Edit, SourceFile, apply_edits, read_source
+from remat_migrate.text.edits import Replacement
+from remat_migrate.text.escapes import BrokenEscape
+from remat_migrate.text.file_edits import file_edits
+
+PATH = Path("/notebook.ipynb")
+
+CODE = st.sampled_from(
+    """x = 1|y = 'é' + "\\\\n"||# päth/☃|%matplotlib inline|!ls 'a/b'|def f(x):|  return x|%%bash
+for i in 𝐱:|  %time f(x)|s = '''|\tif|π=2|z = (|)|\ue0a0 = 3|t = '\ud83d'|a\x0cb = 1|w = '\x00'
+u = '\u2028'""".replace("\n", "|").split("|")
+)
+ENDINGS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+TEXTS = st.lists(st.tuples(CODE, ENDINGS), max_size=6).flatmap(
+    lambda lines: st.sampled_from(["".join(line + end for line, end in lines), _open(lines)])
+)
+
+
+def _open(lines: list[tuple[str, str]]) -> str:
+    return "".join(line + end for line, end in lines)[: -len(lines[-1][1])] if lines else ""
+
+
+@st.composite
+def sources(draw: st.DrawFn) -> str | list[str]:
+    """A cell's text as notebooks hold it: a string, a list of its lines, a list cut anywhere."""
+    text = draw(TEXTS)
+    match draw(st.integers(0, 3)):
+        case 0:
+            return text
+        case 1:
+            cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=3)))
+            return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        case _:
+            pieces = text.split("\n")
+            lines = [piece + "\n" for piece in pieces[:-1]]
+            return [*lines, pieces[-1]] if pieces[-1] else lines
+
+
+@st.composite
+def notebooks(draw: st.DrawFn) -> bytes:
+    """The bytes of a notebook, in any style of JSON."""
+    kinds = st.sampled_from(["code", "code", "markdown", "raw"])
+    cells = [
+        {"cell_type": kind, **draw(st.sampled_from([{}, {"metadata": {"a": [1]}}])), "source": text}
+        for kind, text in draw(st.lists(st.tuples(kinds, sources()), max_size=5))
+    ]
+    keys = {"cells": cells, "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4}
+    order = draw(st.permutations(list(keys)))
+    text = json.dumps(
+        {key: keys[key] for key in order},
+        indent=draw(st.sampled_from([None, 0, 1, 2, 4, "\t"])),
+        ensure_ascii=True,
+        separators=draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " : ")])),
+    )
+    if draw(st.booleans()):
+        text = text.replace("/", "\\/")
+    if draw(st.booleans()):
+        text = text.replace("\\u00e9", "é").replace("\\u03c0", "π")
+    text = text.replace("\n", draw(st.sampled_from(["\n", "\n", "\r\n"])))
+    return (
+        draw(st.sampled_from(["", "\ufeff"])) + text + draw(st.sampled_from(["", "\n"]))
+    ).encode()
+
+
+def texts_of(data: bytes) -> list[str]:
+    """The text of every cell."""
+    found = json.loads(data.decode("utf-8-sig"))
+    return ["".join(cell["source"]) for cell in found["cells"]]
+
+
+def plain_lines(source: SourceFile) -> list[int]:
+    """The lines of the view that are Python, and of a cell."""
+    count = len(source.line_starts)
+    assert source.container is not None
+    mark = source.container.mark
+    return [
+        line
+        for line in range(1, count)
+        if mark not in source.line_text(line) and source.line_text(line).strip()
+    ]
+
+
+@given(notebooks())
+def test_round_trip(data: bytes) -> None:
+    source = read_source(PATH, data)
+    source.parse()
+    assert source.data == data
+    # As if it had been edited: every cell is put together again.
+    assert file_edits(source, []) == ()
+    again = source.container.reread(source.on_disk.text)
+    assert again.view == source.text
+
+
+@given(notebooks(), st.data())
+def test_an_edit_changes_its_line_alone(data: bytes, choose: st.DataObject) -> None:
+    source = read_source(PATH, data)
+    lines = plain_lines(source)
+    if not lines:
+        return
+    line = choose.draw(st.sampled_from(lines))
+    start = source.line_starts[line - 1]
+    old = source.line_text(line)
+    number, _ = source.cell(start)
+    new = choose.draw(st.sampled_from(["changed = 'é/\"'", "changed\nmore = '☃'", "\tchanged"]))
+    edit = Edit(PATH, start, start + len(old), new)
+    after = source.replaced(apply_edits(source.text, [edit])).data
+    before, now = texts_of(data), texts_of(after)
+    cell, changed = before[number - 1], now[number - 1]
+    assert now[: number - 1] + now[number:] == before[: number - 1] + before[number:]
+    assert len(changed) == len(cell) + len(new) - len(old)
+    assert new in changed
+    # All else in the file stays as it is, to the byte.
+    edits = file_edits(source, [edit])
+    raw = source.on_disk.text
+    first, last = source.file_offset(start), source.file_offset(start + len(old))
+    if cell.count(old) == 1:  # or a line like it may be taken for it
+        # A second line is an item of its own, up to the next one.
+        behind = re.compile(r'(?:\\[rn])*",?\s*').match(raw, last)
+        last = behind.end() if behind else last + 1
+        assert all(first <= edit.start <= edit.end <= last for edit in edits)
+    text = "".join(letters for letters in _with(raw, edits))
+    assert ("\ufeff" * source.bom + text).encode() == after
+
+
+def _with(text: str, edits: Sequence[Replacement]) -> Iterator[str]:
+    at = 0
+    for edit in edits:
+        yield text[at : edit.start] + edit.text
+        at = edit.end
+    yield text[at:]
+
+
+@given(notebooks(), st.data())
+def test_a_line_may_go(data: bytes, choose: st.DataObject) -> None:
+    source = read_source(PATH, data)
+    lines = plain_lines(source)
+    if not lines:
+        return
+    line = choose.draw(st.sampled_from(lines))
+    start, end = source.line_starts[line - 1 : line + 1]
+    number, _ = source.cell(start)
+    after = source.replaced(source.text[:start] + source.text[end:])
+    before, now = texts_of(data), texts_of(after.data)
+    assert now[: number - 1] + now[number:] == before[: number - 1] + before[number:]
+    gone = before[number - 1]
+    assert len(gone) - len(now[number - 1]) in (end - start, end - start - 1, end - start + 1)
+
+
+@given(notebooks(), st.data())
+def test_positions_are_those_on_disk(data: bytes, choose: st.DataObject) -> None:
+    source = read_source(PATH, data)
+    lines = plain_lines(source)
+    if not lines:
+        return
+    line = choose.draw(st.sampled_from(lines))
+    start = source.line_starts[line - 1]
+    for at, letter in enumerate(source.line_text(line), start):
+        row, column = source.file_position(at)
+        raw = source.on_disk.line_text(row)[column - 1 :]
+        found = raw[: 2 if raw[0] == "\\" else 1]
+        if raw.startswith("\\u"):
+            found = raw[: 12 if raw[2:4].lower() in ("d8", "d9", "da", "db") else 6]
+        assert json.loads(f'"{found}"') == letter
+
+
+@given(notebooks(), st.data())
+def test_what_is_escaped_cannot_be_changed(data: bytes, choose: st.DataObject) -> None:
+    source = read_source(PATH, data)
+    mark = source.container.mark
+    places = [at for at, letter in enumerate(source.text) if letter == mark]
+    if not places:
+        return
+    at = choose.draw(st.sampled_from(places))
+    damaged = choose.draw(
+        st.sampled_from(
+            [
+                source.text[:at] + source.text[at + 1 :],
+                source.text[: at + 2] + "!" + source.text[at + 2 :],
+                source.text[: source.text.rfind("\n", 0, at) + 1]
+                + source.text[source.text.find("\n", at) + 1 :],
+            ]
+        )
+    )
+    with pytest.raises(BrokenEscape):
+        source.replaced(damaged).encode(damaged)
+
+
+def notebook(*cells: str | list[str], **more: object) -> bytes:
+    """A notebook with cells of code, as Jupyter writes it."""
+    found = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": c}
+        for c in cells
+    ]
+    keys = {"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}
+    return (json.dumps(keys, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def edited(data: bytes, old: str, new: str) -> str:
+    """The notebook with the only `old` in its code replaced."""
+    source = read_source(PATH, data)
+    assert source.text.count(old) == 1
+    text = source.text.replace(old, new)
+    return source.replaced(text).data.decode()
+
+
+class TestEdits:
+    """What an edit leaves, in the very text of the file."""
+
+    def test_a_line(self):
+        data = notebook(["a = 1\n", "b = 2"])
+        assert edited(data, "a = 1", "a = 3") == data.decode().replace("a = 1", "a = 3")
+
+    def test_lines_come(self):
+        data = notebook(["a = 1\n", "b = 2"])
+        assert edited(data, "b = 2", "b = 2\nc = 3\nd = 4") == data.decode().replace(
+            '    "b = 2"', '    "b = 2\\n",\n    "c = 3\\n",\n    "d = 4"'
+        )
+        assert edited(data, "a = 1", "z = 0\na = 1") == data.decode().replace(
+            '    "a', '    "z = 0\\n",\n    "a'
+        )
+
+    def test_a_line_comes_into_a_cell_of_one(self):
+        data = notebook(["a = 1"])
+        assert edited(data, "a = 1", "a = 1\nb = 2") == data.decode().replace(
+            '    "a = 1"', '    "a = 1\\n",\n    "b = 2"'
+        )
+
+    def test_lines_go(self):
+        data = notebook(["a = 1\n", "b = 2\n", "c = 3"])
+        text = data.decode()
+        assert edited(data, "a = 1\n", "") == text.replace('    "a = 1\\n",\n', "")
+        assert edited(data, "b = 2\n", "") == text.replace('    "b = 2\\n",\n', "")
+        assert edited(data, "b = 2\nc = 3\n", "") == text.replace(
+            '"a = 1\\n",\n    "b = 2\\n",\n    "c = 3"', '"a = 1"'
+        )
+
+    def test_a_cell_is_emptied(self):
+        data = notebook(["a = 1"], ["b = 2"])
+        assert edited(data, "a = 1\n", "") == data.decode().replace('[\n    "a = 1"\n   ]', "[]")
+
+    def test_one_string_keeps_its_escapes(self):
+        data = json.dumps({"cells": [{"cell_type": "code", "source": "x = 'é\\/'\ny = 1\n"}]})
+        data = data.replace("\\\\/", "\\u005c\\/")
+        assert edited(data.encode(), "y = 1", "y = 'ü'") == data.replace("y = 1", "y = '\\u00fc'")
+
+    def test_letters_are_written_as_in_the_file(self):
+        plain = notebook(["a = 'x'"], ["b = 'é'"]).decode()
+        assert "a = 'ü'" in edited(plain.encode(), "'x'", "'ü'")
+        assert "a = '\\u00fc'" in edited(plain.replace("é", "\\u00e9").encode(), "'x'", "'ü'")
+
+
+class TestWhatIsRead:
+    """Which cells are Python."""
+
+    def test_other_cells_and_outputs_are_not(self):
+        data = notebook(["x = 1"]).replace(b'"outputs": []', b'"outputs": [{"text": "jax"}]')
+        source = read_source(PATH, data.replace(b'"code"', b'"raw"'))
+        assert (source.text, source.data) == ("", data.replace(b'"code"', b'"raw"'))
+
+    @pytest.mark.parametrize(
+        "metadata",
+        [
+            {"kernelspec": {"language": "julia", "name": "julia-1.9"}},
+            {"kernelspec": {"name": "ir"}},
+            {"language_info": {"name": "R"}},
+        ],
+    )
+    def test_nor_are_other_languages(self, metadata):
+        assert read_source(PATH, notebook(["x = 1"], metadata=metadata)).text == ""
+
+    @pytest.mark.parametrize(
+        "metadata",
+        [
+            {"kernelspec": {"language": "python", "name": "torch"}},
+            {"language_info": {"name": "python", "version": "3.11"}},
+            {"kernelspec": {"display_name": "My own", "name": "my-own"}},
+            {"kernelspec": None},
+        ],
+    )
+    def test_python_is(self, metadata):
+        assert "x = 1\n" in read_source(PATH, notebook(["x = 1"], metadata=metadata)).text
+
+    def test_format_3(self):
+        cells = [{"cell_type": "markdown", "source": "a"}]
+        cells += [{"cell_type": "code", "language": "python", "input": ["x = 1\n", "y = 2"]}]
+        data = json.dumps({"worksheets": [{"cells": cells}, {"cells": cells}], "nbformat": 3})
+        source = read_source(PATH, data.encode())
+        assert source.cell(source.text.rindex("y = 2")) == (4, 2)
+        assert ast.unparse(source.parse()) == "x = 1\ny = 2\nx = 1\ny = 2"
+
+    @pytest.mark.parametrize(
+        ("text", "message", "line"),
+        [
+            ('{"cells": [\n{]}', "JSON is wrong", 2),
+            ("", "not an object", 1),
+            ("[1]", "not an object", 1),
+            ('{"a": 1}', "no cells", 1),
+            ('{"cells": []} x', "Extra data", 1),
+            ('{"cells": ' + "[" * 100_000, "nested too deeply", 1),
+        ],
+    )
+    def test_what_is_no_notebook(self, text, message, line):
+        with pytest.raises(SourceError, match=message) as caught:
+            read_source(PATH, text.encode())
+        assert caught.value.line == line
+
+    def test_a_character_of_private_use_in_a_cell_is_no_mark(self):
+        source = read_source(PATH, notebook(["x = '\ue0a0'\n", "%ls"], ["y = 1"]))
+        assert source.container.mark == "\ue0a1"
+        assert "\ue0a0" in edited(source.data, "y = 1", "y = 2")
+
+
+def test_cells_and_lines():
+    data = notebook(["a = 1\n", "%ls\n", "é = 2"], "b = 3")
+    source = read_source(PATH, data)
+    at = source.text.index("é")
+    assert source.cell(at) == (1, 3)
+    assert source.place(at) == "cell 1:3:1"
+    row, column = source.file_position(at)
+    assert data.decode().splitlines()[row - 1][column - 1] == "é"
+    assert source.place(source.text.index("3\n", at)) == "cell 2:1:5"
