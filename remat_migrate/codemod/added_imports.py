@@ -171,8 +171,7 @@ def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
     if not tree.body:
         return _line(layout, len(text), statement + newline)
     first = tree.body[0]
-    decorators: list[ast.expr] = getattr(first, "decorator_list", [])
-    at = layout.line_start(layout.source.span(decorators[0] if decorators else first).start)
+    at = layout.line_start(layout.source.full_span(first).start)
     above = at
     while above > 0 and text[layout.line_start(above - 1) :].lstrip(" \t").startswith("#"):
         if layout.source.is_escaped(above - 1):

@@ -17,7 +17,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ..errors import UnreadableCodeError
-from ..text import SourceFile
+from ..text import SourceFile, first_line
 from .changes import File
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -89,7 +89,7 @@ class Chunk:
         """The offset of the line on which the first statement starts, its decorators counted."""
         if not self.statements:
             return self.end
-        return self.source.line_starts[_first_line(self.statements[0]) - 1]
+        return self.source.line_starts[first_line(self.statements[0]) - 1]
 
     @cached_property
     def lead(self) -> Sequence[cst.EmptyLine]:
@@ -257,16 +257,11 @@ def _chunks(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:
         group.append(statement)
         following = tree.body[index + 1] if index + 1 < len(tree.body) else None
         last = statement.end_lineno or statement.lineno
-        if following is not None and _first_line(following) <= last:
+        if following is not None and first_line(following) <= last:
             continue
         end = starts[last] if last < len(starts) else len(text)
         yield Chunk(source, group, at, end)
         at, group = end, []
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min(statement.lineno, *(d.lineno for d in decorators), statement.lineno)
 
 
 @lru_cache(maxsize=4)

@@ -25,7 +25,7 @@ from pathlib import Path
 from ..discovery.discover import is_python
 from ..errors import SourceError
 from ..rule import Finding
-from ..text import SourceFile, Span
+from ..text import SourceFile, Span, first_line
 from ..text.tokens import Layout, Token
 
 _Head = ast.stmt | ast.excepthandler | ast.match_case
@@ -189,10 +189,8 @@ class _File:
 
     def _start(self, node: _Head | ast.expr) -> int:
         if isinstance(node, ast.match_case):
-            node = node.pattern  # type: ignore[assignment]
-        elif decorators := getattr(node, "decorator_list", None):
-            return self.source.text.rfind("@", 0, self.source.span(decorators[0]).start)
-        return self.source.offset(node.lineno, node.col_offset)  # type: ignore[union-attr]
+            return self.source.offset(node.pattern.lineno, node.pattern.col_offset)
+        return self.source.full_span(node).start
 
     def _end(self, node: _Head | ast.expr) -> int:
         if isinstance(node, ast.match_case):
@@ -227,8 +225,7 @@ def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:
 def _has_line(node: _Head, line: int) -> bool:
     if isinstance(node, ast.match_case):
         return node.pattern.lineno <= line <= (node.body[-1].end_lineno or line)
-    first = min((one.lineno for one in getattr(node, "decorator_list", ())), default=node.lineno)
-    return first <= line <= (node.end_lineno or line)
+    return first_line(node) <= line <= (node.end_lineno or line)
 
 
 def _dotted(around: Sequence[_Head]) -> str:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..errors import SourceError
-from ..text import Edit, OffsetMap, SourceFile, read_source
+from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
 from ..text.escapes import BrokenEscape
 from ..text.tokens import layout_of
 
@@ -157,12 +157,7 @@ def _unmatched(
 
 def _texts(source: SourceFile, statements: Sequence[ast.stmt]) -> list[str]:
     """Statements as they are written, with their decorators."""
-    found = []
-    for statement in statements:
-        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-        start = source.span(decorators[0] if decorators else statement).start
-        found.append(source.text[start : source.span(statement).end])
-    return found
+    return [source.text[slice(*source.full_span(statement))] for statement in statements]
 
 
 def _shape(tree: ast.stmt) -> tuple[object, ...]:
@@ -187,10 +182,8 @@ def _untouched(
 ) -> Iterator[ast.stmt]:
     """The outermost statements whose lines no edit touches."""
     for statement in block:
-        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(node.lineno for node in decorators)])
         last = statement.end_lineno or statement.lineno
-        start, end = source.line_starts[first - 1], source.span(statement).end + 1
+        start, end = source.line_starts[first_line(statement) - 1], source.span(statement).end + 1
         if hasattr(statement, "body"):
             # What is inserted beside its lines may have become part of it.
             start, end = start - 1, [*source.line_starts, len(source.text)][last] + 1

@@ -259,19 +259,12 @@ def statement_heads(module: Module) -> Iterator[Span]:
         if isinstance(node, ast.stmt):
             whole = source.span(node)
             inner = [
-                _start(source, child)
+                source.full_span(child).start
                 for child in ast.iter_child_nodes(node)
                 if isinstance(child, ast.stmt | ast.excepthandler)
             ]
             inner += [source.span(case.body[0]).start for case in getattr(node, "cases", ())]
-            yield Span(_start(source, node), min(inner, default=whole.end))
-
-
-def _start(source: SourceFile, node: ast.stmt | ast.excepthandler) -> int:
-    first: ast.expr | ast.stmt | ast.excepthandler = node
-    if decorators := getattr(node, "decorator_list", None):
-        first = decorators[0]
-    return source.offset(first.lineno, first.col_offset)
+            yield Span(source.full_span(node).start, min(inner, default=whole.end))
 
 
 def _innermost(heads: Sequence[Span], place: Span) -> Span:

@@ -23,6 +23,8 @@ from typing import NamedTuple, Protocol
 from ..errors import SourceError
 from .escapes import original, original_column
 
+Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
+
 _BLOCK = 1 << 20
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -224,7 +226,7 @@ class SourceFile:
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
-    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
+    def span(self, node: Located) -> Span:
         """The characters of a node of this file's tree (a `def` or class without decorators)."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
@@ -233,7 +235,14 @@ class SourceFile:
             self.offset(node.end_lineno, node.end_col_offset),
         )
 
-    def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
+    def full_span(self, node: Located) -> Span:
+        """Return the characters of a node, starting at the `@` of its first decorator."""
+        start, end = self.span(node)
+        if decorators := getattr(node, "decorator_list", None):
+            start = self.text.rindex("@", 0, self.span(decorators[0]).start)
+        return Span(start, end)
+
+    def segment(self, node: Located) -> str:
         """The text of a node of this file's tree."""
         start, end = self.span(node)
         return self.text[start:end]
@@ -263,6 +272,12 @@ class SourceFile:
 
 # A pipe that has taken the place of a file since it was found is not waited for.
 _READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def first_line(node: Located) -> int:
+    """Return the first line of a node, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def read_bytes(path: Path) -> bytes:

@@ -14,6 +14,7 @@ from ..engine.apply import Applied, Outcome
 from ..engine.progress import Progress, silent
 from ..errors import SourceError
 from ..rule import Finding
+from ..text import first_line
 from .copies.places import Places
 from .copies.sides import State, Task
 from .evidence import Failure, Proof, Unit, Verdict
@@ -351,7 +352,7 @@ def _functions_at(failure: Failure, argument: str, texts: Mapping[Path, str]) ->
     names: list[str] = []
     node: ast.AST = ast.parse(texts[path])
     while True:
-        inner = next((n for n in _definitions(node) if _first_line(n) <= line <= _last(n)), None)
+        inner = next((n for n in _definitions(node) if first_line(n) <= line <= _last(n)), None)
         if inner is None:
             return
         names.append(inner.name)
@@ -372,10 +373,6 @@ def _definitions(node: ast.AST) -> Iterator[_Definition]:
             yield child
         elif not isinstance(child, ast.expr):
             yield from _definitions(child)
-
-
-def _first_line(node: _Definition) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _last(node: _Definition) -> int:

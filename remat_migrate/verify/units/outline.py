@@ -289,16 +289,12 @@ class _Reader:
     ) -> Piece:
         meaning = meaning or node
         mentions, attributes = mentions_of(meaning)
-        span = self._source.span(node)
-        for decorator in getattr(node, "decorator_list", []):
-            start = self._source.span(decorator).start
-            span = Span(min(span.start, self._source.text.rindex("@", 0, start)), span.end)
         # What calls itself does so by its own name.
         own = frozenset(name.split(".")) - {""}
         return Piece(
             name,
             node.lineno,
-            span,
+            self._source.full_span(node),
             under.content + content_of(meaning),
             under.content + content_of(meaning, own),
             mentions | under.mentions,
