@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-adapt = load_worker("adapt")
-arrays = load_worker("codec_arrays")
-bits = load_worker("bits")
-codec = load_worker("codec")
+adapt = load_worker("frameworks.adapt")
+arrays = load_worker("transfer.arrays")
+bits = load_worker("transfer.bits")
+codec = load_worker("transfer.codec")
 
 
 class Recorder:

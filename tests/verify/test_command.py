@@ -23,8 +23,8 @@ from remat_migrate.verify.processes import Watched
 
 pytestmark = pytest.mark.slow
 
-eventfile = load_worker("eventfile")
-codec = load_worker("codec")
+eventfile = load_worker("recording.eventfile")
+codec = load_worker("transfer.codec")
 
 BLOCKS = """
 import jax

@@ -7,7 +7,7 @@ import numpy as np
 from recorded_calls import case_of, exercise, plain
 from worker_package import load_worker
 
-adapt = load_worker("adapt")
+adapt = load_worker("frameworks.adapt")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 

@@ -14,8 +14,8 @@ from recorded_calls import exercise, recorded
 from worker_package import load_worker
 
 eqx = pytest.importorskip("equinox")
-adapt = load_worker("adapt")
-codec = load_worker("codec")
+adapt = load_worker("frameworks.adapt")
+codec = load_worker("transfer.codec")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 

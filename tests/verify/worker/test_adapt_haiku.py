@@ -13,8 +13,8 @@ import recorded_calls
 from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
 from worker_package import load_worker
 
-adapt = load_worker("adapt")
-codec = load_worker("codec")
+adapt = load_worker("frameworks.adapt")
+codec = load_worker("transfer.codec")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 

@@ -28,8 +28,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worker_package import load_worker
 
-codec = load_worker("codec")
-bits = load_worker("bits")
+codec = load_worker("transfer.codec")
+bits = load_worker("transfer.bits")
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-evaluate = load_worker("evaluate")
-compare = load_worker("compare")
+evaluate = load_worker("comparison.evaluate")
+compare = load_worker("comparison.compare")
 
 ONES = np.ones(3, np.float32)
 KEY = jax.random.key(3)

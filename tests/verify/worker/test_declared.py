@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-declared = load_worker("declared")
+declared = load_worker("inputs.declared")
 load = load_worker("load")
 
 UNITS = ["model.block", "model.Net.__call__", "trainer.losses.loss", "trainer.model.loss"]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from worker_package import load_worker
 
-evaluate = load_worker("evaluate")
+evaluate = load_worker("comparison.evaluate")
 
 
 def evaluated(folder: Path, unit: Any, *args: Any, eager: bool = True, **kwargs: Any) -> Any:

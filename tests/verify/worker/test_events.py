@@ -13,9 +13,9 @@ import pytest
 from jax._src.lax import lax as lax_internal
 from worker_package import load_worker
 
-eventlog = load_worker("eventlog")
-events = load_worker("events")
-record = load_worker("record")
+eventlog = load_worker("recording.eventlog")
+events = load_worker("comparison.events")
+record = load_worker("recording.record")
 
 NAME = "blocks.py::block"
 X = jnp.linspace(-1, 1, 12).reshape(3, 4)

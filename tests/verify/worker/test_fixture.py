@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from worker_package import load_worker
 
-fixture = load_worker("fixture")
+fixture = load_worker("recording.pytest_fixtures")
 load = load_worker("load")
 
 

@@ -17,7 +17,7 @@ from worker_package import load_worker
 
 pytestmark = pytest.mark.slow
 
-make = load_worker("make")
+make = load_worker("inputs.make")
 
 FLAX = pytest.importorskip("flax.linen")
 

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-codec = load_worker("codec")
-eventfile = load_worker("eventfile")
-eventlog = load_worker("eventlog")
-record = load_worker("record")
+codec = load_worker("transfer.codec")
+eventfile = load_worker("recording.eventfile")
+eventlog = load_worker("recording.eventlog")
+record = load_worker("recording.record")
 
 NAME = "blocks.py::f"
 X = jnp.arange(4.0) / 4

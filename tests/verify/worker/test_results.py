@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-results = load_worker("results")
-evaluate = load_worker("evaluate")
+results = load_worker("comparison.results")
+evaluate = load_worker("comparison.evaluate")
 inner_cases = load_worker("inner_cases")
 load = load_worker("load")
 shim = load_worker("shim")
-compare = load_worker("compare")
+compare = load_worker("comparison.compare")
 
 
 def verdict(before: Any, after: Any, tmp_path: Path, *args: Any, then: Any = None) -> Any:

@@ -12,7 +12,7 @@ from worker_package import load_worker
 
 inner_cases = load_worker("inner_cases")
 load = load_worker("load")
-varied = load_worker("varied")
+varied = load_worker("inputs.varied")
 
 
 def others(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[str, Any]]:
