@@ -349,8 +349,8 @@ def test_rules_and_explain(project: Path) -> None:
     for code in codes:
         ran = cli(project, "explain", code.lower())
         assert ran.code == 0
-        for heading in ("## What it does", "## Why it matters", "## Fix"):
-            assert heading in ran.out
+        for heading in ("What it does", "Why it matters", "Fix"):
+            assert f"\n{heading}\n" in ran.out
         assert ran.out.startswith(f"{code} ")
     assert cli(project, "explain", "unused-suppression").out.startswith("RMT001 ")
     assert "did you mean RMT001?" in cli(project, "explain", "RMT0010").err

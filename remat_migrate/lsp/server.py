@@ -17,8 +17,10 @@ from pygls.uris import to_fs_path
 from .. import __version__
 from ..engine.analyse import load_rules
 from ..errors import RematMigrateError
+from ..report.pages.rule_page import rule_page, rule_summary
+from ..report.terminal.display import Screen
+from ..report.terminal.explain import unmarked
 from ..rule import Rule
-from . import documentation
 from .actions import EXPLAIN, FIX_ALL, Offer, code_actions, fix_all_edit, uri_at
 from .diagnostics import Abilities, abilities, diagnostic
 from .document_scheduler import Desk
@@ -100,7 +102,7 @@ class Server(LanguageServer):
         if self._pages is None:
             self._pages = tempfile.TemporaryDirectory(prefix="remat-migrate-")
         path = Path(self._pages.name) / f"{rule.code}.md"
-        path.write_text(documentation.page(rule) + "\n", encoding="utf-8")
+        path.write_text(rule_page(rule), encoding="utf-8")
         return path
 
     def close(self) -> None:
@@ -252,7 +254,7 @@ def _register_questions(server: Server) -> None:
         ]
         if not here or one.path in offer.view.behind:
             return None
-        texts = [documentation.summary(ls.rules[code]) for code in {f.code: 0 for f in here}]
+        texts = [rule_summary(ls.rules[code]) for code in {f.code: 0 for f in here}]
         return types.Hover(
             types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(texts)),
             range_of(here[0].source, here[0].span, encoding),
@@ -275,9 +277,11 @@ def _register_questions(server: Server) -> None:
             )
         else:
             ls.window_show_message(
-                types.ShowMessageParams(types.MessageType.Info, documentation.plain(rule))
+                types.ShowMessageParams(
+                    types.MessageType.Info, "\n".join(unmarked(rule_summary(rule), Screen()))
+                )
             )
-        return documentation.page(rule)
+        return rule_page(rule)
 
 
 def _retake(ls: Server, uri: str, *, settled: bool) -> None:

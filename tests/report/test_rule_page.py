@@ -10,12 +10,12 @@ from remat_migrate.report.pages.rule_page import page_name, pages, rule_page, wr
 DOCS = Path(__file__).parents[2] / "docs" / "rules"
 
 
-def test_the_pages_are_current() -> None:
+def test_docs_are_up_to_date() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
     assert written == pages(load_rules()), "run `remat-migrate rules --write docs/rules`"
 
 
-def test_a_page_says_what_the_rule_does() -> None:
+def test_every_page_has_all_sections() -> None:
     for rule in load_rules():
         page = rule_page(rule)
         assert page.startswith(f"# {rule.code} {rule.name}\n")
@@ -24,7 +24,7 @@ def test_a_page_says_what_the_rule_does() -> None:
         assert page.count("```") % 2 == 0
 
 
-def test_pages_of_rules_that_are_no_more_go(tmp_path: Path) -> None:
+def test_pages_of_removed_rules_are_deleted(tmp_path: Path) -> None:
     (tmp_path / "RMT999-gone.md").write_text("old")
     (tmp_path / "notes.md").write_text("mine")
     rules = load_rules()

@@ -1,4 +1,4 @@
-"""A rule as a page in Markdown: what `docs/rules/` holds, and what editors show."""
+"""The documentation page of a rule in Markdown, for `docs/rules/`, `explain`, SARIF and editors."""
 
 from __future__ import annotations
 
@@ -9,24 +9,44 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...rule import Example, Fails, Rule
-from ..terminal.explain import fix_kind
 
 _PAGE = re.compile(r"[A-Z]+[0-9]{3}-[a-z-]+\.md")
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 
 
 def rule_page(rule: Rule) -> str:
-    """One rule: what it finds, why, since when, and what it makes of its examples."""
-    return "\n".join(_lines(rule)) + "\n"
+    """Return the page of a rule: its summary and all its examples."""
+    return "\n".join((rule_summary(rule), *_examples(rule))) + "\n"
+
+
+def rule_summary(rule: Rule) -> str:
+    """Return what a rule finds, why it matters and how it is fixed, without examples."""
+    facts = [f"Fix: {fix_kind(rule)}."]
+    if rule.since:
+        facts.insert(0, f"Since jax {rule.since}.")
+    if not rule.enabled:
+        facts.append(f"Off by default: `--extend-select {rule.code}`.")
+    if rule.url:
+        facts.append(f"See <{rule.url}>.")
+    documentation = (inspect.getdoc(rule) or "").strip()
+    return "\n".join((f"# {rule.code} {rule.name}", "", " ".join(facts), "", documentation))
+
+
+def fix_kind(rule: Rule) -> str:
+    """Return whether a rule fixes what it finds, judging by its examples."""
+    fixed = [example.after is not None for example in rule.wrong]
+    if not any(fixed):
+        return "none"
+    return "always" if all(fixed) else "sometimes"
 
 
 def pages(rules: Sequence[Rule]) -> Mapping[str, str]:
-    """The pages of all rules, and their table, by file name."""
+    """Return the page of every rule and their index, by file name."""
     return {"README.md": index_page(rules), **{page_name(rule): rule_page(rule) for rule in rules}}
 
 
 def write_pages(rules: Sequence[Rule], folder: Path) -> None:
-    """Write the pages into a folder; pages of rules that are no more go.
+    """Write the pages into a folder and delete the pages of rules that no longer exist.
 
     Raises:
         UsageError: the folder cannot be written to.
@@ -44,11 +64,11 @@ def write_pages(rules: Sequence[Rule], folder: Path) -> None:
 
 
 def index_page(rules: Sequence[Rule]) -> str:
-    """The table of all rules, each with a link to its page."""
+    """Return a table of all rules, each with a link to its page."""
     lines = [
         "# Rules",
         "",
-        "Made from the rules themselves by `remat-migrate rules --write docs/rules`.",
+        "Generated from the rules by `remat-migrate rules --write docs/rules`.",
         "",
         "| code | name | since jax | fix | by default |",
         "|---|---|---|---|---|",
@@ -62,48 +82,36 @@ def index_page(rules: Sequence[Rule]) -> str:
 
 
 def page_name(rule: Rule) -> str:
-    """The file name of a rule's page."""
+    """Return the file name of a rule's page."""
     return f"{rule.code}-{rule.name}.md"
 
 
-def _lines(rule: Rule) -> Iterator[str]:
-    yield from (f"# {rule.code} {rule.name}", "")
-    facts = [f"Fix: {fix_kind(rule)}."]
-    if rule.since:
-        facts.insert(0, f"Since jax {rule.since}.")
-    if not rule.enabled:
-        facts.append(f"Off by default: `--extend-select {rule.code}`.")
-    if rule.url:
-        facts.append(f"See <{rule.url}>.")
-    yield from (" ".join(facts), "")
-    yield from (inspect.getdoc(rule) or "").strip().splitlines()
+def _examples(rule: Rule) -> Iterator[str]:
     yield from ("", "## Examples")
     for example in rule.wrong:
         yield from _wrong(example)
     rights = [e if isinstance(e, Example) else Example(e) for e in rule.right]
-    if any(right.before.strip() for right in rights):
-        yield from ("", "Left alone:")
+    rights = [right for right in rights if right.before.strip()]
+    if rights:
+        yield from ("", "Not reported:")
     for right in rights:
-        if right.before.strip():
-            yield from _files(
-                [(right.filename, right.before), *((n, b) for n, b, _ in right.others)]
-            )
+        yield from _files(
+            (right.filename, right.before), *((name, before) for name, before, _ in right.others)
+        )
 
 
 def _wrong(example: Example) -> Iterator[str]:
-    yield from ("", "Found:")
-    yield from _files([(example.filename, example.before), *((n, b) for n, b, _ in example.others)])
+    name = example.filename
+    yield from ("", "Reported:")
+    yield from _files((name, example.before), *((n, before) for n, before, _ in example.others))
     if example.use and example.fails is not None:
-        yield from (
-            "",
-            f"used like this, it {_failure(example.fails)}:",
-            *_block(example.use, ".py"),
-        )
+        yield from ("", f"Used like this, it {_failure(example.fails)}:")
+        yield from _block(example.use, ".py")
     if example.after is None:
-        yield from ("", "and left for you to mend.")
-        return
-    yield from ("", "Fixed:")
-    yield from _files([(example.filename, example.after), *((n, a) for n, _, a in example.others)])
+        yield from ("", "No automatic fix.")
+    else:
+        yield from ("", "Fixed:")
+        yield from _files((name, example.after), *((n, after) for n, _, after in example.others))
 
 
 def _failure(fails: Fails) -> str:
@@ -114,7 +122,7 @@ def _failure(fails: Fails) -> str:
     return f"fails{name}{since}{until}"
 
 
-def _files(files: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _files(*files: tuple[str, str]) -> Iterator[str]:
     for name, text in files:
         if name != "example.py":
             yield from ("", f"`{name}`")
