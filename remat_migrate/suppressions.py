@@ -126,7 +126,7 @@ def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
     return None
 
 
-def may_be_idle(source: SourceFile, known: frozenset[str]) -> bool:
+def may_be_unused(source: SourceFile, known: frozenset[str]) -> bool:
     """Whether a file without findings is worth reading for suppressions: it names one of `known`.
 
     Cheap and generous: other linters' `# noqa` is in many files, and tokenizing takes its time.

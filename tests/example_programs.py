@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Example, Fails, Rule
 
 RUNNER = Path(__file__).parent / "behaviour" / "run_examples.py"

@@ -15,7 +15,8 @@ from unittest.mock import patch
 from remat_migrate.cli.commands import main
 from remat_migrate.discovery.survey import Options
 from remat_migrate.engine.analyse import Analysis, analyse
-from remat_migrate.engine.request import Run, mend, prepare
+from remat_migrate.engine.check import fix_in_memory
+from remat_migrate.engine.run import Run, prepare
 from remat_migrate.rule import Finding
 
 # What colours logs would colour what tests compare.
@@ -44,7 +45,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def analysed(files: Files, **options: object) -> Analysis:
-    """What the rules make of `files`; options as `remat_migrate.engine.request.Options` has them.
+    """What the rules make of `files`; options as `remat_migrate.discovery.survey.Options` has them.
 
     Raises the error of a rule that fails.
     """
@@ -106,7 +107,7 @@ def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str,
     Raises the error of a rule that fails, and fails where a fix was wrong or had no end.
     """
     with _folder(files) as folder:
-        outcome = mend(prepare([folder], _options(options)), unsafe=unsafe)
+        outcome = fix_in_memory(prepare([folder], _options(options)), unsafe=unsafe)
         assert not outcome.analysis.faults, outcome.analysis.faults[0].trace
         assert not outcome.dropped, outcome.dropped[0].reason
         assert outcome.converged, outcome.unsettled
@@ -118,7 +119,7 @@ def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str,
 
 
 def _analysis(run: Run) -> Analysis:
-    analysis = analyse(run.request, run.overlay)
+    analysis = analyse(run)
     assert not analysis.faults, analysis.faults[0].trace
     return analysis
 

@@ -18,7 +18,7 @@ import pytest
 from support import Ran, cli, write_files
 
 import remat_migrate
-import remat_migrate.engine.request
+import remat_migrate.engine.check
 from remat_migrate.cache import entry, folder, key, recall, states
 from remat_migrate.report.outputs import FORMATS
 
@@ -53,13 +53,13 @@ def project(tmp_path: Path) -> Path:
 def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Has an item for each analysis that was made."""
     made: list[None] = []
-    analyse = remat_migrate.engine.request.analyse
+    analyse = remat_migrate.engine.check.analyse
 
     def noted(*arguments: object, **more: object) -> object:
         made.append(None)
         return analyse(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(remat_migrate.engine.request, "analyse", noted)
+    monkeypatch.setattr(remat_migrate.engine.check, "analyse", noted)
     return made
 
 
@@ -481,21 +481,21 @@ class TestKept:
         def interrupted(*arguments: object, **more: object) -> object:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(remat_migrate.engine.request, "analyse", interrupted)
+        monkeypatch.setattr(remat_migrate.engine.check, "analyse", interrupted)
         assert cli(project, "src").code == 130
         assert entries(cache) == []
 
     def test_not_where_a_file_changed_meanwhile(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        analyse = remat_migrate.engine.request.analyse
+        analyse = remat_migrate.engine.check.analyse
 
         def slowly(*arguments: object, **more: object) -> object:
             found = analyse(*arguments, **more)  # type: ignore[arg-type]
             write_files(project, {"src/old.py": "import jax\n"})
             return found
 
-        monkeypatch.setattr(remat_migrate.engine.request, "analyse", slowly)
+        monkeypatch.setattr(remat_migrate.engine.check, "analyse", slowly)
         cli(project, "src")
         monkeypatch.undo()
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(cache))

@@ -12,7 +12,9 @@ import pytest
 from support import cli, read_files, write_files
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.engine import analyse, request
+from remat_migrate.engine import run
+from remat_migrate.engine.check import fix_in_memory
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.text import Edit, Span
 
@@ -55,10 +57,10 @@ class Swap(Rule):
 @pytest.fixture
 def with_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Adds rules to those that are installed."""
-    installed = analyse.load_rules()
+    installed = load_rules()
 
     def add(*rules: Rule) -> None:
-        monkeypatch.setattr(request, "load_rules", lambda: (*installed, *rules))
+        monkeypatch.setattr(run, "load_rules", lambda: (*installed, *rules))
 
     return add
 
@@ -141,14 +143,14 @@ class TestFix:
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write_files(project, {"src/more.py": IDLE})
-        real = request.mend
+        real = fix_in_memory
 
         def slow(*arguments: object, **options: object) -> object:
             outcome = real(*arguments, **options)  # type: ignore[arg-type]
             (project / "src/old.py").write_text(IDLE + "late = 1\n")
             return outcome
 
-        monkeypatch.setattr("remat_migrate.cli.check.mend", slow)
+        monkeypatch.setattr("remat_migrate.cli.check.fix_in_memory", slow)
         ran = cli(project, "--fix", "src", "--output-format", "concise")
         assert ran.code == 1
         assert ran.err == (

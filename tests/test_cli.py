@@ -316,15 +316,14 @@ class Faulty(Rule):
 def test_a_rule_that_fails_does_not_end_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import remat_migrate.engine.analyse
-    import remat_migrate.engine.request
+    from remat_migrate.engine import run
 
-    real = remat_migrate.engine.analyse.load_rules()
-    monkeypatch.setattr(remat_migrate.engine.request, "load_rules", lambda: (Faulty(), *real))
+    real = run.load_rules()
+    monkeypatch.setattr(run, "load_rules", lambda: (Faulty(), *real))
     ran = cli(project, "src", "--output-format", "concise")
     assert ran.code == 2
     assert [line.split()[1] for line in ran.out.splitlines()] == ["BAD001", "RMT001", "2"]
-    assert f"{project}/src/old.py: the rule BAD001 failed: ZeroDivisionError: one" in ran.err
+    assert f"{project}/src/old.py: rule BAD001 failed: ZeroDivisionError: one" in ran.err
     assert "please report it" in ran.err
     assert cli(project, "src", "--exit-zero").code == 2
 
@@ -332,9 +331,9 @@ def test_a_rule_that_fails_does_not_end_the_run(
 def test_a_defect_of_the_tool_is_not_taken_for_findings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import remat_migrate.engine.request
+    from remat_migrate.engine import check
 
-    monkeypatch.setattr(remat_migrate.engine.request, "analyse", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(check, "analyse", lambda *_, **__: 1 / 0)
     ran = cli(project, "src")
     assert ran.code == 2
     assert "ZeroDivisionError" in ran.err
@@ -358,7 +357,7 @@ def test_rules_and_explain(project: Path) -> None:
 
 def test_the_rules_of_the_rules() -> None:
     """Every rule is documented, has examples, and its file has its name."""
-    from remat_migrate.engine.analyse import load_rules
+    from remat_migrate.engine.rules import load_rules
 
     for rule in load_rules():
         assert rule.wrong, rule.code

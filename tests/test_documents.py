@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from remat_migrate import __version__
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import cli, findings, read_files, write_files
 
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Rule
 
 # RMT301, without a fix: the stages of a parameter are unknown.

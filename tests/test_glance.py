@@ -10,8 +10,8 @@ import pytest
 from support import cli, write_files
 
 from remat_migrate.analysis.libraries.apis import APIS
-from remat_migrate.engine.analyse import load_rules
 from remat_migrate.engine.quick_look import cannot_matter
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Rule
 from remat_migrate.text.prefilter.words import FAMILY, WORDS
 

@@ -20,8 +20,10 @@ from support import Files, write_files
 
 from remat_migrate.cli.check import Result, content_of
 from remat_migrate.discovery.survey import Options
-from remat_migrate.engine.analyse import Analysis, analyse, load_rules
-from remat_migrate.engine.request import Run, look, prepare
+from remat_migrate.engine.analyse import Analysis, analyse
+from remat_migrate.engine.check import check_run
+from remat_migrate.engine.rules import load_rules
+from remat_migrate.engine.run import Run, prepare
 from remat_migrate.lsp.actions import Offer, code_actions
 from remat_migrate.lsp.diagnostics import Abilities
 from remat_migrate.lsp.documents import Document, document
@@ -70,7 +72,7 @@ def test_each_fix_is_right_alone(tmp_path: Path, name: str, files: Files, extend
     folder = tmp_path.resolve()
     write_files(folder, files)
     run = prepare([folder], Options(extend_select=(extend,) if extend else ()))
-    analysis = look(run)
+    analysis = check_run(run)
     seen: dict[str, Any] = {}
     in_sarif, in_rdjson = fixes_in_sarif(run, analysis), fixes_in_rdjson(run, analysis)
     for finding, texts in fixes_in_json(run, analysis):
@@ -88,7 +90,7 @@ def analysis_of(run: Run, analysis: Analysis, texts: Texts) -> Analysis:
         if path.suffix == ".py":
             ast.parse(text)
     sources = {path: analysis.source(path).replaced(text) for path, text in texts.items()}
-    return analyse(run.request, sources, analysis)
+    return analyse(run, sources, analysis)
 
 
 def check_alone(analysis: Analysis, finding: Finding, after: Analysis) -> None:
@@ -155,7 +157,7 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
     """What the actions at a finding that mend it make of the files."""
     source = finding.source
     language = "python" if source.path.suffix == ".py" else source.path.suffix[1:]
-    folders = [run.request.settings.root]
+    folders = [run.settings.root]
     uri = source.path.as_uri()
     one = document(uri, language, 1, source.text, folders, is_settled=True)
     if one is None:  # of no kind that the server looks at

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..discovery.globs import matcher
-from ..engine.analyse import Analysis, enabled_rules
+from ..engine.analyse import Analysis
 from ..engine.baseline import Choice, read_baseline, write_baseline
+from ..engine.check import check_run, compare_with_baseline, coverage, fix_in_memory, hide_known
 from ..engine.progress import Progress
-from ..engine.request import Run, compare, coverage, known_hidden, look, mend
+from ..engine.run import Run
 from ..errors import UsageError
 from ..report import Report
 from ..report.output import say, screen_of, write_diff, write_report
@@ -74,7 +75,7 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
     from ..engine.journal_entries import entry_files
     from ..report.terminal.fixing import fixed_by_code, unwritten_files
 
-    root = run.request.settings.root
+    root = run.settings.root
     before = entry_files(root)
     outcome, proved, weighed = _tried(run, unsafe, trial)
     unwritten: Mapping[Path, str] = {}
@@ -93,7 +94,7 @@ def apply_fixes(run: Run, *, unsafe: bool, trial: Trial | None = None) -> Result
     for line in broken:
         say(line)
     # What was not written is as it was, with its findings.
-    analysis = look(run) if unwritten else outcome.analysis
+    analysis = check_run(run) if unwritten else outcome.analysis
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
 
 
@@ -127,7 +128,7 @@ def report_trial(run: Run, trial: Trial) -> Result:
         VerificationError: the code cannot be run.
     """
     outcome, proved, _ = _tried(run, False, trial)
-    return Result(look(run), failed=_complain(run, outcome), proved=proved)
+    return Result(check_run(run), failed=_complain(run, outcome), proved=proved)
 
 
 def _tried(
@@ -141,16 +142,13 @@ def _tried(
         def left_out(finding: Finding) -> bool:
             return withheld(finding) or (bool(refused) and _key(finding) in refused)
 
-        return mend(run, unsafe=unsafe, withheld=left_out, learned=learned)
+        return fix_in_memory(run, unsafe=unsafe, withheld=left_out, learned=learned)
 
     if trial is None:
         return made(lambda finding: False, frozenset()), None, weighed
     from ..verify.consequence import prove_fixes
 
-    request = run.request
-    proved = prove_fixes(
-        made, request.settings.root, request.targets.python, trial.options, trial.progress
-    )
+    proved = prove_fixes(made, run.settings.root, run.targets.python, trial.options, trial.progress)
     return proved.outcome, proved, weighed
 
 
@@ -160,7 +158,7 @@ def _weighed(run: Run) -> Weighed | None:
     Raises:
         VerificationError: a target cannot be measured.
     """
-    settings = run.request.settings
+    settings = run.settings
     if "target" not in settings.measure or run.overlay:
         return None
     from ..measure.options import configured_targets, measure_options
@@ -168,7 +166,7 @@ def _weighed(run: Run) -> Weighed | None:
     from ..report.terminal.weights import effect_text
 
     weighed = weigh_fixes(
-        lambda withheld: mend(run, unsafe=True, withheld=withheld),
+        lambda withheld: fix_in_memory(run, unsafe=True, withheld=withheld),
         settings.root,
         configured_targets(settings),
         measure_options(settings),
@@ -194,17 +192,17 @@ def content_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
     edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
-        run.files,
-        run.request.settings.root,
+        len(run.files),
+        run.settings.root,
         result.analysis.hidden,
-        enabled_rules(run.request.rules, run.request.settings),
+        run.enabled_rules,
         result.fixed,
         unsafe,
         sources={path: result.analysis.source(path) for path in edited},
         proved=result.proved,
         faults=result.analysis.faults,
-        baseline=compare(run, result.analysis),
-        fail_on=run.request.settings.fail_on,
+        baseline=compare_with_baseline(run, result.analysis),
+        fail_on=run.settings.fail_on,
     )
 
 
@@ -214,7 +212,7 @@ def with_baseline(run: Run, choice: Choice) -> Run:
     Raises:
         UsageError: it cannot be read, or is none.
     """
-    file = choice.used(run.request.settings)
+    file = choice.used(run.settings)
     return replace(run, baseline=read_baseline(file)) if file else run
 
 
@@ -233,7 +231,7 @@ def keep_known(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
     for line in written_lines(written, screen_of(sys.stderr)):
         say(line)
     run = replace(run, baseline=written.baseline)
-    return run, replace(result, analysis=known_hidden(run, analysis))
+    return run, replace(result, analysis=hide_known(run, analysis))
 
 
 def write_reports(
@@ -293,7 +291,7 @@ def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:
         return FAULT
     if result.proved is not None and result.proved.taken_back:
         return WRONG
-    fail_on = run.request.settings.fail_on
+    fail_on = run.settings.fail_on
     failing = any(fails_run(finding.severity, fail_on) for finding in result.analysis.findings)
     return FINDINGS if failing and not exit_zero else CLEAN
 
@@ -328,9 +326,9 @@ def _complain(run: Run, outcome: Outcome[Analysis]) -> bool:
     """Say which fixes were not made, and why; whether one of them was wrong."""
     from ..report.terminal.fixing import defects, refusals, unreadable
 
-    screen, settings = screen_of(sys.stderr), run.request.settings
+    screen, settings = screen_of(sys.stderr), run.settings
     excluded = matcher(settings.exclude, settings.base)
-    refused = refusals(outcome, run.targets, excluded, screen)
+    refused = refusals(outcome, run.files, excluded, screen)
     for line in (*refused, *unreadable(outcome, screen)):
         say(f"warning: {line}")
     faults = list(defects(outcome, screen))

@@ -149,7 +149,7 @@ def check(
     if kept.outcome is not None:
         return kept.outcome.replay()
 
-    from ..engine.request import look
+    from ..engine.check import check_run
     from .check import (
         Result,
         apply_fixes,
@@ -168,7 +168,9 @@ def check(
     ):
         if diff:
             return show_difference(run, unsafe=unsafe_fixes, trial=trial, exit_zero=exit_zero)
-        result = apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(look(run))
+        result = (
+            apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(check_run(run))
+        )
     if known.write:
         run, result = keep_known(run, result, known.write)
     with kept.listening():
@@ -231,7 +233,7 @@ def report(
     if kept.outcome is not None:
         return kept.outcome.replay()
 
-    from ..engine.request import look
+    from ..engine.check import check_run
     from ..report.content import site_rows
     from .check import (
         Result,
@@ -246,13 +248,13 @@ def report(
     with kept.listening():
         run = begin(paths, None, options, known, kept.about)
     with watched(run, "Checking") as run, trial_of(run, verify, strict=False, **how) as trial:
-        result = report_trial(run, trial) if trial else Result(look(run))
+        result = report_trial(run, trial) if trial else Result(check_run(run))
     if known.write:
         run, result = keep_known(run, result, known.write)
     weighed = None
     if not no_measure:
         policies = shows_placements(written)
-        weighed = configured_measurements(run.request.settings, policies=policies)
+        weighed = configured_measurements(run.settings, policies=policies)
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
     with kept.listening():
@@ -274,7 +276,7 @@ cli.add_command(server_command, "server")
 @click.argument("code")
 def explain(code: str) -> int:
     """Explain the rule CODE: what it finds, why, and what it makes of its examples."""
-    from ..engine.analyse import load_rules
+    from ..engine.rules import load_rules
     from ..report.output import screen_of
     from ..report.terminal.explain import explain as explained
     from ..settings import did_you_mean
@@ -301,7 +303,7 @@ def explain(code: str) -> int:
 )
 def rules(folder: Path | None) -> int:
     """List the rules: code, name, whether there is a fix."""
-    from ..engine.analyse import load_rules
+    from ..engine.rules import load_rules
     from ..report.terminal.explain import table
 
     if folder is not None:

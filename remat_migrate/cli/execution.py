@@ -213,7 +213,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     from ..analysis import Project
     from ..discovery.survey import Options
     from ..engine.journal import write_changes
-    from ..engine.request import prepare
+    from ..engine.run import prepare
     from ..measure.weigh import measuring
     from ..plan.applying import Differentiated, rewriting
     from ..report.output import say, screen_of
@@ -223,10 +223,10 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     if not found.is_met:
         say("nothing was written: the budget cannot be met")
         return _UNMET
-    request = prepare([target.root], Options()).request
+    run = prepare([target.root], Options())
 
     def opened(texts: Mapping[Path, SourceFile]) -> Project:
-        return Project(request.settings, request.targets.python, (), request.context, overlay=texts)
+        return Project(run.settings, run.targets.python, (), run.context, overlay=texts)
 
     known = Differentiated(target.path, target.qualname, options.argnums)
     new = rewriting(found, opened, known)
@@ -237,7 +237,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     if not new.changes:
         say("nothing was written: the source is as planned")
         return _RIGHT
-    write_changes(new.changes, request.settings.root)
+    write_changes(new.changes, run.settings.root)
     for line in written_lines(new.changes, screen_of(sys.stderr)):
         say(line)
     with measuring(target, options, base) as (measured, _):

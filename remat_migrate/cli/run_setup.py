@@ -15,7 +15,7 @@ from .progress_bar import progress_bar
 if TYPE_CHECKING:
     from ..discovery.survey import Options, Survey
     from ..engine.baseline import Choice
-    from ..engine.request import Run
+    from ..engine.run import Run
     from .check import Trial
 
 # So many seconds nobody wants to be told anything.
@@ -30,25 +30,25 @@ def begin(
     about: Survey | None,
 ) -> Run:
     """The run that the command line asks for, with what it says about the paths."""
-    from ..engine.request import STDIN, prepare, prepare_surveyed, prepare_text
+    from ..engine.run import prepare, prepare_stdin, prepare_survey
     from ..report.output import say, screen_of
     from ..report.terminal.display import counted
     from .check import with_baseline
 
-    if Path(STDIN) in paths:
+    if Path("-") in paths:
         if len(paths) > 1:
             raise UsageError("- stands for one file on standard input: name no other path")
         if known.write:
             raise UsageError("--write-baseline takes in files, not a text on standard input")
         filename = stdin_filename or Path("stdin.py")
         text = sys.stdin.buffer.read()
-        return with_baseline(prepare_text(text, filename, options), known)
+        return with_baseline(prepare_stdin(text, filename, options), known)
     if stdin_filename is not None:
         raise UsageError("--stdin-filename needs the path -")
-    run = prepare_surveyed(about) if about else prepare(paths, options)
+    run = prepare_survey(about) if about else prepare(paths, options)
     screen = screen_of(sys.stderr)
-    for folder in run.request.targets.barren:
-        others = len(run.request.targets.texts)
+    for folder in run.targets.barren:
+        others = len(run.targets.texts)
         more = f"; looked at {counted(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return with_baseline(run, known)
@@ -93,6 +93,6 @@ def trial_of(run: Run, wanted: bool, *, strict: bool, **how: Any) -> Iterator[Tr
 
     from .check import Trial
 
-    options = replace(verification(run.request.settings, **how), strict=strict)
+    options = replace(verification(run.settings, **how), strict=strict)
     with progress_bar() as progress:
         yield Trial(options, progress)

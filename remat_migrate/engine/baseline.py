@@ -186,7 +186,7 @@ class Choice:
         return any(baseline.where(entry) in files for entry in baseline.entries)
 
 
-class Sieve:
+class BaselineFilter:
     """Parts findings into new ones and those that a baseline knows.
 
     Of several that are alike as many are known as the baseline counts, the first ones. Fixes change
@@ -201,7 +201,7 @@ class Sieve:
         self._new: frozenset[str] = frozenset()
         self._spared: frozenset[Finding] = frozenset()
 
-    def part(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    def split(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
         """The new ones of `findings`, and the known ones."""
         identities = _identities(findings, self._folder)
         known = tuple(

@@ -1,4 +1,4 @@
-"""A call with room for deep recursion: for code that is nested, or chained, beyond all measure."""
+"""Running a function with room for deep recursion, for deeply nested or chained code."""
 
 from __future__ import annotations
 
@@ -9,43 +9,42 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# So many frames in so many bytes leave each frame more than an interpreter takes for one.
+# More stack per frame than an interpreter uses.
 _FRAMES = 40_000
-_STACK = 256 * 2**20
+_STACK_BYTES = 256 * 2**20
 
 
-def with_deep_stack(function: Callable[[], T]) -> T:
-    """What `function` returns, run on a stack of its own; what it raises is raised.
+def with_large_stack(function: Callable[[], T]) -> T:
+    """Run `function` on a large stack and return its result.
 
-    Where no such stack can be had, it runs on the present one.
+    Falls back to the current stack if there is no memory for a larger one.
 
     Raises:
-        RecursionError: that stack is too small, too.
+        RecursionError: the large stack is too small as well.
     """
-    made: list[T] = []
-    raised: list[BaseException] = []
+    from concurrent.futures import Future
+
+    future: Future[T] = Future()
 
     def run() -> None:
         try:
-            made.append(function())
+            future.set_result(function())
         except BaseException as error:
-            raised.append(error)
+            future.set_exception(error)
 
-    # A daemon: who interrupts the run need not wait for it.
-    thread = threading.Thread(target=run, name="deep stack", daemon=True)
-    size, frames = threading.stack_size(), sys.getrecursionlimit()
+    # A daemon thread does not outlive an interrupted run.
+    thread = threading.Thread(target=run, name="large stack", daemon=True)
+    stack_bytes, frames = threading.stack_size(), sys.getrecursionlimit()
     try:
-        threading.stack_size(_STACK)
+        threading.stack_size(_STACK_BYTES)
         sys.setrecursionlimit(max(frames, _FRAMES))
         try:
             thread.start()
-        except (RuntimeError, MemoryError):  # no memory for the stack
+        except (RuntimeError, MemoryError):
             sys.setrecursionlimit(frames)
             return function()
         thread.join()
     finally:
-        threading.stack_size(size)
+        threading.stack_size(stack_bytes)
         sys.setrecursionlimit(frames)
-    if raised:
-        raise raised[0]
-    return made[0]
+    return future.result()

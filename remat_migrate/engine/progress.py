@@ -1,12 +1,12 @@
-"""How whoever waits is told how far a long run is."""
+"""The callback that long-running steps report their progress to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# What is being done, how many steps are done, of how many. When all are, nothing more is shown.
+# Takes the current step's description, the steps done, and the total number of steps.
 Progress = Callable[[str, int, int], None]
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """The progress of which nobody is told."""
+    """Ignore progress."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from lsprotocol import types
 
 from ..codemod.comments import comment_edit
-from ..engine.analyse import UNREADABLE
+from ..engine.check import fix_in_memory
 from ..engine.integrity import check_integrity
-from ..engine.request import mend
+from ..engine.rules import UNREADABLE
 from ..errors import ApplyError, SourceError
 from ..rule import Finding, Rule, Safety
 from ..suppressions import SuppressionRule, suppression
@@ -80,7 +80,7 @@ def fix_all_edit(offer: Offer, document: Document) -> types.WorkspaceEdit | None
     """
     view = offer.view
     run = view.run.showing(frozenset({document.path}))
-    outcome = mend(run, unsafe=False, previous=view.analysis)
+    outcome = fix_in_memory(run, unsafe=False, previous=view.analysis)
     edits = {change.path: _line_edits(change.before, change.after) for change in outcome.changes}
     sources = {change.path: change.before for change in outcome.changes}
     return _workspace_edit(offer, edits, sources)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ..discovery.roots import ROOT_MARKERS, find_root, is_too_wide
 from ..discovery.survey import Options
-from ..engine.analyse import UNREADABLE, Analysis
-from ..engine.analyse import analyse as engine_analyse
-from ..engine.request import Run, prepare_open
+from ..engine.analyse import Analysis, analyse
+from ..engine.rules import UNREADABLE
+from ..engine.run import Run, prepare_open
 from ..errors import RematMigrateError
 from ..rule import Finding
 from ..text import SourceFile
@@ -146,7 +146,7 @@ def _look(
     assert project.run is not None
     overlay, behind = _overlay(project, documents)
     run = replace(project.run, overlay=overlay)
-    project.analysis = engine_analyse(run.request, overlay, project.analysis)
+    project.analysis = analyse(run, previous=project.analysis)
     return View(tuple(inside), run, project.analysis, behind)
 
 

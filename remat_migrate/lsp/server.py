@@ -15,7 +15,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from .. import __version__
-from ..engine.analyse import load_rules
+from ..engine.rules import load_rules
 from ..errors import RematMigrateError
 from ..report.pages.rule_page import rule_page, rule_summary
 from ..report.terminal.display import Screen

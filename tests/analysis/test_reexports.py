@@ -9,7 +9,8 @@ import pytest
 from support import write_files
 
 from remat_migrate.discovery.survey import Options
-from remat_migrate.engine.request import look, prepare
+from remat_migrate.engine.check import check_run
+from remat_migrate.engine.run import prepare
 
 BLOCK = "def block(x, flag):\n    return x * 2 if flag else x\n"
 ALIAS = "import jax\n\nck = jax.checkpoint\n"
@@ -211,7 +212,7 @@ CHAINS: dict[str, dict[str, str]] = {
 
 def found_in(paths: list[Path]) -> set[tuple[str, str]]:
     """The name of the file and the code of each finding of RMT1."""
-    analysis = look(prepare(paths, Options(select=("RMT1",))))
+    analysis = check_run(prepare(paths, Options(select=("RMT1",))))
     assert not analysis.faults
     return {(finding.path.name, finding.code) for finding in analysis.findings}
 
@@ -237,5 +238,5 @@ def test_what_only_has_the_same_name_is_not_parsed(tmp_path: Path) -> None:
         "other/e.py": "from b import missing\n\n# ck\n",
     }
     write_files(tmp_path, {"pyproject.toml": "", **files})
-    project = look(prepare([tmp_path], Options())).project
+    project = check_run(prepare([tmp_path], Options())).project
     assert {path.name for path in project.modules} == {"a.py", "c.py"}

@@ -7,7 +7,7 @@ import sys
 import pytest
 from example_programs import Program, is_run, programs, run
 
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 
 PROGRAMS = list(programs())
 # Their claims are about what JAX does with values and options, not only with names.

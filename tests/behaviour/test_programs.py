@@ -23,7 +23,8 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.discovery.survey import Options
-from remat_migrate.engine.request import look, prepare
+from remat_migrate.engine.check import check_run
+from remat_migrate.engine.run import prepare
 from remat_migrate.text import apply_edits
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour"
@@ -146,7 +147,7 @@ def test_each_fix_alone_keeps_values(tmp_path, expected, run_programs, assert_eq
     """What the other fixes would mend has its old meaning."""
     for path in (PROGRAMS / "migrated").glob("*.py"):
         shutil.copy(path, tmp_path)
-    analysis = look(prepare([tmp_path.resolve()], Options(select=("RMT0", "RMT1"))))
+    analysis = check_run(prepare([tmp_path.resolve()], Options(select=("RMT0", "RMT1"))))
     programs = {}
     for edits in dict.fromkeys(f.fix.edits for f in analysis.findings if f.fix and f.fix.edits):
         (path,) = {edit.path for edit in edits}

@@ -9,9 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from remat_migrate.discovery.discover import Targets
-from remat_migrate.engine.analyse import Analysis, Request, analyse, load_rules
+from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.apply import Outcome
-from remat_migrate.engine.request import Run, mend
+from remat_migrate.engine.check import fix_in_memory
+from remat_migrate.engine.rules import load_rules
+from remat_migrate.engine.run import Run
 from remat_migrate.rule import Finding, Rule
 from remat_migrate.settings import Settings
 
@@ -59,7 +61,7 @@ class Subject:
 
     def analysis(self, files: Files) -> Analysis:
         """What the rules make of the files, which take the place of those before them."""
-        found = analyse(self._run(files).request)
+        found = analyse(self._run(files))
         _no_faults(found)
         return found
 
@@ -69,7 +71,7 @@ class Subject:
         Raises:
             Wrong: a rule failed, a fix was wrong, or fixes had no end.
         """
-        outcome = mend(self._run(files), unsafe=unsafe)
+        outcome = fix_in_memory(self._run(files), unsafe=unsafe)
         _no_faults(outcome.analysis)
         # What LibCST cannot parse keeps its finding.
         wrong = [d for d in outcome.dropped if not (d.finding.fix and d.finding.fix.is_unreadable)]
@@ -95,7 +97,7 @@ class Subject:
         self._there = dict(files)
         targets = Targets(tuple(sorted(self.folder / name for name in files)), ())
         settings = Settings(root=self.folder, select=self.select)
-        return Run(Request(settings, targets, (), rules()))
+        return Run(settings, targets, (), rules())
 
 
 def _no_faults(analysis: Analysis) -> None:

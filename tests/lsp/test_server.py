@@ -502,7 +502,7 @@ def test_a_rule_that_fails(tmp_path: Path) -> None:
     editor.change(uri, MODEL + "\n")
     assert editor.codes(uri) == ["RMT101"]
     [shown] = editor.messages
-    assert "the rule ACM001 failed: ValueError: an unexpected tree" in shown.message
+    assert "rule ACM001 failed: ValueError: an unexpected tree" in shown.message
     assert "Traceback" in editor.wait(lambda: editor.logged[0] if editor.logged else None)
     assert editor.quit() == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.report.pages.rule_page import page_name, pages, rule_page, write_pages
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules"

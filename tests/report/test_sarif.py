@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from support import cli, write_files
 
-from remat_migrate.engine.analyse import Fault, Hidden, load_rules
+from remat_migrate.engine.analyse import Fault, Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.report import Report
 from remat_migrate.report.machine_readable import sarif
 from remat_migrate.report.machine_readable.line_hash import line_hashes

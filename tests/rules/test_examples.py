@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 from support import findings, fixed
 
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Example, Rule
 
 RULES = load_rules()

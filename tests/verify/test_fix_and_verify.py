@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from support import Ran, cli, read_files, write_files
 
-import remat_migrate.engine.request
+import remat_migrate.engine.run
 from remat_migrate.analysis import Module, Project
-from remat_migrate.engine.analyse import load_rules
+from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.text import Edit, Span
 
@@ -73,7 +73,7 @@ def run(folder: Path, files: Mapping[str, str], *arguments: str | Path, rules: A
     with pytest.MonkeyPatch.context() as patch:
         if rules:
             both = (*load_rules(), *rules)
-            patch.setattr(remat_migrate.engine.request, "load_rules", lambda: both)
+            patch.setattr(remat_migrate.engine.run, "load_rules", lambda: both)
         return Fixed(folder, cli(folder, *arguments), before)
 
 

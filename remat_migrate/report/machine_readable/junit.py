@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from ...engine.analyse import UNREADABLE
+from ...engine.rules import UNREADABLE
 from ...rule import Finding
 from ...settings import fails_run
 from ..content import Report

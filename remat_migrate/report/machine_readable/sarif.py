@@ -15,8 +15,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ... import __version__
-from ...engine.analyse import UNREADABLE, Hidden
+from ...engine.analyse import Hidden
 from ...engine.fingerprint import Identity, identities
+from ...engine.rules import UNREADABLE
 from ...rule import Confidence, Finding, Fix
 from ...text import Edit, SourceFile, Span
 from ..content import Report

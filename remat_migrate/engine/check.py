@@ -1,0 +1,88 @@
+"""Checking and fixing the files of a run in memory, with its baseline applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..analysis.needs.need import Learned
+from ..rule import Finding, Safety
+from ..text import SourceFile
+from .analyse import Analysis, Hidden, analyse
+from .baseline import BaselineFilter, Comparison, Coverage, compared
+from .run import Run
+
+if TYPE_CHECKING:
+    from .apply import Outcome
+
+
+def check_run(run: Run) -> Analysis:
+    """Return what the rules find, with the findings of the baseline hidden."""
+    return hide_known(run, analyse(run))
+
+
+def fix_in_memory(
+    run: Run,
+    *,
+    unsafe: bool,
+    withheld: Callable[[Finding], bool] = lambda finding: False,
+    learned: frozenset[Learned] = frozenset(),
+    previous: Analysis | None = None,
+) -> Outcome[Analysis]:
+    """Apply fixes to the targets in memory.
+
+    Args:
+        run: the run.
+        unsafe: also apply unsafe fixes.
+        withheld: whether to skip the fix of a finding.
+        learned: parameters that were found to be needed at trace time by running the code.
+        previous: an earlier analysis, to reuse what it read.
+    """
+    from ..text.atomic import write_obstacle
+    from .apply import fix_to_fixed_point
+
+    last = previous
+    run = replace(run, learned=learned)
+    known = BaselineFilter(run.baseline) if run.baseline else None
+
+    def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
+        nonlocal last
+        last = analyse(run, texts, last)
+        return _filtered(last, known) if known else last
+
+    files = run.files
+    return fix_to_fixed_point(
+        analyse_again,
+        frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
+        lambda path: path in run.overlay or (path in files and not write_obstacle(path)),
+        lambda finding: withheld(finding) or (known is not None and known.spares(finding)),
+    )
+
+
+def hide_known(run: Run, analysis: Analysis) -> Analysis:
+    """Hide the findings that the run's baseline holds."""
+    return _filtered(analysis, BaselineFilter(run.baseline)) if run.baseline else analysis
+
+
+def _filtered(analysis: Analysis, known_before: BaselineFilter) -> Analysis:
+    new, known = known_before.split(analysis.findings)
+    hidden = (*analysis.hidden, *(Hidden(finding, "baseline") for finding in known))
+    return replace(analysis, findings=new, hidden=hidden)
+
+
+def compare_with_baseline(run: Run, analysis: Analysis) -> Comparison | None:
+    """Compare an analysis with the run's baseline, if it has one."""
+    if run.baseline is None:
+        return None
+    known = [hidden.finding for hidden in analysis.hidden if hidden.by == "baseline"]
+    return compared(run.baseline, known, coverage(run, analysis))
+
+
+def coverage(run: Run, analysis: Analysis) -> Coverage:
+    """Return the files and rules that an analysis covers: not those that failed."""
+    unread = {error.path for error in analysis.project.errors}
+    failed = {fault.code for fault in analysis.faults}
+    codes = {rule.code for rule in run.enabled_rules}
+    return Coverage(run.files - unread, run.folders, frozenset(codes - failed))

@@ -1,0 +1,90 @@
+"""The rules that installed packages provide, and which of them the settings enable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..discovery.installed import Offer, offers
+from ..errors import PluginError
+from ..rule import Rule
+from ..settings import Settings
+
+RULES = "remat_migrate.rules"
+# Always enabled unless ignored: an unread file must not pass for one without findings.
+UNREADABLE = "RMT000"
+
+_CODE = re.compile(r"[A-Z]+[0-9]{3}")
+
+
+def load_rules() -> tuple[Rule, ...]:
+    """Load every rule that an installed package provides, sorted by code.
+
+    Raises:
+        PluginError: a package's rules cannot be imported, are not rules, or share a code.
+    """
+    rules: dict[str, Rule] = {}
+    owners: dict[str, str] = {}
+    for offer in offers(RULES):
+        owner = f"package {offer.package}"
+        for rule in _rules_of(offer, owner):
+            if rule.code in rules:
+                raise PluginError(
+                    f"two rules share the code {rule.code}: one from {owners[rule.code]},"
+                    f" one from {owner}; uninstall one of them"
+                )
+            rules[rule.code] = rule
+            owners[rule.code] = owner
+    return tuple(rules[code] for code in sorted(rules))
+
+
+def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
+    try:
+        offered = offer.load()
+    except Exception as error:
+        raise PluginError(
+            f"cannot import the rules of {owner} ({offer.value}):"
+            f" {type(error).__name__}: {error}; update or uninstall it"
+        ) from error
+    classes = [offered] if isinstance(offered, type) else getattr(offered, "RULES", None)
+    if classes is None:
+        raise PluginError(f"{owner}: {offer.value} is neither a rule nor a module with RULES")
+    for rule in classes:
+        if not (isinstance(rule, type) and issubclass(rule, Rule)):
+            raise PluginError(
+                f"{owner}: {rule!r} in {offer.value} is not a subclass of remat_migrate.rule.Rule"
+            )
+        code, name = getattr(rule, "code", None), getattr(rule, "name", None)
+        if not (isinstance(code, str) and _CODE.fullmatch(code) and isinstance(name, str) and name):
+            raise PluginError(
+                f"{owner}: {rule.__qualname__} needs a name and a code of letters and three digits"
+                f" (found {code!r} and {name!r})"
+            )
+        yield rule()
+
+
+def enabled_rules(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules that the settings enable.
+
+    The longest matching prefix wins; on a tie, `ignore` does. A rule that is off by default needs
+    its full code, or a prefix that matches only such rules: `RMT6` enables no opt-in rule as long
+    as some RMT6 rule is on by default.
+    """
+    on = [rule.code for rule in rules if rule.enabled]
+    selected = (*settings.select, *settings.extend_select)
+    opt_in = [prefix for prefix in selected if not any(code.startswith(prefix) for code in on)]
+
+    def is_enabled(rule: Rule) -> bool:
+        chosen = _longest(rule.code, selected)
+        is_default = rule.enabled and not settings.select
+        if is_default or rule.code == UNREADABLE:
+            chosen = max(chosen, 1)
+        elif not rule.enabled and not _longest(rule.code, opt_in):
+            return False
+        return chosen > _longest(rule.code, settings.ignore)
+
+    return tuple(filter(is_enabled, rules))
+
+
+def _longest(code: str, prefixes: Sequence[str]) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)

@@ -1,0 +1,162 @@
+"""A run: paths and options from the command line or an editor, turned into what is analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..analysis.libraries.apis import APIS, ApiTable
+from ..analysis.libraries.transforms import LOOPS
+from ..analysis.needs.need import Learned
+from ..discovery.discover import Targets, context_files, discover, is_python
+from ..discovery.globs import matcher
+from ..discovery.survey import Options, Survey, chosen_settings, survey
+from ..errors import SettingsError, UsageError
+from ..rule import Rule
+from ..settings import Settings, check_codes, did_you_mean
+from ..text import SourceFile, read_source
+from .baseline import Baseline
+from .progress import Progress, silent
+from .rules import enabled_rules, load_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to analyse.
+
+    Attributes:
+        settings: the settings of the run.
+        targets: the files to check and, on request, fix.
+        context: further Python files, which are only read.
+        rules: every loaded rule; the settings enable some of them.
+        learned: parameters that were found to be needed at trace time by running the code.
+        shown: the targets whose findings are reported; None for all of them.
+        overlay: texts that replace what is on disk: stdin, open documents.
+        folders: the folders on the command line, or the current one.
+        baseline: known findings, which are neither reported nor fixed.
+        progress: receives the progress of analyses.
+    """
+
+    settings: Settings
+    targets: Targets
+    context: tuple[Path, ...]
+    rules: tuple[Rule, ...]
+    learned: frozenset[Learned] = frozenset()
+    shown: frozenset[Path] | None = None
+    overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    baseline: Baseline | None = None
+    progress: Progress = silent
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files to check, of all kinds."""
+        return frozenset((*self.targets.python, *self.targets.texts))
+
+    @property
+    def enabled_rules(self) -> tuple[Rule, ...]:
+        """The rules that the settings enable."""
+        return enabled_rules(self.rules, self.settings)
+
+    def showing(self, paths: frozenset[Path]) -> Run:
+        """Return the same run restricted to the findings in `paths`."""
+        return replace(self, shown=paths)
+
+    def shows(self, path: Path) -> bool:
+        """Return whether findings in a file are reported."""
+        return self.shown is None or path in self.shown
+
+
+def prepare(paths: Sequence[Path], options: Options) -> Run:
+    """Return a run over the files under `paths`, by default the current folder.
+
+    Raises:
+        UsageError: a path does not exist.
+        SettingsError: the settings or the options are invalid.
+        PluginError: the rules cannot be loaded.
+    """
+    return prepare_survey(survey(paths, options))
+
+
+def prepare_survey(about: Survey) -> Run:
+    """Return a run over the files that a survey found.
+
+    Raises:
+        SettingsError: the settings name an unknown rule or library function.
+        PluginError: the rules cannot be loaded.
+    """
+    targets, context = about.as_paths()
+    return Run(about.settings, targets, context, _rules(about.settings), folders=about.folders)
+
+
+def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
+    """Return a run over `data` as the content of `filename`, which need not exist.
+
+    Raises:
+        SourceError: the data cannot be decoded.
+        SettingsError: the settings or the options are invalid.
+        PluginError: the rules cannot be loaded.
+    """
+    path = filename.resolve()
+    if path.is_dir():
+        raise UsageError(f"--stdin-filename: {filename} is a folder")
+    settings = chosen_settings([path], options)
+    rules = _rules(settings)
+    script = data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
+    python = is_python(path, data) or script
+    if matcher(settings.exclude, settings.base)(path):
+        targets = Targets((), ())
+    elif python:
+        targets = Targets((path,), ())
+    else:
+        targets = Targets((), (path,))
+    context = context_files(settings.root, targets) if targets.python else ()
+    source = read_source(path, data, python=python)
+    return Run(settings, targets, context, rules, overlay={path: source})
+
+
+def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Options) -> Run:
+    """Return a run over a project, restricted to the files that are open in an editor.
+
+    Args:
+        root: the project folder; None for files outside any project.
+        opened: the open files, which need not exist, and whether each is Python.
+        options: as on the command line.
+
+    Raises:
+        SettingsError: the settings or the options are invalid.
+        PluginError: the rules cannot be loaded.
+    """
+    settings = chosen_settings([root] if root else list(opened), options)
+    rules = _rules(settings)
+    found = discover([root], settings) if root else Targets((), ())
+    excluded = matcher(settings.exclude, settings.base)
+    wanted = {path: is_py for path, is_py in opened.items() if not excluded(path)}
+    python = {path for path, is_py in wanted.items() if is_py}
+    texts = wanted.keys() - python
+    targets = Targets(
+        tuple(sorted({*found.python, *python} - texts)),
+        tuple(sorted({*found.texts, *texts} - python)),
+    )
+    context = context_files(settings.root, targets) if root else targets.python
+    return Run(settings, targets, context, rules, shown=frozenset(wanted))
+
+
+def _rules(settings: Settings) -> tuple[Rule, ...]:
+    """Load the rules and check that every rule and function in the settings exists."""
+    rules = load_rules()
+    check_codes(settings, (rule.code for rule in rules))
+    for wrapper in settings.wrappers:
+        if ApiTable().find(wrapper.like) is None:
+            raise SettingsError(
+                f"{settings.config}: tool.remat-migrate.wrappers.{wrapper.name}: unknown"
+                f" checkpoint function {wrapper.like}{did_you_mean(wrapper.like, APIS)}"
+            )
+    for scan in settings.scans:
+        if scan.like not in LOOPS:
+            raise SettingsError(
+                f"{settings.config}: tool.remat-migrate.scans.{scan.name}: unknown loop"
+                f" function {scan.like}{did_you_mean(scan.like, LOOPS)}"
+            )
+    return rules
