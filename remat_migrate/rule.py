@@ -67,6 +67,11 @@ class Fix:
     safety: Safety
     changes: tuple[Change | Edit, ...] = ()
 
+    @classmethod
+    def manual(cls, advice: str) -> Fix:
+        """Return a fix that is never applied and only says what to write by hand."""
+        return cls(advice, Safety.MANUAL)
+
     @property
     def is_automatic(self) -> bool:
         """Whether it can be applied."""
@@ -245,7 +250,7 @@ class Rule:
         right: examples that the rule must leave alone.
 
     The class docstring is what `remat-migrate explain` shows: sections `## What it does`,
-    `## Why it matters`, `## Fix`.
+    `## Why is this bad?`, `## Fix`.
     """
 
     code: ClassVar[str]
@@ -283,7 +288,7 @@ class Rule:
         reason: str = "",
         sites: tuple[Site, ...] = (),
     ) -> Finding:
-        """A finding of this rule."""
+        """Return a finding of this rule; the reason defaults to the advice of a manual fix."""
         return Finding(
             code=self.code,
             name=self.name,
@@ -294,7 +299,7 @@ class Rule:
             confidence=confidence,
             fix=fix,
             related=related,
-            reason=reason,
+            reason=reason or (fix.title if fix and fix.safety is Safety.MANUAL else ""),
             url=self.url,
             sites=sites,
         )

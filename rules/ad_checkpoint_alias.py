@@ -24,7 +24,7 @@ class AdCheckpointAlias(Rule):
     Finds `jax.ad_checkpoint.checkpoint` and `jax.ad_checkpoint.remat`: imported by name, read as an
     attribute under any alias, or by `getattr`.
 
-    ## Why it matters
+    ## Why is this bad?
 
     They were second names of `jax.checkpoint` and `jax.remat`. jax 0.8.2 deprecated them, from
     0.10.0 on they raise `AttributeError` or `ImportError`. The rest of `jax.ad_checkpoint` stays:

@@ -64,7 +64,7 @@ class BarrierWithoutCotangents(Readiness):
     Finds what sets `jax_remat_barrier_no_cotangents`: `jax.config.update`, the attribute, the
     environment variable, an option on a command line; in shell scripts and other texts as well.
 
-    ## Why it matters
+    ## Why is this bad?
 
     It is a setting of the next implementation of checkpoints, behind `jax_remat3`, since jax
     0.11.1. Without cotangents in the barrier of a checkpoint nothing orders the recomputation after

@@ -51,7 +51,7 @@ class CheckpointPrimitive(Readiness):
     Finds code that looks for checkpoints in a jaxpr by the name of their primitive, `"remat2"`, or
     by the object, `remat_p`: comparisons, searches in its text, tables of rules.
 
-    ## Why it matters
+    ## Why is this bad?
 
     In the next implementation, behind the flag `jax_remat3`, there is no such equation: it is one
     of the primitive `call_hi_primitive`, with a `RematTraced` that holds the jaxpr as

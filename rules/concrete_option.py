@@ -26,7 +26,7 @@ class ConcreteOption(Rule):
     Finds `concrete=` on any function of the checkpoint family: written in the call, in a
     `functools.partial` under any alias, in a dict that is spread, or passed by position.
 
-    ## Why it matters
+    ## Why is this bad?
     The option let a checkpointed function see the values of its arguments, mostly to branch on a
     flag such as `is_training`. `concrete=True` raises since jax 0.3.17, even `concrete=False` since
     0.10.0.

@@ -21,7 +21,7 @@ class CseOutsideLoop(Rule):
     Finds `prevent_cse=False` on a checkpoint that is called inside a differentiated function, and
     not in a loop of JAX between the two.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Under `jax.jit` the compiler sees the recomputation beside what it repeats, and merges the two:
     the memory is not saved. Only the two passes of a loop are kept apart without the barriers that

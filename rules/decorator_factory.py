@@ -53,7 +53,7 @@ class DecoratorFactory(Rule):
     Finds checkpoints that are called with options alone: `@jax.checkpoint(policy=p)`,
     `jax.remat(prevent_cse=False)(f)`, `@nn.remat(static_argnums=(2,))`, `@hk.remat()`.
 
-    ## Why it matters
+    ## Why is this bad?
     `jax.checkpoint`, `flax.linen.remat` and `haiku.remat` take the function first: without one
     they raise a `TypeError`, in every release. `flax.nnx.remat`, `equinox.filter_checkpoint` and
     those of brainstate do return a decorator.

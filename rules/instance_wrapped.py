@@ -89,7 +89,7 @@ class InstanceWrapped(Rule):
     Flax linen module, or a method of one, where `flax.linen.remat`, `nn.remat_scan` and
     `partitioning.remat` take a class.
 
-    ## Why it matters
+    ## Why is this bad?
     They wrap a module's class, a method in its class body, or a function that takes a module first.
     An instance is a `TransformTargetError`; a method that is bound to one an `AttributeError`, for
     its first argument is taken for the module. Equinox and Haiku wrap instances, `flax.nnx.remat`

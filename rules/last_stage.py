@@ -33,7 +33,7 @@ class LastStage(Rule):
     Large heads are left alone: a product with a vocabulary, or a function that broadcasts its
     arguments against each other, computes more than it is given.
 
-    ## Why it matters
+    ## Why is this bad?
 
     The backward pass starts with the last stage. What the checkpoint drops is computed again at
     once, while everything else is still kept: the most memory is the same, and the stage is

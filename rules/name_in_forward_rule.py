@@ -69,7 +69,7 @@ class NameInForwardRule(Readiness):
     Finds `checkpoint_name` in the forward rule of a `jax.custom_vjp`: the function that is given
     first to `defvjp`.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Today a policy saves what is named there. In the next implementation, behind the flag
     `jax_remat3`, it does not, unless the flag `jax_custom_vjp3` is on, too: the forward rule is run

@@ -22,7 +22,7 @@ class NestedTwice(Rule):
     with the same policy; and a checkpoint around all of what is differentiated, whose stages are
     checkpoints already.
 
-    ## Why it matters
+    ## Why is this bad?
 
     What is inside is computed three times instead of twice, and no memory is saved by it.
 

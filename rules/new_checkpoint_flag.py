@@ -46,7 +46,7 @@ class NewCheckpointFlag(Rule):
     `jax.config`, the environment variable `JAX_NEW_CHECKPOINT`, and `--jax_new_checkpoint` on a
     command line, in Python, shell scripts, Dockerfiles, YAML, TOML, Makefiles and `.env` files.
 
-    ## Why it matters
+    ## Why is this bad?
 
     The option chose between two implementations of `jax.checkpoint`, in jax 0.3.16 alone. Since
     then `jax.config.update("jax_new_checkpoint", ...)` raises AttributeError. The environment

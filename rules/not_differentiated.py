@@ -15,7 +15,7 @@ class NotDifferentiated(Rule):
     Finds a checkpoint on a function of the project that no gradient in the project runs, as far as
     calls can be followed. Off by default: of a library, others differentiate the functions.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Without a gradient a checkpoint does nothing but slow down tracing.
 

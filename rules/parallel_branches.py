@@ -21,7 +21,7 @@ class ParallelBranches(Rule):
     each time on its own, so that the results are only added: `f(a) + f(b)`,
     `sum(f(x) for x in xs)`, `total += f(x)` in a loop of Python.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Nothing tells the compiler to finish one branch before it starts the next: the gradient of a sum
     is the same constant for each, so all are computed again at once, and all they keep is kept

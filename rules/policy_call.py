@@ -33,7 +33,7 @@ class PolicyCall(Rule):
       False, or takes no `**`;
     - a policy that offloads inside of `save_from_both_policies`.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Most of it raises `TypeError` once the checkpoint is differentiated. Some of it is silent:
     `policy=False` is as good as none until `jax_remat3` calls it; names in a tuple never match, so

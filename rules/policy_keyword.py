@@ -24,7 +24,7 @@ class PolicyKeyword(Rule):
     Finds options of the checkpoint family that are meant for `policy=`: `checkpoint_policy=`,
     `save_policy=`, `policies=`, and slips of the pen.
 
-    ## Why it matters
+    ## Why is this bad?
 
     None of them takes other keywords than its own: the call raises `TypeError`.
 

@@ -61,7 +61,7 @@ class PolicyOfOtherPrimitives(Readiness):
     products, convolutions and `checkpoint_name`: `lambda prim, *_, **__: prim.name == "tanh"`,
     `str(prim) != "all_gather"`; and functions with the parameters `(prim, *_, **params)` that do.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Today a policy is asked about the result of nearly every operation. The next implementation,
     behind the flag `jax_remat3`, asks it about `dot_general`, `conv_general_dilated` and named

@@ -35,7 +35,7 @@ class PositionalOption(Rule):
     `haiku.remat` that are passed by position, in the order of old releases. Flax still takes them
     so.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Since jax 0.3.16 the options are keyword-only: the call raises `TypeError`.
 

@@ -28,7 +28,7 @@ class PreventCseInScan(Rule):
     loop must be one: a scan that is unrolled, or of length 1, is straight code, in which the
     compiler would merge the recomputation with what it repeats.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Little. Forward and backward pass of a loop are two loops, between which the compiler merges
     nothing. The barriers that `prevent_cse=True` puts around the function save no memory there,

@@ -45,7 +45,7 @@ class PreventCseOfArguments(Readiness):
     Finds checkpoints with a `prevent_cse` for each argument, `prevent_cse=(True, False)`, that have
     static arguments.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Today the tuple speaks of the arguments that are not static. In the next implementation, behind
     the flag `jax_remat3`, the two options together raise NotImplementedError since jax 0.11.1;

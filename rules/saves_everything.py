@@ -37,7 +37,7 @@ class SavesEverything(Rule):
     the names any more. Only where the policy is this one for sure: one of several that a setting
     chooses is left alone, and so are tests, which ask what such a policy does.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Nothing is computed again, so nothing is gained, and the barriers that keep the two passes apart
     hold on to every value that is saved: the peak can be higher than without a checkpoint. Under

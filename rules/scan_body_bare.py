@@ -29,7 +29,7 @@ class ScanBodyBare(Rule):
     matrices or calls what cannot be seen, and neither is a checkpoint nor calls one. This is
     advice: whether the memory matters, only the sizes tell.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Every round of the scan keeps what its backward pass needs, so that memory grows with the number
     of rounds times what one round keeps. With a checkpoint on the body a round keeps its inputs,

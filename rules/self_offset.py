@@ -106,7 +106,7 @@ class SelfOffset(Rule):
     module, and those of `partitioning.remat` that count it: where Python needs the value of the
     argument next to the one that is named, or where that one is an array and its neighbour a flag.
 
-    ## Why it matters
+    ## Why is this bad?
     For `nn.remat` the module is 0, and the first argument of the call is 1: of a class, of a method
     and of a function that takes a module first. An index that is one too small makes an array
     static, in silence, and leaves the flag traced: a branch on it raises a

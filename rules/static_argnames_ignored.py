@@ -65,7 +65,7 @@ class StaticArgnamesIgnored(Rule):
     ## What it does
     Finds `static_argnames=` on a function of the checkpoint family.
 
-    ## Why it matters
+    ## Why is this bad?
     `jax.checkpoint` accepts the option since jax 0.10.2, and ignores it unless `jax_remat3` is on:
     the arguments are traced. Earlier releases, `jax.remat`, Haiku and Flax refuse it with a
     `TypeError`.

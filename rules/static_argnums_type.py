@@ -89,7 +89,7 @@ class StaticArgnumsType(Rule):
     that the function has no argument for; a negative index where a call leaves out arguments that
     have a default; `-1` of `flax.linen.remat`.
 
-    ## Why it matters
+    ## Why is this bad?
     `jax.checkpoint` takes an int or a tuple of ints: anything else is a `TypeError`, an index that
     is too large a `ValueError`. A negative index counts from the last argument that is passed:
     where a default is left out, it makes another argument static, in silence. `flax.linen.remat`

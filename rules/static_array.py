@@ -41,7 +41,7 @@ class StaticArray(Rule):
     ## What it does
     Finds calls that pass an array for a static argument.
 
-    ## Why it matters
+    ## Why is this bad?
     `jax.checkpoint` traces a function anew for each static argument that it has not seen. Two
     arrays are never the same, so that a new array means a new trace, and a compilation under
     `jax.jit`. Of a static array no gradient is taken.

@@ -59,7 +59,7 @@ class StaticByKeyword(Rule):
     ## What it does
     Finds calls of a checkpointed function that pass a static argument by keyword.
 
-    ## Why it matters
+    ## Why is this bad?
     `static_argnums` of `jax.checkpoint` counts the arguments that are passed by position. A static
     argument that is passed by keyword is not among them: a `ValueError`; with a negative index,
     another argument is made static in silence and this one is traced. The next implementation of

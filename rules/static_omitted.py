@@ -55,7 +55,7 @@ class StaticOmitted(Rule):
     ## What it does
     Finds calls of a checkpointed function that leave a static argument to its default.
 
-    ## Why it matters
+    ## Why is this bad?
     `static_argnums` of `jax.checkpoint` counts the arguments that are passed. One that is left to
     its default is not among them, and JAX raises a `ValueError`. The next implementation of
     checkpoints (`jax_remat3`) allows it.

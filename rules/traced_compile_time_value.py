@@ -43,7 +43,7 @@ class TracedCompileTimeValue(Rule):
     Finds places in a checkpointed function where Python needs the result of a `jax.numpy`
     operation on static values.
 
-    ## Why it matters
+    ## Why is this bad?
     Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, also
     outside of `jax.jit`, and also of operations on Python numbers: a branch on it raises a
     `TracerBoolConversionError`.

@@ -58,7 +58,7 @@ class TracedControlFlow(Rule):
     Finds checkpointed functions whose body needs the value of an argument (a branch, a loop count,
     a shape, a field of a layer) that is not static, where a call passes it.
 
-    ## Why it matters
+    ## Why is this bad?
     Under `jax.checkpoint` every argument that is passed becomes a tracer, also a Python `bool` and
     outside of `jax.jit`: a branch on it raises a `TracerBoolConversionError`. An argument that is
     left to its default stays a Python value.

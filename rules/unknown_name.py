@@ -39,7 +39,7 @@ class UnknownName(Rule):
     f-strings and constants are followed. Where a name may be given out of sight, by another package
     or by a name that is computed, only a slip of a name that is given is reported.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Nobody says so: the value is not saved, and the checkpoint computes everything again as if it
     had no policy; a name that was to be left out is saved.

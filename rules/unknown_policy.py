@@ -26,7 +26,7 @@ class UnknownPolicy(Rule):
     as an attribute, by `getattr` with a name that can be resolved, or by an import. Some exist in
     other versions only.
 
-    ## Why it matters
+    ## Why is this bad?
 
     It raises `AttributeError`. A `getattr` with a default hides that: the policy is the default,
     mostly None, and everything is computed again.

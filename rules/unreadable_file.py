@@ -17,7 +17,7 @@ class UnreadableFile(Rule):
     Reports a file that may matter and that could not be read, decoded as text or parsed as Python.
     The other files are still looked at.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Nothing is known about such a file: it may hold any of the other problems, and calls that a fix
     elsewhere would have to change.

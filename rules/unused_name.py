@@ -22,7 +22,7 @@ class UnusedName(Rule):
     else in the Python files of the project, and no policy saves all names. Off by default: a
     library names values for the policies of others, and settings may stand in other files.
 
-    ## Why it matters
+    ## Why is this bad?
 
     Without a policy that mentions it a name does nothing. It may be what is left of a policy, or
     one of the two may be misspelt.

@@ -18,7 +18,7 @@ class UnusedSuppression(SuppressionRule):
     nothing to suppress. Codes of other linters in the same comment, and `# noqa` without a code,
     are left alone.
 
-    ## Why it matters
+    ## Why is this bad?
 
     The comment outlived the problem. It would hide the next one.
 

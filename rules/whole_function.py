@@ -38,7 +38,7 @@ class WholeFunction(Rule):
     Left alone are: a gradient that is differentiated again; a function that is also a stage of
     something larger, or runs in a loop; a derivative rule; a checkpoint with a policy.
 
-    ## Why it matters
+    ## Why is this bad?
 
     The backward pass starts by computing the whole function again, with everything it keeps: the
     memory that it takes at most is the same as without the checkpoint, and the function is computed

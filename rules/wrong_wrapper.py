@@ -127,7 +127,7 @@ class WrongWrapper(Rule):
     module that holds arrays. Finds `hk.remat` outside of `hk.transform`, and `nnx.remat` of a bound
     method.
 
-    ## Why it matters
+    ## Why is this bad?
     `jax.checkpoint` asks for the hash of what it wraps, and takes a method's `self` for an array:
     a `TypeError` with modules of Flax and Equinox. Parameters that Haiku makes inside of it are
     tracers outside of it: an `UnexpectedTracerError` where they are used. Right is

@@ -348,7 +348,7 @@ def test_rules_and_explain(project: Path) -> None:
     for code in codes:
         ran = cli(project, "explain", code.lower())
         assert ran.code == 0
-        for heading in ("What it does", "Why it matters", "Fix"):
+        for heading in ("What it does", "Why is this bad?", "Fix"):
             assert f"\n{heading}\n" in ran.out
         assert ran.out.startswith(f"{code} ")
     assert cli(project, "explain", "unused-suppression").out.startswith("RMT001 ")

@@ -23,7 +23,7 @@ class PreventCse(Rule):
 
     Finds `prevent_cse=True`.
 
-    ## Why it matters
+    ## Why is this bad?
 
     House rule.
 

@@ -344,7 +344,7 @@ class TestExplanations:
         assert isinstance(hover.contents, types.MarkupContent)
         assert hover.contents.kind == types.MarkupKind.Markdown
         assert hover.contents.value.startswith("# RMT101 concrete-option\n")
-        assert "## Why it matters\n" in hover.contents.value
+        assert "## Why is this bad?\n" in hover.contents.value
         assert editor.hover(uri, 0, 2) is None
 
     def test_a_page_is_shown(self, editor: Editor, project: Path) -> None:

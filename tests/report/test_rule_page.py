@@ -19,7 +19,7 @@ def test_every_page_has_all_sections() -> None:
     for rule in load_rules():
         page = rule_page(rule)
         assert page.startswith(f"# {rule.code} {rule.name}\n")
-        for heading in ("## What it does", "## Why it matters", "## Fix", "## Examples"):
+        for heading in ("## What it does", "## Why is this bad?", "## Fix", "## Examples"):
             assert f"\n{heading}\n" in page, (rule.code, heading)
         assert page.count("```") % 2 == 0
 

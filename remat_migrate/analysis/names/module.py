@@ -268,6 +268,12 @@ class Module:
         """The characters of a node."""
         return self.source.span(node)
 
+    def location(
+        self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias
+    ) -> tuple[SourceFile, Span]:
+        """Return the file and the span of a node, as a finding or a related location has them."""
+        return self.source, self.source.span(node)
+
     def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
         """The text of a node."""
         return self.source.segment(node)

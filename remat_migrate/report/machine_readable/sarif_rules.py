@@ -45,7 +45,7 @@ def _bare(finding: Finding) -> _Object:
 
 
 def _descriptor(rule: Rule, precision: str) -> _Object:
-    what, why = (_paragraph(rule, title) for title in ("What it does", "Why it matters"))
+    what, why = (_paragraph(rule, title) for title in ("What it does", "Why is this bad?"))
     return {
         "id": rule.code,
         "name": rule.name,
