@@ -26,7 +26,7 @@ from remat_migrate.cli.progress_bar import (
     is_wanted,
     progress_bar,
 )
-from remat_migrate.report.terminal.display import columns, cut, width_of
+from remat_migrate.report.terminal.display import display_width, terminal_width, truncate
 
 fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals")
 pty = pytest.importorskip("pty")
@@ -81,11 +81,11 @@ def screen(written: str, width: int) -> list[str]:
             else:
                 assert piece[-1] in "mhl", piece
         else:
-            if column + width_of(piece) > width:
+            if column + display_width(piece) > width:
                 row, column = row + 1, 0
             lines += [[" "] * width for _ in range(row + 1 - len(lines))]
-            lines[row][column : column + width_of(piece)] = [piece, ""][: width_of(piece)]
-            column += width_of(piece)
+            lines[row][column : column + display_width(piece)] = [piece, ""][: display_width(piece)]
+            column += display_width(piece)
         lines += [[" "] * width for _ in range(row + 1 - len(lines))]
     return ["".join(line).rstrip() for line in lines]
 
@@ -234,24 +234,24 @@ def test_a_pipe_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cut() -> None:
-    assert cut("模型.py", 7) == "模型.py"
-    assert cut("模型.py", 6) == "模型.…"
-    assert cut("模型.py", 4) == "模…"
-    assert cut("abc", 1) == "…"
-    assert cut("abc", 0) == ""
-    assert cut("abc", -3) == ""
+    assert truncate("模型.py", 7) == "模型.py"
+    assert truncate("模型.py", 6) == "模型.…"
+    assert truncate("模型.py", 4) == "模…"
+    assert truncate("abc", 1) == "…"
+    assert truncate("abc", 0) == ""
+    assert truncate("abc", -3) == ""
 
 
 def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert columns(io.StringIO(), 72) == 72
+    assert terminal_width(io.StringIO(), 72) == 72
     monkeypatch.setenv("COLUMNS", "33")
-    assert columns(io.StringIO(), 72) == 33
+    assert terminal_width(io.StringIO(), 72) == 33
     monkeypatch.setenv("COLUMNS", "wide")
-    assert columns(io.StringIO(), 72) == 72
+    assert terminal_width(io.StringIO(), 72) == 72
     outer, inner = pty.openpty()
     with os.fdopen(outer), os.fdopen(inner, "w") as stream:
         termios.tcsetwinsize(outer, (24, 57))
-        assert columns(stream, 72) == 57
+        assert terminal_width(stream, 72) == 57
 
 
 # -- whole runs
@@ -313,7 +313,7 @@ def test_a_terminal_of_any_width(folder: Path, width: int) -> None:
             number for number, line in enumerate(shown) if "jax.checkpoint" in line and "|" in line
         ]
         line, marks = shown[at], shown[at + 1]
-        assert width_of(line[: line.index("concrete=")]) == marks.index("^")
+        assert display_width(line[: line.index("concrete=")]) == marks.index("^")
         assert marks.count("^") == len("concrete=True")
         assert shown[-2] == "Found 1 in 1 file: 1 fixable."
 

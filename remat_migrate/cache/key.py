@@ -83,7 +83,7 @@ def _stream(stream: TextIO) -> tuple[object, ...]:
     width: int | None = None
     is_terminal = stream.isatty()
     if is_terminal:
-        # As `report.display.columns` asks, which takes longer to import than this may take.
+        # Same as `report.terminal.display.terminal_width`, which is too slow to import here.
         with suppress(OSError, ValueError):
             width = os.get_terminal_size(stream.fileno()).columns
     return is_terminal, width, stream.encoding, stream.errors

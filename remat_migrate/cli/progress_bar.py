@@ -144,12 +144,12 @@ class Line:
 
     def show(self, state: State) -> None:
         """Draw the line, cut to the terminal's width."""
-        from ..report.terminal.display import cut, neutral
+        from ..report.terminal.display import printable, truncate
 
         counts = f" {state.done}/{state.total}" if state.total > 1 else ""
-        text = f"{state.label}{counts}  {clock(state.seconds)}  {neutral(state.what)}"
+        text = f"{state.label}{counts}  {clock(state.seconds)}  {printable(state.what)}"
         # The cursor goes back, so that an error's lines do not start behind it.
-        self._put(f"\r\x1b[2K{cut(text, _columns(self._stream) - 1)}\r")
+        self._put(f"\r\x1b[2K{truncate(text, _columns(self._stream) - 1)}\r")
 
     def erase(self) -> None:
         """Leave an empty line."""
@@ -189,13 +189,13 @@ class RichBar:
 
     def show(self, state: State) -> None:
         """Draw the bar; where it is not known how far things are it moves to and fro."""
-        from ..report.terminal.display import cut, neutral
+        from ..report.terminal.display import printable, truncate
 
         counts = f"{state.done}/{state.total}" if state.total > 1 else ""
         counts = f"{counts}  {clock(state.seconds)}".strip()
         # Three blanks between four columns; a line that breaks could not be erased.
         room = self._width - len(state.label) - self._drawn - len(counts) - 3
-        what = cut(neutral(state.what), room - 1)
+        what = truncate(printable(state.what), room - 1)
         total = state.total if state.total > 1 else None
         if self._task is None:
             self._bar.start()
@@ -217,6 +217,6 @@ def clock(seconds: float) -> str:
 
 
 def _columns(stream: TextIO) -> int:
-    from ..report.terminal.display import columns  # which --help does not wait for
+    from ..report.terminal.display import terminal_width  # which --help does not wait for
 
-    return min(columns(stream, _MOST_COLUMNS), _MOST_COLUMNS)
+    return min(terminal_width(stream, _MOST_COLUMNS), _MOST_COLUMNS)

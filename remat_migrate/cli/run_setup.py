@@ -32,7 +32,7 @@ def begin(
     """The run that the command line asks for, with what it says about the paths."""
     from ..engine.run import prepare, prepare_stdin, prepare_survey
     from ..report.output import say, screen_of
-    from ..report.terminal.display import counted
+    from ..report.terminal.display import pluralize
     from .check import with_baseline
 
     if Path("-") in paths:
@@ -49,7 +49,7 @@ def begin(
     screen = screen_of(sys.stderr)
     for folder in run.targets.barren:
         others = len(run.targets.texts)
-        more = f"; looked at {counted(others, 'other file')}" if others else ""
+        more = f"; looked at {pluralize(others, 'other file')}" if others else ""
         say(f"no Python files under {screen.path(folder)}{more}")
     return with_baseline(run, known)
 

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..text import SourceFile
 from .content import Report
 from .outputs import write_file
-from .terminal.display import Screen, columns, neutral, shown_path, wants_colour
+from .terminal.display import Screen, display_path, printable, terminal_width, wants_colour
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
@@ -140,9 +140,11 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
     from ..text.diff import unified_diff
 
     screen = screen_of(stream)
-    lines = unified_diff(before, after, shown_path(before.path, screen.folder)).split("\n")[:-1]
+    lines = unified_diff(before, after, display_path(before.path, screen.folder)).split("\n")[:-1]
     if stream.isatty():
-        stream.writelines(screen.paint(neutral(line), *_diff_style(line)) + "\n" for line in lines)
+        stream.writelines(
+            screen.paint(printable(line), *_diff_style(line)) + "\n" for line in lines
+        )
         return
     stream.flush()
     for number, line in enumerate(lines):
@@ -209,10 +211,10 @@ def screen_of(stream: TextIO) -> Screen:
     """The screen behind a stream; one of fixed width and no colour if it is no terminal."""
     if not stream.isatty():
         return Screen(_WIDTH, wants_colour(False), Path.cwd())
-    return Screen(min(columns(stream, _WIDTH), _WIDEST), wants_colour(True), Path.cwd())
+    return Screen(min(terminal_width(stream, _WIDTH), _WIDEST), wants_colour(True), Path.cwd())
 
 
 def say(message: str) -> None:
     """Tell the user something that is not part of the report, on standard error."""
     for line in message.splitlines():
-        print(neutral(line), file=sys.stderr)
+        print(printable(line), file=sys.stderr)

@@ -18,7 +18,7 @@ from support import cli, write_files
 from remat_migrate.report import Report
 from remat_migrate.report.machine_readable import github
 from remat_migrate.report.machine_readable.shared import worst_first
-from remat_migrate.report.terminal.display import Screen, neutral
+from remat_migrate.report.terminal.display import Screen, printable
 from remat_migrate.rule import Finding, Fix, Safety
 from remat_migrate.text import Edit, SourceFile, Span
 
@@ -112,8 +112,8 @@ def test_nothing_breaks_an_annotation(report: Report) -> None:
         assert properties["title"] == f"{finding.code} {finding.name}"
         name = finding.path
         inside = name.relative_to(FOLDER) if name.is_relative_to(FOLDER) else name
-        assert properties["file"] == neutral(inside.as_posix())
-        assert f": {finding.code} {neutral(finding.message)}"[:3000] in message
+        assert properties["file"] == printable(inside.as_posix())
+        assert f": {finding.code} {printable(finding.message)}"[:3000] in message
 
 
 def rows(text: str) -> list[list[str]]:
@@ -143,7 +143,7 @@ def test_nothing_breaks_the_summary(report: Report) -> None:
     for finding, row in zip(worst_first(report.findings), table[1:], strict=True):
         assert len(row) == 5
         assert (row[0], row[2]) == (finding.severity, finding.code)
-        assert letters(row[3]) == letters(neutral(finding.message))
+        assert letters(row[3]) == letters(printable(finding.message))
 
 
 def letters(text: str) -> str:

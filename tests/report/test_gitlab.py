@@ -15,7 +15,7 @@ import hostile
 from remat_migrate.report import Report
 from remat_migrate.report.machine_readable import gitlab, rdjson
 from remat_migrate.report.machine_readable.shared import encodable, worst_first
-from remat_migrate.report.terminal.display import Screen, neutral
+from remat_migrate.report.terminal.display import Screen, printable
 from remat_migrate.rule import Finding, Fix, Safety
 from remat_migrate.text import Edit, SourceFile, Span
 
@@ -95,7 +95,7 @@ def test_nothing_breaks_it(report: Report) -> None:
     read = entries(gitlab.render(report, SCREEN))
     listed = worst_first(report.findings)
     assert [e["description"] for e in read] == [
-        neutral(f"{finding.code}: {finding.message}") for finding in listed
+        printable(f"{finding.code}: {finding.message}") for finding in listed
     ]
 
 
@@ -167,7 +167,7 @@ def test_nothing_breaks_rdjson(report: Report) -> None:
     read = json.loads(text)["diagnostics"]
     assert len(read) == len(report.findings)
     for finding, one in zip(worst_first(report.findings), read, strict=True):
-        assert one["message"].split("\n")[0] == neutral(finding.message)
+        assert one["message"].split("\n")[0] == printable(finding.message)
         edits = sorted(finding.fix.edits) if finding.fix else []
         (suggested,) = [s["text"] for s in one.get("suggestions", [])] or [None]
         if suggested is None:

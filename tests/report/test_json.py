@@ -260,8 +260,8 @@ def f(x=1):
         code[slice(*head)].strip() for head in statement_heads(Module(source, source.parse(), ""))
     }
     assert heads == {
-        "a\ndef f(x=1):\n    @",
-        "b\n    class C:",
+        "@a\ndef f(x=1):",
+        "@b\n    class C:",
         "pass",
         "try:",
         "y()",

@@ -13,7 +13,7 @@ from lxml import etree
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.report import Report
 from remat_migrate.report.machine_readable import junit
-from remat_migrate.report.terminal.display import Screen, neutral
+from remat_migrate.report.terminal.display import Screen, printable
 from remat_migrate.rule import Finding
 from remat_migrate.text import SourceFile, Span
 
@@ -100,7 +100,7 @@ def test_nothing_breaks_it(report: Report) -> None:
     failed = [one.text for tag in ("failure", "error", "system-out") for one in root.iter(tag)]
     assert len(failed) == len({(finding.path, finding.code) for finding in report.findings})
     for finding in report.findings:
-        assert any(f": {finding.code} {neutral(finding.message)}" in text for text in failed)
+        assert any(f": {finding.code} {printable(finding.message)}" in text for text in failed)
     names = {suite.get("name") for suite in root}
     assert len(root) == len(names)
 

@@ -10,7 +10,7 @@ from remat_migrate.engine.analyse import Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.report import Report
 from remat_migrate.report.terminal import concise, full
-from remat_migrate.report.terminal.display import Screen, neutral, wants_colour, width_of
+from remat_migrate.report.terminal.display import Screen, display_width, printable, wants_colour
 from remat_migrate.report.terminal.statistics import rule_counts, statistics
 from remat_migrate.report.terminal.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
@@ -158,7 +158,7 @@ def test_wide_letters_tabs_and_marks_keep_the_underline_in_place() -> None:
 1 |     模型 = e\u0301 + bad
   |                ^^^"""
     )
-    assert width_of("模型 = e\u0301 + ") == len("      e + ") + 1
+    assert display_width("模型 = e\u0301 + ") == len("      e + ") + 1
 
 
 def test_underlines_are_as_wide_as_what_they_underline() -> None:
@@ -212,7 +212,7 @@ def test_nothing_steers_the_terminal() -> None:
 
 def test_neutral_keeps_what_people_write() -> None:
     for text in ("naïve 模型 🎉", "a\tb", "\u00a0x", "👩\u200d🔬"):
-        assert neutral(text) == text
+        assert printable(text) == text
 
 
 def test_an_unreadable_file_has_no_code() -> None:

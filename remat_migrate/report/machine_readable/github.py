@@ -16,18 +16,18 @@ from urllib.parse import quote
 from ...rule import Finding, Severity
 from ..content import Report
 from ..outputs import SUMMARY_VARIABLE
-from ..terminal.display import Screen, counted, neutral
+from ..terminal.display import Screen, pluralize, printable
 from ..terminal.full import fix_tag
 from ..terminal.summary import summary
 from .shared import (
-    exchanged_path,
     file_uri,
+    fix_lines,
     on_disk,
     place,
+    portable_path,
     region,
-    remedy,
     repository,
-    shortened,
+    shorten,
     worst_first,
 )
 
@@ -50,7 +50,7 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         yield _annotation(finding, folder)
     if rest := len(listed) - len(shown):
         where = "in the summary of this job" if os.environ.get(SUMMARY_VARIABLE) else "not shown"
-        yield f"::notice title=remat-migrate::{counted(rest, 'more finding')} {where}"
+        yield f"::notice title=remat-migrate::{pluralize(rest, 'more finding')} {where}"
 
 
 def _most_severe(listed: Sequence[Finding]) -> list[Finding]:
@@ -92,7 +92,7 @@ def step_summary(report: Report, most: int) -> str:
     for number, row in enumerate(rows):
         room -= len(row.encode()) + 1
         if room < 0:
-            lines += ["", f"{counted(len(rows) - number, 'more finding')}: the summary is full."]
+            lines += ["", f"{pluralize(len(rows) - number, 'more finding')}: the summary is full."]
             break
         lines.append(row)
     text = "\n".join(lines) + "\n"
@@ -103,17 +103,20 @@ def _annotation(finding: Finding, folder: Path) -> str:
     at = region(*on_disk(finding.source, finding.span))
     properties = {
         "title": f"{finding.code} {finding.name}",
-        "file": exchanged_path(finding.path, folder),
+        "file": portable_path(finding.path, folder),
         "line": at.line,
         "endLine": at.end_line,
     }
     if at.line == at.end_line:  # GitHub takes columns of one line alone
         properties |= {"col": at.column, "endColumn": at.end_column}
     told = "\n".join(
-        (f"{place(finding, folder)}: {finding.code} {neutral(finding.message)}", *remedy(finding))
+        (
+            f"{place(finding, folder)}: {finding.code} {printable(finding.message)}",
+            *fix_lines(finding),
+        )
     )
     given = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    message = _data(shortened(told, _MOST_LETTERS))
+    message = _data(shorten(told, _MOST_LETTERS))
     return f"::{_COMMANDS[finding.severity]} {given}::{message}"
 
 
@@ -124,12 +127,12 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     """A text as the value of a property of a workflow command."""
-    return _data(neutral(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def _row(finding: Finding, folder: Path) -> str:
     at = region(*on_disk(finding.source, finding.span))
-    path = neutral(exchanged_path(finding.path, folder))
+    path = printable(portable_path(finding.path, folder))
     where = _cell(f"{path}:{at.line}")
     if link := _link(finding.path, folder):
         where = f"[{where}]({link}#L{at.line})"
@@ -151,7 +154,7 @@ def _link(path: Path, folder: Path) -> str:
 
 def _cell(text: str) -> str:
     """A text as Markdown for one cell of a table: as it is, but for code between backquotes."""
-    parts = _CODE.split(neutral(text).replace("\t", " "))
+    parts = _CODE.split(printable(text).replace("\t", " "))
     return "".join(_code(p) if n % 2 else p.translate(_PUNCTUATION) for n, p in enumerate(parts))
 
 

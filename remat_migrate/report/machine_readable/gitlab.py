@@ -11,8 +11,8 @@ from pathlib import Path
 from ...engine.fingerprint import fingerprints
 from ...rule import Finding
 from ..content import Report
-from ..terminal.display import Screen, neutral
-from .shared import exchanged_path, on_disk, region, repository, worst_first
+from ..terminal.display import Screen, printable
+from .shared import on_disk, portable_path, region, repository, worst_first
 
 _SEVERITIES = ("info", "minor", "major", "critical")
 _HEIGHTS = {"error": 3, "warning": 2, "note": 0}
@@ -35,12 +35,12 @@ def severity(finding: Finding) -> str:
 def _entry(finding: Finding, fingerprint: str, folder: Path) -> dict[str, object]:
     at = region(*on_disk(finding.source, finding.span))
     return {
-        "description": neutral(f"{finding.code}: {finding.message}"),
+        "description": printable(f"{finding.code}: {finding.message}"),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": severity(finding),
         "location": {
-            "path": exchanged_path(finding.path, folder),
+            "path": portable_path(finding.path, folder),
             "lines": {"begin": at.line, "end": at.end_line},
             "positions": {
                 "begin": {"line": at.line, "column": at.column},

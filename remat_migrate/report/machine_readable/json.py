@@ -14,7 +14,7 @@ from ...rule import Finding, Fix, Safety
 from ...text import SourceFile
 from ...text.edits import Replacement
 from ..content import Report, SiteRow, Weighed
-from ..terminal.display import Screen, shown_path
+from ..terminal.display import Screen, display_path
 from ..terminal.statistics import RuleCount, rule_counts
 from ..terminal.verdicts import verdict_counts, verdict_rows
 
@@ -95,7 +95,7 @@ def _placement(placement: Placement, folder: Path) -> dict[str, object]:
     return {
         "stages": [
             {
-                "path": shown_path(stage.path, folder),
+                "path": display_path(stage.path, folder),
                 "line": stage.line,
                 "function": stage.function,
                 "times": stage.times,
@@ -143,7 +143,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
                 "compiled_bytes": one.compiled_bytes,
                 "pareto": one.pareto,
                 "lines": [
-                    {"path": shown_path(path, folder), "line": line} for path, line in one.lines
+                    {"path": display_path(path, folder), "line": line} for path, line in one.lines
                 ],
             }
             for one in found.alternatives
@@ -157,7 +157,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
                 "bytes": one.bytes,
                 "what": one.what,
                 "name": one.name or None,
-                "path": one.path and shown_path(one.path, folder),
+                "path": one.path and display_path(one.path, folder),
                 "line": one.line or None,
             }
             for one in found.residuals
@@ -170,12 +170,12 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
 def weight_row(site: SiteWeight, folder: Path) -> dict[str, object]:
     """What a checkpoint saves and costs."""
     return {
-        "path": shown_path(site.path, folder),
+        "path": display_path(site.path, folder),
         "line": site.line,
         "api": site.api,
         "function": site.function,
         "calls": [
-            {"path": shown_path(call.path, folder), "line": call.line, "traced": call.times}
+            {"path": display_path(call.path, folder), "line": call.line, "traced": call.times}
             for call in site.calls
         ],
         "applications": site.applications,
@@ -248,7 +248,7 @@ def _baseline(report: Report, folder: Path) -> dict[str, object]:
         "known": len(found.known),
         "stale": found.stale_count,
         "baseline": {
-            "path": shown_path(found.file, folder),
+            "path": display_path(found.file, folder),
             "stale": [asdict(entry) for entry in found.stale],
         },
     }
@@ -271,7 +271,7 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
         "code": finding.code,
         "name": finding.name,
         "message": finding.message,
-        "path": shown_path(finding.path, folder),
+        "path": display_path(finding.path, folder),
         "line": line,
         "column": column,
         "end_line": end_line,
@@ -283,7 +283,7 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
         "reason": finding.reason,
         "related": [
             {
-                "path": shown_path(related.source.path, folder),
+                "path": display_path(related.source.path, folder),
                 "line": related.source.file_position(related.span.start)[0],
                 "message": related.message,
             }
@@ -326,7 +326,7 @@ def _edit(edit: Replacement, source: SourceFile, folder: Path) -> dict[str, obje
     start_line, start_column = source.position(edit.start)
     end_line, end_column = source.position(edit.end)
     return {
-        "path": shown_path(source.path, folder),
+        "path": display_path(source.path, folder),
         "start_line": start_line,
         "start_column": start_column,
         "end_line": end_line,
@@ -341,7 +341,7 @@ def _site(row: SiteRow, report: Report, folder: Path) -> dict[str, object]:
     source = site.module.source
     line, column = source.file_position(site.span.start)
     return {
-        "path": shown_path(source.path, folder),
+        "path": display_path(source.path, folder),
         "line": line,
         "column": column,
         **_cell(source, site.span.start),

@@ -17,9 +17,9 @@ from ...engine.rules import UNREADABLE
 from ...rule import Finding
 from ...settings import fails_run
 from ..content import Report
-from ..terminal.display import Screen, counted, neutral
+from ..terminal.display import Screen, pluralize, printable
 from ..terminal.snippet import Mark, snippet
-from .shared import exchanged_path, place, remedy, repository
+from .shared import fix_lines, place, portable_path, repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     suites = dict(_suites(report, folder))
     passed = report.files - len(suites)
     if passed > 0 or not suites:
-        name = f"{counted(max(passed, 0), 'file')} without findings"
+        name = f"{pluralize(max(passed, 0), 'file')} without findings"
         suites[name] = [_Case(name, "passed")]
     cases = [case for suite in suites.values() for case in suite]
     yield '<?xml version="1.0" encoding="utf-8"?>'
@@ -62,7 +62,7 @@ def _suites(report: Report, folder: Path) -> Iterator[tuple[str, list[_Case]]]:
         for found in _by_rule(findings):
             cases[found[0].path].append(_skip(found, why))
     for path in sorted(cases):
-        yield neutral(exchanged_path(path, folder)), cases[path]
+        yield printable(portable_path(path, folder)), cases[path]
 
 
 def _by_rule(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
@@ -84,28 +84,28 @@ def _reported(found: Sequence[Finding], report: Report, folder: Path) -> _Case:
         _name(first),
         # What could not be looked at did not fail: it was not tried.
         "error" if first.code == UNREADABLE else "failure",
-        neutral(first.message) + (f" (and {more} more)" if more else ""),
+        printable(first.message) + (f" (and {more} more)" if more else ""),
         first.severity,
         told,
     )
 
 
 def _skip(found: Sequence[Finding], why: str) -> _Case:
-    name, message = f"{_name(found[0])} ({why})", f"{counted(len(found), 'finding')} {why}"
+    name, message = f"{_name(found[0])} ({why})", f"{pluralize(len(found), 'finding')} {why}"
     return _Case(name, "skipped", message)
 
 
 def _name(finding: Finding) -> str:
-    return neutral(f"{finding.code} {finding.name}")
+    return printable(f"{finding.code} {finding.name}")
 
 
 def _told(finding: Finding, folder: Path) -> Iterator[str]:
     """A finding as text: its place and message, the code, what mends it."""
-    yield f"{place(finding, folder)}: {finding.code} {neutral(finding.message)}"
+    yield f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
     if finding.source.text.strip():
         marks = [Mark(finding.span, primary=True)]
         yield from snippet(finding.source, marks, Screen(), "red").lines
-    yield from remedy(finding)
+    yield from fix_lines(finding)
 
 
 def _element(suite: str, case: _Case) -> Iterator[str]:

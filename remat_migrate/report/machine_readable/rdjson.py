@@ -12,14 +12,14 @@ from pathlib import Path
 from ...rule import Finding
 from ...text import SourceFile, Span
 from ..content import Report
-from ..terminal.display import Screen, neutral
+from ..terminal.display import Screen, printable
 from .shared import (
     edits_on_disk,
     encodable,
-    exchanged_path,
+    fix_lines,
     on_disk,
+    portable_path,
     region,
-    remedy,
     repository,
     worst_first,
 )
@@ -42,12 +42,12 @@ def render(report: Report, screen: Screen) -> str:
 def _diagnostic(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
     url = {"url": finding.url} if finding.url else {}
     related = [
-        {"message": neutral(one.message), "location": _location(one.source, one.span, folder)}
+        {"message": printable(one.message), "location": _location(one.source, one.span, folder)}
         for one in dict.fromkeys(finding.related)
     ]
     suggestions = _suggestions(finding, report)
     return {
-        "message": "\n".join((neutral(finding.message), *remedy(finding))),
+        "message": "\n".join((printable(finding.message), *fix_lines(finding))),
         "location": _location(finding.source, finding.span, folder),
         "severity": _SEVERITIES[finding.severity],
         "code": {"value": finding.code, **url},
@@ -76,7 +76,7 @@ def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
 
 
 def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:
-    return {"path": exchanged_path(source.path, folder), "range": _range(*on_disk(source, span))}
+    return {"path": portable_path(source.path, folder), "range": _range(*on_disk(source, span))}
 
 
 def _range(file: SourceFile, where: Span) -> dict[str, object]:

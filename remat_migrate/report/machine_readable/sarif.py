@@ -21,7 +21,7 @@ from ...engine.rules import UNREADABLE
 from ...rule import Confidence, Finding, Fix
 from ...text import Edit, SourceFile, Span
 from ..content import Report
-from ..terminal.display import Screen, neutral
+from ..terminal.display import Screen, printable
 from ..terminal.verdicts import verdict_counts
 from .line_hash import line_hashes
 from .sarif_rules import rule_descriptors
@@ -29,9 +29,9 @@ from .shared import (
     edits_on_disk,
     encodable,
     file_uri,
+    fix_lines,
     on_disk,
     region,
-    remedy,
     repository,
     worst_first,
 )
@@ -122,7 +122,7 @@ class _Run:
     def _invocation(self, left_out: int) -> _Object:
         told = [self._unread(f) for f in self.report.findings if f.code == UNREADABLE]
         for fault in self.report.faults:
-            text = neutral(f"the rule {fault.code} failed: {fault.error}")
+            text = printable(f"the rule {fault.code} failed: {fault.error}")
             where = {"artifactLocation": self._artifact(fault.path)}
             told.append(
                 {**_notification("error", text), "locations": [{"physicalLocation": where}]}
@@ -149,7 +149,7 @@ class _Run:
 
     def _unread(self, finding: Finding) -> _Object:
         return {
-            **_notification("error", neutral(finding.message)),
+            **_notification("error", printable(finding.message)),
             "associatedRule": {"id": finding.code, "index": self.index[finding.code]},
             "locations": [self._location(finding.source, finding.span)],
         }
@@ -186,7 +186,7 @@ class _Run:
             "ruleId": finding.code,
             "ruleIndex": self.index[finding.code],
             "level": finding.severity,
-            "message": {"text": "\n".join(map(_text, (finding.message, *remedy(finding))))},
+            "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
             **({"relatedLocations": related} if related else {}),
             "partialFingerprints": self._fingerprints(finding),
@@ -321,4 +321,4 @@ def _is_enabled(rule: _Object) -> bool:
 
 def _text(text: str) -> str:
     """A line as a message in plain text: what has the form of a link there is none."""
-    return _LINK.sub("] ", neutral(text))
+    return _LINK.sub("] ", printable(text))

@@ -10,7 +10,7 @@ from ...rule import Finding, Rule
 from ..pages.rule_page import rule_page
 from ..terminal.display import Screen
 from ..terminal.explain import explain
-from .shared import shortened
+from .shared import shorten
 
 # GitHub cuts longer ones.
 _MOST_DESCRIPTION = 1024
@@ -50,7 +50,7 @@ def _descriptor(rule: Rule, precision: str) -> _Object:
         "id": rule.code,
         "name": rule.name,
         "shortDescription": {"text": _sentence(what) or rule.name},
-        "fullDescription": {"text": shortened(f"{what} {why}".strip(), _MOST_DESCRIPTION)},
+        "fullDescription": {"text": shorten(f"{what} {why}".strip(), _MOST_DESCRIPTION)},
         "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
         **({"helpUri": rule.url} if rule.url else {}),
         "defaultConfiguration": {
@@ -78,4 +78,4 @@ def _paragraph(rule: Rule, title: str) -> str:
 def _sentence(text: str) -> str:
     """The first sentence of a text, and of a list what introduces it."""
     first = re.split(r"(?<=[.:;])\s+(?=[A-Z(1-9-])", text, maxsplit=1)[0]
-    return shortened(re.sub(r"[:;]$", ".", first), _MOST_DESCRIPTION)
+    return shorten(re.sub(r"[:;]$", ".", first), _MOST_DESCRIPTION)

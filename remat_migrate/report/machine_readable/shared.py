@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ...rule import Finding
 from ...text import Edit, SourceFile, Span
 from ...text.edits import Replacement
-from ..terminal.display import neutral, shown_path
+from ..terminal.display import display_path, printable
 from ..terminal.full import fix_tag
 
 _SEVERITIES = ("error", "warning", "note")
@@ -82,9 +82,9 @@ def repository(root: Path) -> Path:
     return next(marked, around[0] if around else root)
 
 
-def exchanged_path(path: Path, folder: Path) -> str:
+def portable_path(path: Path, folder: Path) -> str:
     """A path relative to `folder` where it lies below it, as text that can be encoded."""
-    return encodable(shown_path(path, folder))
+    return encodable(display_path(path, folder))
 
 
 def file_uri(path: Path) -> str:
@@ -100,10 +100,10 @@ def file_uri(path: Path) -> str:
 def place(finding: Finding, folder: Path) -> str:
     """`src/model.py:14:26`."""
     at = region(*on_disk(finding.source, finding.span))
-    return f"{neutral(shown_path(finding.path, folder))}:{at.line}:{at.column}"
+    return f"{printable(display_path(finding.path, folder))}:{at.line}:{at.column}"
 
 
-def remedy(finding: Finding) -> list[str]:
+def fix_lines(finding: Finding) -> list[str]:
     """What mends a finding, and what there is to know besides: a line each, or several."""
     lines = []
     if finding.fix is not None:
@@ -111,7 +111,7 @@ def remedy(finding: Finding) -> list[str]:
         lines.append(f"{tag[0].upper()}{tag[1:]}: {finding.fix.title}")
     if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
         lines.append(finding.reason)
-    return [neutral(line) for text in lines for line in text.splitlines()]
+    return [printable(line) for text in lines for line in text.splitlines()]
 
 
 def encodable(text: str) -> str:
@@ -119,7 +119,7 @@ def encodable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """`text`, or as much of its beginning as makes `most` characters with an ellipsis."""
     return text if len(text) <= most else text[: most - len(_ELLIPSIS)] + _ELLIPSIS
 

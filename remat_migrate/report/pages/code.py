@@ -11,7 +11,7 @@ from pathlib import Path
 from ...text import Edit, SourceFile, apply_edits
 from ...text.diff import unified_diff
 from ...text.escapes import is_cell_start
-from ..terminal.display import expanded, neutral
+from ..terminal.display import expand_tabs, printable
 from ..terminal.snippet import Mark, Underline, underlines
 
 # Lines shown before and behind the marked ones.
@@ -84,9 +84,9 @@ def prose(text: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     at = 0
     for found in _CODE.finditer(text):
-        pieces += (Piece(neutral(text[at : found.start()])), Piece(neutral(found[2]), "code"))
+        pieces += (Piece(printable(text[at : found.start()])), Piece(printable(found[2]), "code"))
         at = found.end()
-    pieces.append(Piece(neutral(text[at:])))
+    pieces.append(Piece(printable(text[at:])))
     return tuple(piece for piece in pieces if piece.text)
 
 
@@ -95,7 +95,7 @@ def blocks(text: str) -> tuple[Block, ...]:
     found = []
     for is_code, lines in groupby(text.splitlines(), lambda line: line.startswith(" ")):
         if is_code:
-            joined = "\n".join(neutral(line) for line in _without_indent(list(lines)))
+            joined = "\n".join(printable(line) for line in _without_indent(list(lines)))
             found.append(Block((Piece(joined, "code"),), True))
         else:
             found += [Block(prose(line)) for line in lines if line.strip()]
@@ -129,7 +129,7 @@ def differences(
         before = sources[path]
         after = before.replaced(apply_edits(before.text, own))
         lines = unified_diff(before, after, shown(path)).split("\n")[2:-1]
-        found.append(FileDiff(neutral(shown(path)), tuple(map(_diff_line, lines))))
+        found.append(FileDiff(printable(shown(path)), tuple(map(_diff_line, lines))))
     return tuple(found)
 
 
@@ -139,7 +139,7 @@ def _diff_line(line: str) -> DiffLine:
     kind = {"+": "added", "-": "removed"}.get(line[:1], "same")
     if line.startswith("\\"):
         return DiffLine("hunk", line)
-    return DiffLine(kind, expanded(neutral(line[1:].rstrip("\r"))))
+    return DiffLine(kind, expand_tabs(printable(line[1:].rstrip("\r"))))
 
 
 def _shown(source: SourceFile, by_line: dict[int, list[Underline]]) -> Iterator[CodeLine]:
@@ -173,7 +173,7 @@ def _near(source: SourceFile, line: int) -> Iterator[int]:
 
 
 def _line(source: SourceFile, number: int, marks: Sequence[Underline]) -> CodeLine:
-    text = neutral(source.shown_line(number).rstrip())
+    text = printable(source.shown_line(number).rstrip())
     kinds = [""] * max([len(text), *(mark.end for mark in marks)])
     for mark in marks:  # the primary one last
         kind = "primary" if mark.primary else "related"
@@ -189,7 +189,7 @@ def _line(source: SourceFile, number: int, marks: Sequence[Underline]) -> CodeLi
     at = begin
     for kind, run in groupby(range(begin, stop), kinds.__getitem__):
         end = at + len(list(run))
-        pieces.append(Piece(expanded(text[at:end]), kind))
+        pieces.append(Piece(expand_tabs(text[at:end]), kind))
         at = end
     if stop < len(text):
         pieces.append(Piece("…"))

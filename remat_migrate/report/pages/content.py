@@ -14,8 +14,8 @@ from ...engine.fingerprint import fingerprints
 from ...rule import Finding, Safety
 from ...text import SourceFile
 from ..content import Report, Risk, SiteRow, risk_of
-from ..terminal.display import Screen, neutral, shown_path
-from ..terminal.full import fix_tag, near_and_far
+from ..terminal.display import Screen, display_path, printable
+from ..terminal.full import fix_tag, split_related
 from ..terminal.snippet import Mark
 from .code import Block, CodeLine, FileDiff, Piece, blocks, code_lines, differences, prose
 from .evidence import Evidence, VerdictEntry, WeightEntry, verdict_entries
@@ -211,7 +211,7 @@ def page_of(report: Report, screen: Screen) -> Page:
     loose = sorted(made.loose(), key=_worst_first)
     weighed = report.weighed
     return Page(
-        neutral(report.root.name) or "/",
+        printable(report.root.name) or "/",
         __version__,
         _totals(report),
         sites,
@@ -220,7 +220,7 @@ def page_of(report: Report, screen: Screen) -> Page:
         weighed.found if weighed else (),
         tuple(weighed.failed.items()) if weighed else (),
         verdict_entries(report, screen),
-        tuple(neutral(note) for note in report.proved.proof.notes) if report.proved else (),
+        tuple(printable(note) for note in report.proved.proof.notes) if report.proved else (),
     )
 
 
@@ -262,9 +262,9 @@ class _Pages:
             folder,
             site.api,
             site.form,
-            neutral(" ".join((site.target or "").split())),
-            neutral(site.context),
-            tuple((name, neutral(" ".join(text.split()))) for name, text in site.options.items()),
+            printable(" ".join((site.target or "").split())),
+            printable(site.context),
+            tuple((name, printable(" ".join(text.split()))) for name, text in site.options.items()),
             row.risk,
             row.codes,
             code_lines(source, [Mark(site.span, primary=True)]),
@@ -276,7 +276,7 @@ class _Pages:
 
     def _finding(self, finding: Finding) -> FindingEntry:
         fix = finding.fix
-        near, far = near_and_far(finding)
+        near, far = split_related(finding)
         marks = [Mark(finding.span, primary=True)]
         marks += [Mark(related.span, related.message) for related in near]
         places = [(finding.source, finding.span.start)]
@@ -317,7 +317,7 @@ class _Pages:
         return Place(self._screen.path(source.path), source.line_place(offset), line)
 
     def _path(self, path: Path) -> str:
-        return shown_path(path, self._screen.folder)
+        return display_path(path, self._screen.folder)
 
     def _unique(self, name: str) -> str:
         self._ids[name] += 1

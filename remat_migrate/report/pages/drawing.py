@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..terminal.display import neutral
+from ..terminal.display import printable
 from ..terminal.weights import operations, size
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def shares(counts: Sequence[tuple[str, int]], whole: int, name: str) -> str:
 
 
 def _told(one: Alternative) -> str:
-    return f"{neutral(one.name)}: {size(one.peak_bytes)}, {operations(one.flops)}"
+    return f"{printable(one.name)}: {size(one.peak_bytes)}, {operations(one.flops)}"
 
 
 def _stairs(points: Course, across: Callable[[float], float], up: Callable[[float], float]) -> str:
@@ -172,4 +172,4 @@ def _n(number: float) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(neutral(text))
+    return escape(printable(text))

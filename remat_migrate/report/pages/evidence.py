@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...text import SourceFile
 from ..content import Report, SiteRow
-from ..terminal.display import Screen, neutral
+from ..terminal.display import Screen, printable
 from ..terminal.verdicts import facts, worst_first
 from ..terminal.weights import effect, operations, size
 
@@ -100,13 +100,13 @@ class Evidence:
 
 def weight_entry(weight: SiteWeight, found: Measurement) -> WeightEntry:
     """What a checkpoint saves and costs as a reader is shown it."""
-    notes = [neutral(weight.note)] if weight.note else []
+    notes = [printable(weight.note)] if weight.note else []
     if weight.compiled is not None:
         with_it, without = map(size, weight.compiled)
         notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
     return WeightEntry(
-        neutral(found.target),
-        neutral(weight.function),
+        printable(found.target),
+        printable(weight.function),
         weight.applications,
         weight.peak_bytes_saved,
         weight.recomputed_flops,
@@ -137,11 +137,11 @@ def entry_of(verdict: Verdict, screen: Screen) -> VerdictEntry:
     """A verdict as a reader is shown it."""
     text = verdict.detail if verdict.unit.is_text else ""
     return VerdictEntry(
-        neutral(verdict.unit.qualname) or ("" if verdict.unit.is_text else "the module"),
+        printable(verdict.unit.qualname) or ("" if verdict.unit.is_text else "the module"),
         screen.path(verdict.unit.path),
         verdict.unit.line,
         str(verdict.outcome),
-        text or neutral("; ".join(facts(verdict))),
+        text or printable("; ".join(facts(verdict))),
     )
 
 

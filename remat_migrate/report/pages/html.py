@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...errors import UsageError
 from ..content import Report
-from ..terminal.display import Screen, neutral
+from ..terminal.display import Screen, printable
 from ..terminal.summary import shares
 from ..terminal.weights import how, measurement_lines, operations, size
 from . import drawing
@@ -221,7 +221,7 @@ def _view(number: int, found: Measurement, screen: Screen) -> TargetView:
                 f"{one.flops / least:.3f}",
                 "" if one.compiled_bytes is None else size(one.compiled_bytes),
                 one.pareto,
-                neutral(one.name),
+                printable(one.name),
             )
             for one in rows
         ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ..content import Report
-from ..terminal.display import Screen, counted, neutral
+from ..terminal.display import Screen, pluralize, printable
 from ..terminal.summary import shares
 from ..terminal.weights import operations, size
 from .code import CodeLine, FileDiff, Piece
@@ -34,7 +34,7 @@ def render(report: Report, screen: Screen) -> str:
     tail = [*_measured(page), *_verified(page)]
     left = [piece for piece in tail if not text.add(piece)]
     if left:
-        text.add(f"\n{counted(len(left), 'section')} about what ran left out; {_SEE}.\n")
+        text.add(f"\n{pluralize(len(left), 'section')} about what ran left out; {_SEE}.\n")
     _entries(page, text)
     return str(text)
 
@@ -77,8 +77,8 @@ def _head(report: Report, page: Page) -> Iterator[str]:
     parts = []
     if totals.sites is not None:
         at_risk = ", ".join(f"{_SIGNS[risk]} {count} {risk}" for risk, count in totals.risks)
-        parts.append(f"**{counted(totals.sites, 'checkpoint')}**: {at_risk}")
-    found = f"**{counted(totals.findings, 'finding')}**"
+        parts.append(f"**{pluralize(totals.sites, 'checkpoint')}**: {at_risk}")
+    found = f"**{pluralize(totals.findings, 'finding')}**"
     if report.advice:
         found += f" ({len(report.advice)} of them advice)"
     details = list(shares(report.findings, unsafe=report.unsafe))
@@ -279,7 +279,7 @@ def _measured(page: Page) -> Iterator[str]:
 
 def _verified(page: Page) -> Iterator[str]:
     if page.verdicts:
-        head = f"\n<details>\n<summary>{counted(len(page.verdicts), 'verdict')}</summary>\n"
+        head = f"\n<details>\n<summary>{pluralize(len(page.verdicts), 'verdict')}</summary>\n"
         lines = [
             f"{_verdict(one)} in {_code(f'{one.path}:{one.line}')}" for one in page.verdicts[:100]
         ]
@@ -298,7 +298,7 @@ def _length(text: str) -> int:
 
 def _plain(text: str) -> str:
     """Text in which nothing is markup, a mention, a reference or a link."""
-    text = neutral(" ".join(text.split()))
+    text = printable(" ".join(text.split()))
     return _MARKUP.sub(r"\\\1", _without_references(text))
 
 
@@ -311,7 +311,7 @@ def _without_references(text: str) -> str:
 
 def _code(text: str) -> str:
     """Text as code in a line, in a table too."""
-    text = neutral(" ".join(text.split()))
+    text = printable(" ".join(text.split()))
     if not text:
         return ""
     text = _cut(text)
@@ -323,7 +323,7 @@ def _code(text: str) -> str:
 
 def _html(text: str) -> str:
     """Text within an element of HTML, where Markdown's signs still count."""
-    text = escape(_without_references(neutral(" ".join(text.split()))))
+    text = escape(_without_references(printable(" ".join(text.split()))))
     return re.sub(r"[\\`*_\[\]|~$@]", lambda found: f"&#{ord(found[0])};", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..content import Report
-from .display import Screen, neutral
+from .display import Screen, printable
 from .full import header_tag
 from .summary import summary
 
@@ -17,5 +17,5 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")
         tag = f" [{tag}]" if (tag := header_tag(finding)) else ""
         code = screen.paint(finding.code, "red", "bold")
-        yield f"{place} {code} {neutral(finding.message)}{tag}"
+        yield f"{place} {code} {printable(finding.message)}{tag}"
     yield from summary(report, screen)

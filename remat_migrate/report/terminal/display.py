@@ -1,4 +1,4 @@
-"""How text is shown: paths, widths, colours; and nothing that would steer a terminal."""
+"""Text for a terminal: paths, widths, colors, and no character that could control it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TextIO
 
 _TAB = 4
+_STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a report is written on.
+    """What a report is written to.
 
     Attributes:
-        width: columns.
-        colour: whether it takes ANSI colours.
+        width: the number of columns.
+        colour: whether to write ANSI colors.
         folder: the folder that paths are shown relative to.
     """
 
@@ -26,107 +27,86 @@ class Screen:
     folder: Path = Path("/")
 
     def paint(self, text: str, *styles: str) -> str:
-        """`text` in some of the styles bold, red, green, yellow, blue, cyan."""
+        """Return `text` in the given styles if the screen has colors."""
         if not (self.colour and styles and text):
             return text
-        codes = ";".join(_STYLES[style] for style in styles)
+        codes = ";".join(str(_STYLES[style]) for style in styles)
         return f"\x1b[{codes}m{text}\x1b[0m"
 
     def path(self, path: Path) -> str:
-        """A path as a reader is shown it, safe to print."""
-        shown = neutral(shown_path(path, self.folder))
-        # A line of a job's log that starts so is a command to what runs the job.
+        """Return a path as it is shown to a reader, safe to print."""
+        shown = printable(display_path(path, self.folder))
+        # CI systems interpret log lines that start with `::` or `##` as commands.
         return f"./{shown}" if shown.startswith((":", "#")) else shown
 
 
-_STYLES = {
-    "bold": "1",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "cyan": "36",
-}
+def display_path(path: Path, folder: Path) -> str:
+    """Return a path relative to `folder` if it lies below it, else absolute, always with `/`."""
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
 
-def shown_path(path: Path, folder: Path) -> str:
-    """A path relative to `folder` where it lies below it, else absolute, always with `/`."""
-    try:
-        return path.relative_to(folder).as_posix()
-    except ValueError:
-        return path.as_posix()
+def printable(text: str) -> str:
+    """Replace every character that could control a terminal or hide other text.
 
-
-def neutral(text: str) -> str:
-    """`text` with every character replaced that could steer a terminal or hide what stands there.
-
-    Controls become their pictures (`␛`), line breaks included; marks that change the direction of
-    writing and halves of surrogate pairs become `�`. Tabs stay.
+    Control characters, including line breaks, become their pictures (`␛`); bidirectional marks and
+    lone surrogates become `�`. Tabs are kept.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_neutral, text))
+    return "".join(map(_printable_char, text))
 
 
-def _neutral(letter: str) -> str:
-    code = ord(letter)
-    if letter == "\t" or letter.isprintable():
-        return letter
+def _printable_char(char: str) -> str:
+    code = ord(char)
+    # Joiners shape words of many scripts and emoji and control nothing.
+    if char.isprintable() or char in "\t\u200c\u200d":
+        return char
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    category = unicodedata.category(letter)
-    if category == "Zs":
-        return letter
-    # Joiners and variation marks shape words of many scripts and emoji; they steer nothing.
-    if category == "Cf" and letter in "\u200c\u200d":
-        return letter
-    return "\ufffd"
+    return char if unicodedata.category(char) == "Zs" else "\ufffd"
 
 
-def cells(letter: str) -> int:
-    """How many columns of a terminal one character takes; a tab counts as four."""
-    if letter == "\t":
+def char_width(char: str) -> int:
+    """Return how many terminal columns a character takes; a tab counts as four."""
+    if char == "\t":
         return _TAB
-    if letter.isascii():
+    if char.isascii():
         return 1
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def width_of(text: str) -> int:
-    """How many columns of a terminal `text` takes."""
+def display_width(text: str) -> int:
+    """Return how many terminal columns `text` takes."""
     if text.isascii() and "\t" not in text:
         return len(text)
-    return sum(map(cells, text))
+    return sum(map(char_width, text))
 
 
-def cut(text: str, width: int) -> str:
-    """`text` in at most so many columns, with `…` for what is left out."""
-    if width_of(text) <= width:
+def truncate(text: str, width: int) -> str:
+    """Cut `text` to at most `width` columns, with `…` for what is left out."""
+    if display_width(text) <= width:
         return text
-    kept = []
-    room = width - 1
-    for letter in text:
-        room -= cells(letter)
-        if room < 0:
+    kept = ""
+    for char in text:
+        if display_width(kept + char) > width - 1:
             break
-        kept.append(letter)
-    return "".join(kept) + "…" if width > 0 else ""
+        kept += char
+    return f"{kept}…" if width > 0 else ""
 
 
-def expanded(text: str) -> str:
-    """`text` with tabs as four blanks."""
+def expand_tabs(text: str) -> str:
+    """Replace each tab with four spaces."""
     return text.replace("\t", " " * _TAB)
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Whether to colour what goes to a stream: on a terminal that can.
+    """Return whether to color what is written to a stream.
 
-    NO_COLOR forbids it, FORCE_COLOR asks for it anywhere (https://no-color.org,
-    https://force-color.org).
+    NO_COLOR forbids it, FORCE_COLOR forces it (https://no-color.org, https://force-color.org).
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -135,19 +115,19 @@ def wants_colour(is_terminal: bool) -> bool:
     return is_terminal and os.environ.get("TERM") != "dumb"
 
 
-def columns(stream: TextIO, otherwise: int) -> int:
-    """How wide the terminal behind a stream is; COLUMNS goes before.
+def terminal_width(stream: TextIO, default: int) -> int:
+    """Return how wide the terminal behind a stream is; COLUMNS takes precedence.
 
-    It need not be the one of standard output, which may be a pipe.
+    Unlike `shutil.get_terminal_size`, this does not assume that the stream is stdout.
     """
     if (given := os.environ.get("COLUMNS", "")).isdecimal() and int(given):
         return int(given)
     try:
-        return os.get_terminal_size(stream.fileno()).columns or otherwise
+        return os.get_terminal_size(stream.fileno()).columns or default
     except (OSError, ValueError):
-        return otherwise
+        return default
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
+def pluralize(number: int, noun: str) -> str:
+    """Return `1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from ...engine.analyse import Analysis
 from ...engine.apply import Dropped, Outcome, Refused
 from ...rule import Finding, Safety
 from ...text.atomic import write_obstacle
-from .display import Screen, counted
+from .display import Screen, pluralize
 
 if TYPE_CHECKING:
     from ...engine.journal import WriteError
@@ -125,7 +125,7 @@ def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
         yield f"restored {screen.path(path)}"
     for path in result.already:
         yield f"{screen.path(path)} was as before already"
-    files = counted(len(result.restored), "file")
+    files = pluralize(len(result.restored), "file")
     yield f"Restored {files} as before the fixes of {result.created}."
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...rule import Finding, Related
 from ..content import Report
-from .display import Screen, neutral, width_of
+from .display import Screen, display_width, printable
 from .snippet import Mark, snippet
 from .summary import summary
 
@@ -29,7 +29,7 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
     """The lines of one finding."""
     style = _STYLES[finding.severity]
     yield _header(finding, screen, style)
-    near, far = near_and_far(finding)
+    near, far = split_related(finding)
     gutter = " "
     if finding.source.text.strip():
         marks = [Mark(finding.span, primary=True)]
@@ -43,7 +43,7 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
             break
         at = related.source.line_place(related.span.start)
         place = f"{screen.path(related.source.path)}:{at}"
-        yield f"{gutter} {screen.paint(':::', 'blue')} {place}  {neutral(related.message)}"
+        yield f"{gutter} {screen.paint(':::', 'blue')} {place}  {printable(related.message)}"
     yield from _notes(finding, gutter, screen)
 
 
@@ -64,10 +64,10 @@ def header_tag(finding: Finding) -> str:
 def _header(finding: Finding, screen: Screen, style: str) -> str:
     at = finding.source.place(finding.span.start)
     place = f"{screen.path(finding.path)}:{at}:"
-    message = neutral(finding.message)
+    message = printable(finding.message)
     tag = header_tag(finding)
     plain = f"{place} {finding.code} {message}"
-    blanks = max(2, screen.width - width_of(plain) - len(tag)) if tag else 0
+    blanks = max(2, screen.width - display_width(plain) - len(tag)) if tag else 0
     painted = screen.paint(finding.code, style, "bold")
     tag_style = "yellow" if tag.endswith("by hand") else "green"
     return (
@@ -76,7 +76,7 @@ def _header(finding: Finding, screen: Screen, style: str) -> str:
     )
 
 
-def near_and_far(finding: Finding) -> tuple[list[Related], list[Related]]:
+def split_related(finding: Finding) -> tuple[list[Related], list[Related]]:
     """Related places near enough to be shown in the code, and the others."""
     near: list[Related] = []
     far: list[Related] = []
@@ -107,7 +107,7 @@ def _notes(finding: Finding, gutter: str, screen: Screen) -> Iterator[str]:
         indent = " " * (len(gutter) + 3 + len(head))
         width = max(40, screen.width - len(indent))
         first, *rest = [
-            piece for line in text.splitlines() for piece in _wrapped(neutral(line), width)
+            piece for line in text.splitlines() for piece in _wrapped(printable(line), width)
         ] or [""]
         yield f"{gutter} {sign} {screen.paint(head, 'bold')}{first}"
         yield from (indent + line for line in rest)

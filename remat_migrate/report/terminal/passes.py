@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 
 from ...errors import UsageError
-from .display import Screen, neutral
+from .display import Screen, printable
 
 _NARROWEST = 120
 
@@ -48,4 +48,4 @@ def side_by_side(forward: str, backward: str, screen: Screen) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    return "\n".join(map(neutral, text.splitlines()))
+    return "\n".join(map(printable, text.splitlines()))

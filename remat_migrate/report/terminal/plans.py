@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...plan.plan import Need
-from .display import Screen, counted, neutral
+from .display import Screen, pluralize, printable
 from .weights import operations, size
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """All that is known of a plan."""
-    title = f"{neutral(plan.target)}, planned for {neutral(plan.budget)}"
+    title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
     yield screen.paint(f"{title}{of_budget}, traced with jax {plan.jax}", "bold")
     yield f"  without checkpoints  {_need(plan.bare, plan)}"
     if plan.checkpoints:
-        now = counted(plan.checkpoints, "checkpoint")
+        now = pluralize(plan.checkpoints, "checkpoint")
         yield f"  as it is             {_need(plan.now, plan)}, {now}"
     yield f"  planned              {_need(plan.best.measured, plan)}"
     yield f"  promised             {_need(plan.best.promised, plan)}{_difference(plan.best)}"
@@ -48,7 +48,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
     """Why a plan was not written."""
     for one in obstacles:
-        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {neutral(one.reason)}"
+        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
     yield "nothing was written"
 
 
@@ -88,9 +88,9 @@ def _difference(placement: Placement) -> str:
 
 
 def _decision(stage: StageDecision) -> str:
-    function = neutral(stage.function)
-    runs = f"in {function}, {counted(stage.times, 'time')}"
-    policy = f" with policy={neutral(stage.policy)}" if stage.policy else ""
+    function = printable(stage.function)
+    runs = f"in {function}, {pluralize(stage.times, 'time')}"
+    policy = f" with policy={printable(stage.policy)}" if stage.policy else ""
     if stage.decision == "plain":
         return f"{runs}: no checkpoint"
     if stage.decision == "body":
@@ -120,7 +120,7 @@ def _summary(placement: Placement) -> str:
     parts = []
     for stage in placement.stages:
         if stage.decision != "plain":
-            policy = f" {neutral(stage.policy)}" if stage.policy else ""
+            policy = f" {printable(stage.policy)}" if stage.policy else ""
             kind = "" if stage.decision == "wrapped" else f" {stage.decision}"
             parts.append(f"{stage.line}{kind}{policy} {stage.wrapped}/{stage.times}")
     return "; ".join(parts) or "no checkpoint"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...text import SourceFile, Span
-from .display import Screen, cells, expanded, neutral
+from .display import Screen, char_width, expand_tabs, printable
 
 # Of a place that spans more lines than this the middle is left out.
 _TALL = 8
@@ -79,7 +79,7 @@ def _drawn(
         for blanks, length, underline in drawn:
             sign = ("^" if underline.primary else "-") * length
             colour = (style, "bold") if underline.primary else ("blue",)
-            label = f" {neutral(underline.label)}" if underline.label else ""
+            label = f" {printable(underline.label)}" if underline.label else ""
             yield f"{' ' * gutter} {bar} {' ' * blanks}{screen.paint(sign + label, *colour)}"
         previous = line
 
@@ -123,8 +123,8 @@ def _cropped(
     text: str, underlines: Sequence[Underline], budget: int
 ) -> tuple[str, list[tuple[int, int, Underline]]]:
     """A line as shown, and for each underline the blanks before it and its length in columns."""
-    text = neutral(text.rstrip())
-    widths = [cells(letter) for letter in text]
+    text = printable(text.rstrip())
+    widths = [char_width(letter) for letter in text]
     begin, stop = 0, len(text)
     if sum(widths) > budget:
         begin, stop = _window(widths, underlines, budget)
@@ -136,7 +136,7 @@ def _cropped(
         right = min(max(underline.end, left), stop)
         blanks = lead + sum(widths[begin:left])
         drawn.append((blanks, max(1, sum(widths[left:right])), underline))
-    return expanded(shown), drawn
+    return expand_tabs(shown), drawn
 
 
 def _window(widths: Sequence[int], underlines: Sequence[Underline], budget: int) -> tuple[int, int]:

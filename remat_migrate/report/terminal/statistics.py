@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...rule import Finding, Safety
 from ..content import Report
-from .display import Screen, counted, width_of
+from .display import Screen, display_width, pluralize
 
 _ALL, _SOME = "[*]", "[-]"
 
@@ -69,13 +69,13 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
     for entry in report.baseline.stale if report.baseline else ():
         stale[entry.code] += entry.count
     number = max(len(str(count.findings)) for count in counts)
-    code = max(width_of(count.code) for count in counts)
-    name = max(width_of(count.name) for count in counts)
+    code = max(display_width(count.code) for count in counts)
+    name = max(display_width(count.name) for count in counts)
     used = set()
     for count in counts:
         mark = _mark(count, unsafe=report.unsafe)
         used.add(mark)
-        files = f"in {counted(len(count.files), 'file')}" if count.files else ""
+        files = f"in {pluralize(len(count.files), 'file')}" if count.files else ""
         hidden = [
             f"{n} {what}"
             for n, what in (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...rule import Finding, Safety
 from ..content import Report, count_fixes
-from .display import Screen, counted
+from .display import Screen, pluralize
 from .verdicts import proved_summary, verdict_lines
 
 
@@ -22,7 +22,7 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     elif mended:
         parts.append("Nothing left.")
     elif not report.advice:
-        parts.append(f"Nothing found in {counted(report.files, 'file')}.")
+        parts.append(f"Nothing found in {pluralize(report.files, 'file')}.")
     parts += _advice(report, screen)
     parts[-1] += not_shown(report)
     yield from parts
@@ -36,7 +36,7 @@ def _advice(report: Report, screen: Screen) -> Iterator[str]:
 def _counted_in(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:
     """`Found 3 in 2 files: 2 fixable, 1 needs you.`"""
     total = screen.paint(f"{what} {len(found)}", "bold")
-    files = counted(len({finding.path for finding in found}), "file")
+    files = pluralize(len({finding.path for finding in found}), "file")
     return f"{total} in {files}: {', '.join(shares(found, unsafe=report.unsafe))}."
 
 

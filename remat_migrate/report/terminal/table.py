@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..content import Report, Risk, SiteRow
-from .display import Screen, counted, neutral, width_of
+from .display import Screen, display_width, pluralize, printable
 from .summary import not_shown
 from .verdicts import verdict_lines
 from .weights import operations, size
@@ -25,22 +25,22 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     """The lines of the table; its last says how many sites there are."""
     rows = report.sites or ()
     if not rows:
-        yield f"No checkpoint in {counted(report.files, 'file')}."
+        yield f"No checkpoint in {pluralize(report.files, 'file')}."
         return
     measured = report.weighed is not None and bool(report.weighed.found)
     columns = (*_COLUMNS, *_MEASURED) if measured else _COLUMNS
     lines = [(row, texts) for row in rows for texts in _lines(row, measured, screen)]
     cells = [columns, *(texts for _, texts in lines)]
-    widths = [max(width_of(line[i]) for line in cells) for i in range(len(columns))]
+    widths = [max(display_width(line[i]) for line in cells) for i in range(len(columns))]
     yield screen.paint(_line(columns, widths), "bold")
     for row, texts in lines:
         style = _STYLES.get(row.risk)
         line = _line(texts, widths)
         yield screen.paint(line, style) if style else line
-    files = counted(len({row.site.module.source.path for row in rows}), "file")
+    files = pluralize(len({row.site.module.source.path for row in rows}), "file")
     at_risk = sum(row.risk != "none" for row in rows)
     yield ""
-    yield f"{counted(len(rows), 'site')} in {files}, {at_risk} with findings.{not_shown(report)}"
+    yield f"{pluralize(len(rows), 'site')} in {files}, {at_risk} with findings.{not_shown(report)}"
     if report.proved is not None:
         yield ""
         yield "Run as it is, and with its fixes:"
@@ -83,12 +83,13 @@ def _cells(row: SiteRow, screen: Screen) -> tuple[str, ...]:
 
 
 def _short(text: str) -> str:
-    text = neutral(" ".join(text.split()))
+    text = printable(" ".join(text.split()))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
     padded = (
-        text + " " * (width - width_of(text)) for text, width in zip(texts, widths, strict=True)
+        text + " " * (width - display_width(text))
+        for text, width in zip(texts, widths, strict=True)
     )
     return "  ".join(padded).rstrip()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .display import Screen, counted, neutral, shown_path
+from .display import Screen, display_path, pluralize, printable
 
 if TYPE_CHECKING:
     from ...verify.evidence import Proof, Verdict
@@ -55,19 +55,19 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
         name = verdict.unit.qualname or "the module"
         rest = "; ".join(facts(verdict))
-        yield f"{outcome}  {place} {neutral(name)}{rest and f' ({neutral(rest)})'}"
+        yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
     if texts:
         outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
         for detail in dict.fromkeys(verdict.detail for verdict in texts):
             files = ", ".join(screen.path(v.unit.path) for v in texts if v.detail == detail)
-            yield f"{outcome}  {files} ({neutral(detail)})"
+            yield f"{outcome}  {files} ({printable(detail)})"
     if proof.command:
         yield from _command(proof, screen)
     # A side that nothing was asked of has not begun.
     if all(proof.jax) and proof.jax[0] != proof.jax[1]:
         yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
-        yield f"note: {neutral(note)}"
+        yield f"note: {printable(note)}"
 
 
 def proved_summary(report: Report) -> str:
@@ -90,7 +90,7 @@ def tally(proof: Proof) -> str:
         return "Nothing to compare: no unit differs."
     counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
     parts = [f"{counts[o]} {_words(o)}" for o in _STYLES if counts[o]]
-    return f"Compared {counted(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
+    return f"Compared {pluralize(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
 
 
 def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, object]]:
@@ -98,7 +98,7 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
     return [
         {
             "unit": verdict.unit.name,
-            "path": shown_path(verdict.unit.path, folder),
+            "path": display_path(verdict.unit.path, folder),
             "line": verdict.unit.line,
             "verdict": str(verdict.outcome),
             "inputs": verdict.inputs and str(verdict.inputs),
@@ -140,7 +140,7 @@ def facts(verdict: Verdict) -> Iterator[str]:
 def _rests_on(verdict: Verdict) -> str:
     parts = [_INPUTS[verdict.inputs]] if verdict.inputs else []
     if verdict.inputs != "made":
-        parts.append(counted(verdict.calls, "call"))
+        parts.append(pluralize(verdict.calls, "call"))
     if verdict.detail:
         parts.append(_one_line(verdict.detail))
     if not verdict.unit.qualname:
@@ -161,11 +161,13 @@ def _command(proof: Proof, screen: Screen) -> Iterator[str]:
     command = proof.command
     assert command is not None
     before, after = command.seconds
-    took = f"{before:.0f} s before, {after:.0f} s after, {counted(command.calls, 'call')} recorded"
+    took = (
+        f"{before:.0f} s before, {after:.0f} s after, {pluralize(command.calls, 'call')} recorded"
+    )
     if command.wrong:
         head, _, tail = command.wrong.partition("\n")
-        yield screen.paint(f"the command `{neutral(command.command)}`: {neutral(head)}", "red")
-        yield from (neutral(line) for line in tail.splitlines())
+        yield screen.paint(f"the command `{printable(command.command)}`: {printable(head)}", "red")
+        yield from (printable(line) for line in tail.splitlines())
     else:
         status = f"ended with status {command.after} before and after ({took})"
-        yield f"the command `{neutral(command.command)}` {status}"
+        yield f"the command `{printable(command.command)}` {status}"

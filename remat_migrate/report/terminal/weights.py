@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .display import Screen, counted, neutral
+from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
     from ...measure.measurement import Alternative, Measurement, Residual, SiteWeight
@@ -24,7 +24,9 @@ _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"),
 
 def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """All that is known of a function, the picture of its alternatives apart."""
-    yield screen.paint(f"{neutral(found.target)} {how(found)}, traced with jax {found.jax}", "bold")
+    yield screen.paint(
+        f"{printable(found.target)} {how(found)}, traced with jax {found.jax}", "bold"
+    )
     yield from _totals(found)
     for site in found.sites:
         yield ""
@@ -40,7 +42,7 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield from _residuals(found.residuals, screen)
     for note in found.notes:
         yield ""
-        yield f"note: {neutral(note)}"
+        yield f"note: {printable(note)}"
 
 
 def how(found: Measurement) -> str:
@@ -69,15 +71,15 @@ def _site(site: SiteWeight, found: Measurement, screen: Screen) -> Iterator[str]
     called = ", ".join(f"{screen.path(call.path)}:{call.line}" for call in calls[:3])
     more = f" and {len(calls) - 3} more" if len(calls) > 3 else ""
     called = f"at {called}{more}" if calls else "by JAX itself"
-    times = counted(site.applications, "application")
-    yield f"{place}  {site.api} of {neutral(site.function)}, {times}, called {called}"
+    times = pluralize(site.applications, "application")
+    yield f"{place}  {site.api} of {printable(site.function)}, {times}, called {called}"
     verdict = screen.paint(site.verdict.replace("-", " "), _STYLES[site.verdict], "bold")
     yield f"  {verdict}: {effect(site, found)}"
     if site.compiled is not None:
         with_it, without = site.compiled
         yield f"  compiled: {size(with_it)} of temporary memory with it, {size(without)} without"
     if site.note:
-        yield f"  {neutral(site.note)}"
+        yield f"  {printable(site.note)}"
     if site.verdict in ("wasteful", "does-nothing"):
         confirmed = site.compiled is not None
         yield (
@@ -129,19 +131,19 @@ def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> I
         mark = "*" if one.pareto else " "
         ratio = one.flops / found.bare.flops if found.bare.flops else 1.0
         compiled = "" if one.compiled_bytes is None else f"  compiled {size(one.compiled_bytes):>8}"
-        line = f"{mark} {size(one.peak_bytes):>8}  x{ratio:.3f}{compiled}  {neutral(one.name)}"
+        line = f"{mark} {size(one.peak_bytes):>8}  x{ratio:.3f}{compiled}  {printable(one.name)}"
         yield screen.paint(line, "green") if one.pareto else line
 
 
 def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
     total = sum(row.bytes for row in rows if not row.what.startswith("from "))
-    yield f"The forward pass keeps {counted(len(rows), 'value')}, {size(total)} besides arguments:"
+    yield f"The forward pass keeps {pluralize(len(rows), 'value')}, {size(total)} besides arguments:"
     # Layers keep the same each: one line for all of them.
     alike = Counter(rows)
     for row, times in sorted(alike.items(), key=lambda item: -item[0].bytes * item[1]):
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
-        yield f"  {each + size(row.bytes):>18}  {row.shape}  {neutral(row.what)}{place}"
+        yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.what)}{place}"
 
 
 def effect_text(effect: Effect) -> str:
