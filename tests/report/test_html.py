@@ -211,6 +211,6 @@ def test_the_wheel_has_the_templates() -> None:
     patterns = project["tool"]["setuptools"]["package-data"]["remat_migrate"]
     package = root / "remat_migrate"
     packed = {path for pattern in patterns for path in package.glob(pattern)}
-    templates = set((package / "report" / "templates").iterdir())
+    templates = set((package / "report/pages/templates").iterdir())
     assert templates
     assert templates <= packed

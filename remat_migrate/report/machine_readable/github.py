@@ -109,12 +109,8 @@ def _annotation(finding: Finding, folder: Path) -> str:
     }
     if at.line == at.end_line:  # GitHub takes columns of one line alone
         properties |= {"col": at.column, "endColumn": at.end_column}
-    told = "\n".join(
-        (
-            f"{place(finding, folder)}: {finding.code} {printable(finding.message)}",
-            *fix_lines(finding),
-        )
-    )
+    head = f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
+    told = "\n".join((head, *fix_lines(finding)))
     given = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     message = _data(shorten(told, _MOST_LETTERS))
     return f"::{_COMMANDS[finding.severity]} {given}::{message}"

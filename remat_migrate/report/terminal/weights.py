@@ -137,7 +137,8 @@ def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> I
 
 def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
     total = sum(row.bytes for row in rows if not row.what.startswith("from "))
-    yield f"The forward pass keeps {pluralize(len(rows), 'value')}, {size(total)} besides arguments:"
+    kept = f"{pluralize(len(rows), 'value')}, {size(total)}"
+    yield f"The forward pass keeps {kept} besides arguments:"
     # Layers keep the same each: one line for all of them.
     alike = Counter(rows)
     for row, times in sorted(alike.items(), key=lambda item: -item[0].bytes * item[1]):
