@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
 from .changes import ArrangeArguments, Code
 from .expressions import breaks_line, has_comma, parenthesized, with_last
 from .lines import all_comments, is_line_break
-
-if TYPE_CHECKING:
-    from .writer import Writing
+from .new_nodes import NewStatementNodes
 
 
-def arranged(call: cst.Call, change: ArrangeArguments, writing: Writing) -> cst.Call:
+def arranged(call: cst.Call, change: ArrangeArguments, new_nodes: NewStatementNodes) -> cst.Call:
     """A call with its arguments reordered; whitespace and commas stay where they are."""
     slots = call.args
     new: list[cst.Arg] = []
     for item in change.arguments:
         if isinstance(item, Code):
-            new.append(cst.Arg(writing.expression(item)))
+            new.append(cst.Arg(new_nodes.expression(item)))
             continue
-        arg = writing.item(item)
+        arg = new_nodes.item(item)
         if item in change.by_position:
             arg = arg.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
         new.append(arg)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..text import SourceFile, Span
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from .tree.suites import Marks
-    from .writer import Writing
 
 
 class File(Protocol):
@@ -252,16 +251,26 @@ class _Text:
     tree: ast.Module = field(default=ast.Module([], []))
 
 
+class NewNodes(Protocol):
+    """The LibCST nodes of a statement, as a Rewrite asks for them."""
+
+    def new(self, node: ast.AST) -> Any:
+        """Return the new node of a part, which other Changes may have changed."""
+
+    def expression(self, code: Code) -> Any:
+        """Return new code as a node."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrite(Change):
     """Any other change: `make` returns the new node for a LibCST node.
 
-    Inner Changes are already applied to the node; a `Writing` gives the new nodes of other parts.
+    Inner Changes are already applied to the node; `NewNodes` gives the new nodes of other parts.
     For a statement, `make` returns a list of statements. With `discards`, `make` does not use the
     node, and Changes of what is in it contradict this one.
     """
 
-    make: Callable[[cst.CSTNode, Writing], cst.CSTNode | Sequence[cst.CSTNode]]
+    make: Callable[[cst.CSTNode, NewNodes], cst.CSTNode | Sequence[cst.CSTNode]]
     discards: bool = False
 
 

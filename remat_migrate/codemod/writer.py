@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import libcst as cst
 
 from ..text import Edit, Span
 from ..text.tokens import layout_of
-from . import expressions, templates
+from . import expressions
 from .added_imports import insert_import
 from .arguments import arranged, spread
 from .changes import (
@@ -46,12 +46,13 @@ from .changes import (
 )
 from .contradictions import check_none_lost
 from .edits import edits_between, joined
-from .expressions import is_open, stripped, with_argument
+from .expressions import is_open, with_argument
 from .imports import with_names_moved
 from .line_length import fitted
 from .lines import Lines, seam, trimmed, without_comment
 from .locate import Chunk, Statement, chunks_of, config_of
 from .nesting import nested
+from .new_nodes import NewStatementNodes
 from .statements import Statements
 from .style import Style, style_of
 from .tree.reductions import Reduction
@@ -76,53 +77,6 @@ def write(changes: Iterable[Change]) -> list[Edit]:
         file = own[0].file
         found += WrittenFile(file, own, _marks(file, own)).edits()
     return found
-
-
-class Writing:
-    """What a Rewrite can ask for: new code, and the new nodes of other parts of the statement.
-
-    Attributes:
-        chunk: the statement.
-        config: how new lines are indented and ended.
-        inserted: makes the inserted statements, once all expressions are changed.
-    """
-
-    def __init__(self, chunk: Chunk, work: expressions.Expressions) -> None:
-        self.chunk = chunk
-        self.config = config_of(chunk.source)
-        self.inserted: list[Callable[[], None]] = []
-        self._work = work
-
-    def new(self, node: ast.AST) -> Any:
-        """The new node of a part, which other Changes may have changed."""
-        found = self.chunk.find(node)
-        return self._work.now.get(found, found)
-
-    def item(self, node: ast.AST) -> Any:
-        """The same for the item of a list that holds a part: an argument, an element."""
-        found = self.chunk.holder(node)
-        return self._work.now.get(found, found)
-
-    def expression(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> Any:
-        """New code as a node; `updated` is the node of `own`, if that is one of its parts."""
-        return templates.parse_expression(code.text, self._parts(code, own, updated), self.config)
-
-    def statement(self, code: Code) -> Statement:
-        """The same for a statement."""
-        return templates.parse_statement(code.text, self._parts(code), self.config)
-
-    def _parts(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> dict[str, Any]:
-        return {
-            # Parentheses around `own` stay where they are, or go with it where it needs some.
-            name: stripped(updated) if part is own and updated is not None else self._part(part)
-            for name, part in code.parts
-        }
-
-    def _part(self, node: ast.expr) -> Any:
-        found = self.chunk.find(node)
-        # What is replaced and put elsewhere is put there as it was.
-        known = self._work.inner if found in self._work.replaced else self._work.now
-        return known.get(found, found)
 
 
 def _marks(file: File, changes: Sequence[Change]) -> Marks:
@@ -196,7 +150,7 @@ class WrittenFile:
         return Rewrite(
             change.file,
             names[0],
-            lambda old, writing: old.with_changes(name=new, asname=None),
+            lambda old, new_nodes: old.with_changes(name=new, asname=None),
         )
 
     # -- the new text
@@ -305,7 +259,7 @@ class WrittenFile:
     ) -> tuple[list[Statement], Lines]:
         """What a statement becomes, and the lines behind it or instead of it."""
         work = expressions.Expressions(chunk.parents)
-        writing = Writing(chunk, work)
+        new_nodes = NewStatementNodes(chunk, work)
         statements = Statements(self.marks, self.verdicts)
         own = set(nodes)
         for node in own & self.marks.removed.keys():
@@ -316,11 +270,11 @@ class WrittenFile:
                 work.kept[chunk.find(whole)] = chunk.find(part)
         for change in self.changes:
             if change.node in own:
-                self._register(change, chunk, work, writing, statements)
+                self._register(change, chunk, work, new_nodes, statements)
         (parsed,) = chunk.module.body
         changed = parsed.visit(work)
         assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        for insert in writing.inserted:
+        for insert in new_nodes.inserted:
             insert()
         lines = [*chunk.lead, *changed.leading_lines]
         changed = changed.with_changes(leading_lines=lines)
@@ -334,7 +288,7 @@ class WrittenFile:
         change: Change,
         chunk: Chunk,
         work: expressions.Expressions,
-        writing: Writing,
+        new_nodes: NewStatementNodes,
         statements: Statements,
     ) -> None:
         """Note what a Change does to the nodes of a statement."""
@@ -353,13 +307,13 @@ class WrittenFile:
                 operate(
                     found,
                     lambda old: work.kept_comments(
-                        old, put(old, writing.expression(code, node, old))
+                        old, put(old, new_nodes.expression(code, node, old))
                     ),
                 )
             case SetArgument(name=name, code=code, instead_of=None):
                 operate(
                     chunk.find(node),
-                    lambda call: with_argument(call, name, writing.expression(code, node)),
+                    lambda call: with_argument(call, name, new_nodes.expression(code, node)),
                 )
             case SetArgument(name=name, code=code, instead_of=ast.AST() as old):
                 operate(
@@ -367,7 +321,7 @@ class WrittenFile:
                     lambda arg: arg.with_changes(
                         keyword=cst.Name(name),
                         equal=expressions.TIGHT,
-                        value=writing.expression(code, node),
+                        value=new_nodes.expression(code, node),
                     ),
                 )
             case Rename(name=name):
@@ -377,7 +331,7 @@ class WrittenFile:
             case InsertArgument(code=code):
                 operate(
                     chunk.find(node),
-                    lambda call: expressions.with_first(call, writing.expression(code)),
+                    lambda call: expressions.with_first(call, new_nodes.expression(code)),
                 )
             case NameArgument(name=name):
                 operate(chunk.holder(node), lambda arg: expressions.named(arg, name))
@@ -389,26 +343,26 @@ class WrittenFile:
             case ArrangeArguments():
                 operate(
                     chunk.find(node),
-                    lambda call: arranged(call, change, writing),
+                    lambda call: arranged(call, change, new_nodes),
                 )
             case Decorate(code=code):
-                operate(chunk.find(node), lambda old: decorated(old, writing.expression(code)))
+                operate(chunk.find(node), lambda old: decorated(old, new_nodes.expression(code)))
             case Insert(statements=codes) if isinstance(node, ast.stmt):
                 new = statements.before.setdefault(node, [])
-                writing.inserted.append(lambda: new.extend(map(writing.statement, codes)))
+                new_nodes.inserted.append(lambda: new.extend(map(new_nodes.statement, codes)))
             case MoveNames(names=names, module=module) if isinstance(node, ast.ImportFrom):
                 moved = [alias in names for alias in node.names]
                 statements.instead[node] = lambda old: with_names_moved(old, moved, module)
             case ReplaceStatement(statements=codes) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: [*map(writing.statement, codes)]
+                statements.instead[node] = lambda old: [*map(new_nodes.statement, codes)]
             case Nest() if isinstance(node, ast.stmt):
                 statements.instead[node] = partial(nested, change)
             case Indent(header=header) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: [_indented(writing.statement(header), old)]
+                statements.instead[node] = lambda old: [_indented(new_nodes.statement(header), old)]
             case Rewrite(make=make) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: make(old, writing)  # type: ignore[assignment,return-value]
+                statements.instead[node] = lambda old: make(old, new_nodes)  # type: ignore[assignment,return-value]
             case Rewrite(make=make):
-                operate(chunk.find(node), lambda old: make(old, writing))
+                operate(chunk.find(node), lambda old: make(old, new_nodes))
 
 
 def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]]) -> str:

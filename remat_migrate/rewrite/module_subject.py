@@ -11,17 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..analysis import Module, Project
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Site
-from ..codemod.changes import Change, Code, InsertArgument, Remove, Replace, Rewrite
+from ..codemod.changes import Change, Code, InsertArgument, NewNodes, Remove, Replace, Rewrite
 from .flax_names import flax_name, unnamed
 from .refusal import Refused, check_editable
-
-if TYPE_CHECKING:
-    from ..codemod.writer import Writing
 
 
 def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
@@ -35,13 +32,15 @@ def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
     application = site.application
     assert application is not None
 
-    def make(wrapped: Any, writing: Writing) -> Any:
+    def make(wrapped: Any, new_nodes: NewNodes) -> Any:
         from ..codemod.expressions import with_argument
 
-        instance = writing.new(maker)
+        instance = new_nodes.new(maker)
         cls = wrapped.with_changes(lpar=[], rpar=[]).deep_replace(instance, instance.func)
         call = instance.with_changes(func=cls, lpar=wrapped.lpar, rpar=wrapped.rpar)
-        return call if name is None else with_argument(call, "name", writing.expression(Code(name)))
+        if name is None:
+            return call
+        return with_argument(call, "name", new_nodes.expression(Code(name)))
 
     return Rewrite(site.module, application, make)
 

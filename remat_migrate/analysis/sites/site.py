@@ -96,7 +96,7 @@ class Site:
     def changed(self, node: cst.BaseExpression) -> Change:
         """The change that puts another LibCST node in the place of `node`."""
         place = self.application or self.reference
-        return Rewrite(self.module, place, lambda old, writing: node, discards=True)
+        return Rewrite(self.module, place, lambda old, new_nodes: node, discards=True)
 
     @property
     def options(self) -> Mapping[str, str]:
