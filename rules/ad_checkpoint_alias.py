@@ -13,7 +13,7 @@ from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_fai
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 from remat_migrate.suppressions import read_directives
 
-from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_of
+from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_with_name
 
 DEPRECATED_IN, GONE_IN = (0, 8, 2), (0, 10, 0)
 
@@ -98,7 +98,7 @@ class AdCheckpointAlias(Rule):
                 confidence="high" if use.certain else "medium",
                 fix=fixes.get(use) or Fix(f"use {new}", Safety.MANUAL),
                 reason=use.reason or _obstacle(module, use),
-                sites=sites_of(module, project, use.name),
+                sites=sites_with_name(module, project, use.name),
             )
 
     def _open(self, module: Module, uses: list[Use]) -> list[Use]:

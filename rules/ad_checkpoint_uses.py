@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.sites.references import is_used_elsewhere
+from remat_migrate.analysis.sites.site import sites_in, sites_of
 from remat_migrate.analysis.values.values import Constant, External
 from remat_migrate.rule import Fix
 from remat_migrate.text import Span
@@ -56,7 +57,7 @@ def find_uses(module: Module, project: Project) -> list[Use]:
     # `checkpoint(f, False)` says `prevent_cse=False` here, `concrete=False` in the order of `jax`.
     waiting = {
         passed.call: passed
-        for site in project.sites_in(module)
+        for site in sites_in(project, module)
         for passed in passed_by_position(site, project)
         if passed.definition.name.startswith(f"{PACKAGE.name}.")
     }
@@ -115,12 +116,12 @@ _SITES: WeakKeyDictionary[Project, dict[tuple[str, Module | None], tuple[Site, .
 _SITES = WeakKeyDictionary()
 
 
-def sites_of(module: Module, project: Project, name: str) -> tuple[Site, ...]:
+def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
     """The checkpoints made with a gone name: those of a module, and those that import it from a
     module that has it."""
     if project not in _SITES:
         found: dict[tuple[str, Module | None], list[Site]] = {}
-        for site in project.sites:
+        for site in sites_of(project):
             if site.definition.gone_in is not None:
                 has_it = "ad_checkpoint" in site.module.source.text
                 found.setdefault((site.api, site.module if has_it else None), []).append(site)

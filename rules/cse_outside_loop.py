@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -68,7 +70,7 @@ class CseOutsideLoop(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is never in a loop, and differentiated."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             option = site.arguments.get("prevent_cse")
             if site.application is None or option is None or not site.definition.same_function:
                 continue
@@ -100,7 +102,7 @@ class CseOutsideLoop(Rule):
 
 def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confidence] | None:
     """The calls of a site's function, if each is differentiated and none is in a loop of JAX."""
-    placement = project.placement
+    placement = placement_of(project)
     calls: list[ast.expr] = []
     confidence: Confidence = "medium"
     for occurrence in placement.of_site(site):

@@ -12,7 +12,7 @@ from typing import ClassVar
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.libraries.apis import APIS
 from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.sites.site import Site, sites_in
 from remat_migrate.analysis.values.values import Partial
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
@@ -124,7 +124,7 @@ class DecoratorFactory(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each call that has nothing to wrap."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             factory = factory_call(site)
             if factory is None or expects_failure(module, factory):
                 continue

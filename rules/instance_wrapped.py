@@ -12,7 +12,7 @@ from typing import ClassVar
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.sites.framework_modules import ModuleKind, makers, module_kind
-from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.sites.site import Site, sites_in
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
@@ -172,7 +172,7 @@ class InstanceWrapped(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each application to an instance."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             kind = wrapped_instance(project, site)
             if kind is None or expects_failure(module, site.reference):
                 continue
@@ -289,7 +289,7 @@ def _fix_class(
 def _wrapped_here(project: Project, module: Module) -> list[ast.Call]:
     """The calls whose instances are wrapped in this module."""
     found = []
-    for site in project.sites_in(module):
+    for site in sites_in(project, module):
         if site.subject is not None and isinstance(site.subject[1], ast.Call):
             if wrapped_instance(project, site) is not None:
                 found.append(site.subject[1])

@@ -8,8 +8,10 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.call_graph import own_nodes
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart, wraps_policy
 from remat_migrate.analysis.placement.workload import is_light
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.callees import targets_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Confidence, Example, Finding, Rule
@@ -94,9 +96,9 @@ class LastStage(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is the last stage of what is differentiated."""
-        if not project.sites_in(module):
+        if not sites_in(project, module):
             return
-        for part in project.placement.parts(module):
+        for part in placement_of(project).parts(module):
             if part.found.part != "last" or wraps_policy(part.site):
                 continue
             if not may_be_head(project, part):

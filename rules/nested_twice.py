@@ -8,7 +8,9 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import wraps_policy
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .placement_fixes import placement_fix
@@ -81,10 +83,10 @@ class NestedTwice(Rule):
         """One finding for each outer checkpoint that adds nothing."""
         sites = [
             site
-            for site in project.sites_in(module)
+            for site in sites_in(project, module)
             if site.application is not None and site.definition.same_function and site.certain
         ]
-        parts = project.placement.parts(module) if sites else []
+        parts = placement_of(project).parts(module) if sites else []
         wholes = {
             part.site: part
             for part in parts

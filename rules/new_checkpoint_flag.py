@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.flag.names import OWN_OPTION, SETTING, defines_own_option, may_use_flag
 from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.suppressions import read_directives
 from remat_migrate.text import SourceFile, Span
@@ -166,7 +167,7 @@ def _sites(use: FlagUse, module: Module, project: Project) -> tuple[Site, ...]:
     scope = _function_around(module, use.node)
     return tuple(
         site
-        for site in project.sites_in(module)
+        for site in sites_in(project, module)
         if scope is None or scope in module.ancestors(site.reference)
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.callees import targets_of
 from remat_migrate.rule import Example, Finding, Rule
 
@@ -47,7 +49,7 @@ class NotDifferentiated(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that no gradient runs."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             if site.application is not None and is_idle(site, project):
                 yield self.finding(
                     module.source,
@@ -60,7 +62,7 @@ class NotDifferentiated(Rule):
 
 def is_idle(site: Site, project: Project) -> bool:
     """Whether a site's function stays in sight, and no gradient runs it."""
-    placement = project.placement
+    placement = placement_of(project)
     occurrences = placement.of_site(site)
     if any(o.how in ("elsewhere", "differentiated") for o in occurrences):
         return False

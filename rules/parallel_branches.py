@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.placement.parallel_branches import added_calls
+from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Example, Finding, Related, Rule
 
 
@@ -71,7 +73,7 @@ class ParallelBranches(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint whose results are only added."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             if site.application is None or not site.definition.same_function or not site.certain:
                 continue
             calls = branches_of(site, project)
@@ -93,7 +95,7 @@ class ParallelBranches(Rule):
 
 def branches_of(site: Site, project: Project) -> list[ast.Call]:
     """The calls of a site's function, if they are branches of a sum that is differentiated."""
-    placement = project.placement
+    placement = placement_of(project)
     calls: list[ast.Call] = []
     for occurrence in placement.of_site(site):
         if occurrence.how == "exported":

@@ -12,7 +12,7 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
 from remat_migrate.analysis.policies.typos import is_slip
-from remat_migrate.analysis.sites.site import Option
+from remat_migrate.analysis.sites.site import Option, sites_of
 from remat_migrate.analysis.values.values import Partial
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
@@ -79,7 +79,7 @@ class PolicyKeyword(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each keyword, wherever it is written."""
         seen: set[ast.expr] = set()
-        for site in project.sites:
+        for site in sites_of(project):
             if site.api not in TAKES_POLICY or not site.certain:
                 continue  # a user's own wrapper has keywords of its own
             for name, option in site.arguments.items():

@@ -15,6 +15,7 @@ from remat_migrate.analysis.libraries.apis import APIS, Api
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.concrete_options import concrete_use
+from remat_migrate.analysis.sites.site import sites_in, sites_of
 from remat_migrate.analysis.values.application import api_of, given
 from remat_migrate.analysis.values.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.codemod.changes import Change, NameArgument, Remove
@@ -85,7 +86,7 @@ class PositionalOption(Rule):
         if project.settings.jax_version < KEYWORD_ONLY_SINCE:
             return
         found: dict[ast.Call, Passed] = {}
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             for passed in passed_by_position(site, project):
                 if passed.module is module:
                     found.setdefault(passed.call, passed)
@@ -232,7 +233,7 @@ def _conflict(call: ast.Call, options: list[tuple[str | None, ast.expr]]) -> str
 
 def _shifts_others(passed: Passed, project: Project) -> str:
     """Why the options of one call cannot be changed alone."""
-    for site in project.sites:
+    for site in sites_of(project):
         calls = list(passed_by_position(site, project))
         if len(calls) > 1 and any(other.call is passed.call for other in calls):
             return "a partial of it is called with more options by position: name them all at once"

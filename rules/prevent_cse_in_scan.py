@@ -12,6 +12,8 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
+from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.values import Parameter
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
@@ -102,7 +104,7 @@ class PreventCseInScan(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is in loops only."""
-        sites = [site for site in project.sites_in(module) if _prevents_cse(site, project)]
+        sites = [site for site in sites_in(project, module) if _prevents_cse(site, project)]
         for site in sites:
             found = only_in_loops(site, project)
             if found is None:
@@ -134,7 +136,7 @@ class PreventCseInScan(Rule):
 
 def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confidence] | None:
     """The loops in which alone a site's function runs, all of them loops to the compiler."""
-    placement = project.placement
+    placement = placement_of(project)
     loops: list[LoopUse] = []
     sure = site.certain
     for occurrence in placement.of_site(site, through=True):

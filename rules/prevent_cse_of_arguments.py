@@ -12,7 +12,7 @@ from typing import ClassVar
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import SOME_CSE_REFUSED_SINCE
-from remat_migrate.analysis.sites.site import Option
+from remat_migrate.analysis.sites.site import Option, sites_of
 from remat_migrate.analysis.values.values import Constant, Container
 from remat_migrate.rule import Example, Fails, Finding
 
@@ -85,7 +85,7 @@ class PreventCseOfArguments(Readiness):
         if judged_by(project) < SOME_CSE_REFUSED_SINCE:
             return
         seen: set[ast.expr] = set()
-        for site in project.sites:
+        for site in sites_of(project):
             option = site.arguments.get("prevent_cse")
             if option is None or option.module is not module or option.value in seen:
                 continue

@@ -18,6 +18,7 @@ from remat_migrate.analysis.policies.values import (
     policy_places,
     saves_everything,
 )
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule
 
@@ -178,7 +179,7 @@ def _is_only(project: Project, site: Site, place: PolicyPlace) -> bool:
     """Whether the option is given to one application alone."""
     sharing = [
         other
-        for other in project.sites
+        for other in sites_of(project)
         if other.application is not None
         and any(o.value is place.node for o in other.arguments.values())
     ]

@@ -12,6 +12,7 @@ from functools import partial
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.loop_bodies import body_work
 from remat_migrate.analysis.placement.loops import LoopUse
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import placement_fix
@@ -86,12 +87,12 @@ class ScanBodyBare(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each scan that is differentiated and has a bare body."""
-        for loop in project.placement.loops(module):
+        for loop in placement_of(project).loops(module):
             if loop.loop.name not in SCANS or loop.real == "no" or not loop.use.certain:
                 continue
-            if not project.placement.reach_back.covers(module, loop.node):
+            if not placement_of(project).reach_back.covers(module, loop.node):
                 continue
-            work = body_work(project.placement, loop)
+            work = body_work(placement_of(project), loop)
             if work in ("heavy", "unseen"):
                 yield self._finding(project, loop, work == "heavy" and loop.real == "yes")
 

@@ -11,6 +11,8 @@ from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.sites.call_search import uses_of
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.static_options import read_indices
@@ -193,7 +195,7 @@ class SelfOffset(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each application whose indices are off by one."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             found = self_offset(project, site)
             if found is not None and not _deliberate(found):
                 yield self._found(found, project)
@@ -242,7 +244,7 @@ def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
     text = indices_text(tuple(p.index for p in found.wanted))
     reason = f"write `static_argnums={text}`"
     indices = read_indices(project, option)
-    uses = project.uses(site)
+    uses = uses_of(project, site)
     seen = len(static.bound) == len(uses.calls) > 0 and not uses.escapes
     here = indices.node is option.value and option.call is site.application
     if not (seen and here and found.exact):

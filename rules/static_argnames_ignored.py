@@ -14,7 +14,7 @@ from remat_migrate.analysis.libraries.apis import Api
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse
-from remat_migrate.analysis.sites.site import Option, Site
+from remat_migrate.analysis.sites.site import Option, Site, sites_of
 from remat_migrate.analysis.statics.static_names import named_statics
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
@@ -115,7 +115,7 @@ class StaticArgnamesIgnored(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each `static_argnames` that is written in the module."""
         found: dict[ast.expr, tuple[Option, list[Site]]] = {}
-        for site in project.sites:
+        for site in sites_of(project):
             option = site.arguments.get("static_argnames")
             if option is None or option.module is not module:
                 continue

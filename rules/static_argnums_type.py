@@ -13,7 +13,8 @@ from typing import ClassVar
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.sites.site import Option, Site
+from remat_migrate.analysis.sites.call_search import uses_of
+from remat_migrate.analysis.sites.site import Option, Site, sites_of
 from remat_migrate.analysis.statics.misplaced_arguments import misplaced
 from remat_migrate.analysis.statics.static_options import (
     Indices,
@@ -151,7 +152,7 @@ class StaticArgnumsType(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each `static_argnums` that is written in the module."""
         seen: set[int] = set()
-        for site in project.sites:
+        for site in sites_of(project):
             option = site.arguments.get("static_argnums")
             api = site.definition
             if option is None or api.static_option is None or api.static_calls == "unknown":
@@ -197,7 +198,7 @@ class StaticArgnumsType(Rule):
         node = target.function.node
         if node.args.vararg is not None or expects_failure(module, indices.node):
             return None
-        calls = project.uses(site).calls
+        calls = uses_of(project, site).calls
         if calls and deliberate(calls):
             return None
         place = module.span(indices.node)
@@ -235,7 +236,7 @@ class StaticArgnumsType(Rule):
         last = len(positional) - 1
         reason = f"name it by its index from the first, `self` being 0: {last} is the last"
         fix = Fix(reason, Safety.MANUAL)
-        uses = project.uses(site)
+        uses = uses_of(project, site)
         seen = len(static.bound) == len(uses.calls) > 0 and not uses.escapes
         here = option.value is indices.node and option.call is site.application
         if seen and here and indices.values == (-1,) and api.counting == "method":

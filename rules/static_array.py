@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.statics.passed_values import passed_kind
 from remat_migrate.analysis.statics.static_options import deliberate, static_site
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
@@ -66,7 +67,7 @@ class StaticArray(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each call that passes an array where an argument is static."""
         for owner in project.modules.values():
-            for site in project.sites_in(owner):
+            for site in sites_in(project, owner):
                 static = static_site(project, site)
                 if static is None:
                     continue

@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.sites.call_search import uses_of
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.analysis.statics.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
@@ -129,7 +131,7 @@ _FOUND: WeakKeyDictionary[Project, _Owned] = WeakKeyDictionary()
 def _by_owner(project: Project) -> _Owned:
     owned: _Owned = {}
     looked_at = set(project.modules.values())
-    for site in project.sites:
+    for site in sites_of(project):
         needs = [need for _, need in needs_of_static(project, site) if need.module.editable]
         # Calls are searched for only where there is a need.
         if not needs or _is_deliberate(project, site):
@@ -146,5 +148,5 @@ def _by_owner(project: Project) -> _Owned:
 
 def _is_deliberate(project: Project, site: Site) -> bool:
     """Whether a test expects the site's calls to fail."""
-    calls = project.uses(site).calls
+    calls = uses_of(project, site).calls
     return expects_failure(site.module, site.reference) or bool(calls and deliberate(calls))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.sites.site import Site, sites_in
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rewrite import Refused
@@ -131,7 +131,7 @@ class TracedControlFlow(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each application that traces what Python needs."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             found = [need for need in traced_needs(project, site) if not need.deliberate]
             # An instance that should be a class is RMT501: nothing is traced before that is fixed.
             if found and self_offset(project, site) is None and not wrapped_instance(project, site):

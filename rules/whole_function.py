@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import (
     DifferentiatedPart,
     Sureness,
     wraps_policy,
 )
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .placement_fixes import differentiated_here, stages_fix
@@ -116,9 +118,9 @@ class WholeFunction(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that is all of what is differentiated."""
-        if not project.sites_in(module):
+        if not sites_in(project, module):
             return
-        for part in project.placement.parts(module):
+        for part in placement_of(project).parts(module):
             if part.found.part == "last" or wraps_policy(part.site):
                 continue
             # Around checkpointed stages it is RMT305: it only has to come off.

@@ -12,6 +12,7 @@ from typing import ClassVar
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.sites.references import is_used_elsewhere
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.statics.wrong_wrappers import Fault, wrong_wrapper
 from remat_migrate.analysis.statics.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.codemod.changes import Change, Code, Remove, Replace
@@ -215,7 +216,7 @@ class WrongWrapper(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """One finding for each checkpoint that does not go with what it wraps."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             found = wrong_wrapper(project, site)
             if found is None or expects_failure(module, site.reference):
                 continue

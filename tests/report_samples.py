@@ -6,6 +6,7 @@ from pathlib import Path
 
 from support import analysed
 
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.measure.measurement import Alternative, Cost, Measurement, SiteWeight, Weight
 from remat_migrate.report import Report
@@ -56,7 +57,7 @@ def whole_report() -> Report:
         analysis.findings,
         3,
         folder,
-        sites=site_rows(analysis.project.sites, analysis.findings),
+        sites=site_rows(sites_of(analysis.project), analysis.findings),
         sources={path: analysis.source(path) for path in edited},
     )
 

@@ -43,7 +43,7 @@ class PreventCse(Rule):
 
     def check(self, module, project):
         """Findings, with a fix that rewrites the value."""
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             if site.options.get("prevent_cse") == "True":
                 value = site.arguments["prevent_cse"].value
                 change = Replace(module, value, Code("False"))

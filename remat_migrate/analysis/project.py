@@ -1,12 +1,12 @@
-"""The project: its modules that can matter, linked; what rules ask."""
+"""The project: its parsed modules and what is known about them."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar, cast
 
 from ..errors import SourceError
 from ..settings import Settings
@@ -17,97 +17,55 @@ from .libraries.apis import ApiTable
 from .libraries.transforms import TransformTable
 from .names.module import Module
 from .needs.need import Learned
-from .needs.needs import Needs
-from .placement.placement import Placement
-from .selection import Selection
-from .sites.call_search import find_uses
-from .sites.site import Site, find_sites
-from .sites.subclasses import Subclasses
-from .sites.uses import Uses
-from .statics.argument_kinds import Kinds
-from .values.classes import class_chain
 from .values.evaluator import Evaluator
-from .values.overrides import Overrides
 from .values.values import Class, External, Function, ModuleValue, Values
 
-# A text file without one of these cannot set the flag, nor suppress a finding.
-TEXT_WORDS = (
-    b"jax_new_checkpoint",
-    b"JAX_NEW_CHECKPOINT",
-    b"jax_remat_barrier",
-    b"JAX_REMAT_BARRIER",
-    b"RMT",
-)
+T = TypeVar("T")
 
 
 class Project:
-    """The modules of one run.
+    """The modules of one run and what is known about them. `loading.load_project` makes one.
 
     Attributes:
-        settings: what the run is asked to do.
+        settings: the settings of the run.
         targets: the files that the user named; only these are edited.
-        modules: the Python targets that can matter, parsed.
-        texts: the other targets that can matter.
-        errors: targets that could not be read or parsed.
-        apis: the checkpoint family, with the wrappers that the settings name.
+        modules: the Python targets that may matter, parsed.
+        texts: the other targets that may matter.
+        errors: targets that cannot be read or parsed.
+        apis: the checkpoint family, including wrappers that the settings name.
+        files: the files of the project, by path and dotted name.
         evaluator: evaluates expressions of any module.
-        readers: of targets that hold options, the sites in other files that use them.
+        learned: parameters that were found by running the code to be needed at trace time.
+        without_sites: modules that hold no site, as far as their text shows.
     """
 
     def __init__(
         self,
         settings: Settings,
-        targets: Sequence[Path],
-        texts: Sequence[Path] = (),
-        context: Sequence[Path] = (),
-        overlay: Mapping[Path, SourceFile] | None = None,
+        targets: Iterable[Path],
+        files: Files,
+        *,
         previous: Project | None = None,
         learned: frozenset[Learned] = frozenset(),
-        words: Iterable[str] = (),
-        refused: Mapping[Path, SourceError] | None = None,
     ) -> None:
-        """Read the targets that can matter; `context` files are read when something needs them.
-
-        Modules of a `previous` project whose text is still the same are taken from it. `learned`
-        are needs that running the code showed. `words` are more words that make a file matter.
-        What is `refused` counts as unreadable.
-        """
+        """Modules of the `previous` project are reused where their text is unchanged."""
         self.settings = settings
-        self._learned = learned
-        self.targets = frozenset((*targets, *texts))
+        self.learned = learned
+        self.targets = frozenset(targets)
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
-        self.files = Files(settings.root, targets, context, overlay, settings.search_path, refused)
+        self.files = files
         self.evaluator = Evaluator(self.apis, self.find_module)
         self.evaluator.transforms = TransformTable({s.name: s.like for s in settings.scans})
         self.evaluator.find_installed = self._find_installed
         self.errors: list[SourceError] = []
-        self._parsed: dict[Path, Module | None] = {}
-        self._sites: dict[Module, list[Site]] = {}
-        self._uses: dict[Site | Function, Uses] = {}
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
-        self.readers: dict[Module, list[Site]] = {}
+        self.without_sites: set[Module] = set()
+        self._parsed: dict[Path, Module | None] = {}
         self._previous = previous._parsed if previous is not None else {}
-        self._selection = Selection(self, words)
-        self._selection.choose()
-        self._read_texts(texts)
-        known = {error.path for error in self.errors}
-        self.errors += [
-            error
-            for path, error in (refused or {}).items()
-            if path in self.targets and path not in known
-        ]
+        self._answers: dict[object, object] = {}
 
     # -- reading
-
-    def _read_texts(self, texts: Sequence[Path]) -> None:
-        for path in texts:
-            try:
-                data = self.files.data(path)
-                if any(word in data for word in TEXT_WORDS):
-                    self.texts[path] = self.files.read(path, data, python=False)
-            except SourceError as error:
-                self.errors.append(error)
 
     def module(self, path: Path) -> Module | None:
         """The parsed module of a file, None if it cannot be parsed."""
@@ -166,74 +124,13 @@ class Project:
             and each.search(self.files.data(path))
         ]
 
-    def _find_subclasses(self) -> None:
-        """Note who inherits from whom: a method of a base may call what a subclass assigns."""
-        known = False
-        for module in self.parsed:
-            for node in module.nodes:
-                if isinstance(node, ast.ClassDef) and node.bases:
-                    own = Class(module, node)
-                    for base in class_chain(self.evaluator, own):
-                        if isinstance(base, Class) and base != own:
-                            self.evaluator.subclasses.setdefault(base.node, []).append(own)
-                            known = True
-        if known:
-            self.evaluator.forget()
-
     # -- questions
 
-    @cached_property
-    def needs(self) -> Needs:
-        """Which parameters of a function Python must know."""
-        return Needs(Overrides(self.evaluator), self._learned)
-
-    @cached_property
-    def overrides(self) -> Overrides:
-        """What method calls may run, subclasses in all files of the project included."""
-        return Overrides(self.evaluator, Subclasses(self).of)
-
-    @cached_property
-    def needs_with_overrides(self) -> Needs:
-        """The same as `needs` where an object may be an instance of a subclass.
-
-        This takes a search for subclasses, so it is for what is rewritten, not for what is checked.
-        """
-        return Needs(self.overrides, self._learned)
-
-    @cached_property
-    def kinds(self) -> Kinds:
-        """Whether an argument is a value of Python or an array."""
-        return Kinds(self)
-
-    @cached_property
-    def placement(self) -> Placement:
-        """What is differentiated, what runs in loops, and where checkpoints stand in it."""
-        return Placement(self)
-
-    def uses(self, made: Site | Function) -> Uses:
-        """The calls of what a site makes, or of a function, and where it goes out of sight."""
-        if not self._uses:
-            self._find_subclasses()
-        if made not in self._uses:
-            self._uses[made] = Uses()  # of a recursion
-            self._uses[made] = find_uses(self, made)
-        return self._uses[made]
-
-    @cached_property
-    def sites(self) -> list[Site]:
-        """The sites of all targets, by path and place."""
-        return [s for path in sorted(self.modules) for s in self.sites_in(self.modules[path])]
-
-    def sites_in(self, module: Module) -> list[Site]:
-        """The sites of one module."""
-        if module not in self._sites:
-            bare = module in self._selection.bare
-            self._sites[module] = [] if bare else find_sites(module, self.evaluator)
-        return self._sites[module]
-
-    def forget_sites(self) -> None:
-        """Drop the sites that were found, because more is known."""
-        self._sites.clear()
+    def once(self, question: Callable[[Project], T]) -> T:
+        """Return the answer to a question about the whole project, which is asked only once."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        return cast(T, self._answers[question])
 
     def values(self, module: Module, node: ast.expr) -> Values:
         """What an expression of a module may denote."""

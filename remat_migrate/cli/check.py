@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ..analysis.sites.site import sites_of
 from ..discovery.globs import matcher
 from ..engine.analyse import Analysis
 from ..engine.baseline import Choice, read_baseline, write_baseline
@@ -272,7 +273,7 @@ def warn_of_waste(result: Result, weights: Sequence[SiteWeight]) -> Result:
 
     wasteful = [weight for weight in weights if weight.verdict is Weight.WASTEFUL]
     analysis = result.analysis
-    rows = site_rows(analysis.project.sites, analysis.findings, wasteful) if wasteful else ()
+    rows = site_rows(sites_of(analysis.project), analysis.findings, wasteful) if wasteful else ()
     wasted = {finding for row in rows if row.weights for finding in row.findings}
     findings = tuple(
         replace(finding, severity="warning")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .. import __version__
+from ..analysis.sites.site import sites_of
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import destinations, needs_rules, shows_placements
 from .execution import (
@@ -258,7 +259,7 @@ def report(
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
     with kept.listening():
-        rows = site_rows(result.analysis.project.sites, result.analysis.findings, weights)
+        rows = site_rows(sites_of(result.analysis.project), result.analysis.findings, weights)
         content = replace(content_of(run, result), sites=rows, weighed=weighed)
         write_reports(content, written, sys.stdout, kept)
         code = exit_code(run, result, exit_zero=exit_zero)

@@ -211,6 +211,7 @@ def server_command(stdio: bool) -> int:
 def _write_into_source(found: Plan, target: Target, options: MeasureOptions, base: Path) -> int:
     """Rewrite the source as a plan says, measure it, and say what that shows."""
     from ..analysis import Project
+    from ..analysis.loading import load_project
     from ..discovery.survey import Options
     from ..engine.journal import write_changes
     from ..engine.run import prepare
@@ -226,7 +227,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     run = prepare([target.root], Options())
 
     def opened(texts: Mapping[Path, SourceFile]) -> Project:
-        return Project(run.settings, run.targets.python, (), run.context, overlay=texts)
+        return load_project(run.settings, run.targets.python, (), run.context, overlay=texts)
 
     known = Differentiated(target.path, target.qualname, options.argnums)
     new = rewriting(found, opened, known)

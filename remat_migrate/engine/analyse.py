@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..analysis import Project
+from ..analysis.loading import load_project
 from ..analysis.names.module import followed_last
 from ..discovery.globs import matcher
 from ..errors import SourceError
@@ -122,7 +123,7 @@ def _analyse(
     """
     run.progress(f"reading {len(run.files)} files", 0, 1)
     rules = run.enabled_rules
-    project = Project(
+    project = load_project(
         run.settings,
         run.targets.python,
         run.targets.texts,

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
 from ..analysis.placement.workload import does_work
+from ..analysis.sites.site import sites_in
 from ..codemod import changes as codemod
 from ..codemod.writer import write
 from ..engine.apply import Change
@@ -187,7 +188,7 @@ def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> li
     module = _module(project, path)
     found = [
         site
-        for site in project.sites_in(module)
+        for site in sites_in(project, module)
         if site.application is not None
         and site.application.lineno <= line <= (site.application.end_lineno or line)
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import FunctionNode
-from ..analysis.sites.site import Site
+from ..analysis.sites.site import Site, sites_in
 from ..analysis.values.callees import underlying
 from ..analysis.values.classes import class_chain
 from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
@@ -241,7 +241,7 @@ def _name_of(project: Project, value: Value) -> str | None:
 
 def prefix_of(project: Project, module: Module, application: ast.expr) -> str:
     """What an application of `nn.remat` puts in front of the name of a class."""
-    apis = {s.api for s in project.sites_in(module) if s.application is application}
+    apis = {s.api for s in sites_in(project, module) if s.application is application}
     return next((_PREFIXES[api] for api in apis if api in _PREFIXES), "Checkpoint")
 
 

@@ -17,6 +17,7 @@ from ..analysis import Module, Project
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Site
 from ..codemod.changes import Change, Code, InsertArgument, NewNodes, Remove, Replace, Rewrite
+from ..analysis.statics.argument_kinds import kinds_of
 from .flax_names import flax_name, unnamed
 from .refusal import Refused, check_editable
 
@@ -71,9 +72,9 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
     if bound and isinstance(subject, ast.Attribute):
         receiver, method = subject.value, f".{subject.attr}"
     for arg in outer.args:
-        if project.kinds.of(module, arg) == "python":
+        if kinds_of(project).of(module, arg) == "python":
             raise Refused(f"name `{module.segment(arg)}` in `static_argnums`", module, arg)
-    closed = tuple(k for k in outer.keywords if project.kinds.of(module, k.value) != "array")
+    closed = tuple(k for k in outer.keywords if kinds_of(project).of(module, k.value) != "array")
     if not all(isinstance(k.value, ast.Name | ast.Constant | ast.Attribute) for k in closed):
         raise Refused("an option is computed in the call", module, outer)
     names = "*args, **kwargs" if len(closed) < len(outer.keywords) else "*args"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.analysis import Project
+from remat_migrate.analysis.loading import load_project
 from remat_migrate.settings import Settings
 
 OpenProject = Callable[..., Project]
@@ -33,6 +34,6 @@ def open_project(tmp_path: Path) -> OpenProject:
             path.write_text(textwrap.dedent(text))
             paths.append(path)
         settings = Settings(root=tmp_path, **options)  # type: ignore[arg-type]
-        return Project(settings, paths, (), paths, words=words)
+        return load_project(settings, paths, (), paths, words=words)
 
     return make

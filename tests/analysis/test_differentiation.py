@@ -9,6 +9,7 @@ import pytest
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.differentiation import derivative_rules
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.values.callees import layers
 from remat_migrate.analysis.values.values import Function
 
@@ -59,7 +60,7 @@ FOUND = [
 @pytest.mark.parametrize(("code", "name", "mode"), FOUND)
 def test_derivative(open_project: Callable[..., Project], code: str, name: str, mode: str) -> None:
     project, module = opened(open_project, f"g = {code}")
-    [derivative] = project.placement.derivatives(module)
+    [derivative] = placement_of(project).derivatives(module)
     assert (derivative.gradient.name, derivative.gradient.mode) == (name, mode)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "f")}
@@ -76,7 +77,7 @@ DECORATED = [
 @pytest.mark.parametrize("code", DECORATED)
 def test_decorated(open_project: Callable[..., Project], code: str) -> None:
     project, module = opened(open_project, code)
-    [derivative] = project.placement.derivatives(module)
+    [derivative] = placement_of(project).derivatives(module)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "h")}
 
@@ -86,7 +87,7 @@ def test_decorated(open_project: Callable[..., Project], code: str) -> None:
 )
 def test_no_derivative(open_project: Callable[..., Project], code: str) -> None:
     project, module = opened(open_project, code)
-    assert project.placement.derivatives(module) == ()
+    assert placement_of(project).derivatives(module) == ()
 
 
 def test_reach(open_project: Callable[..., Project]) -> None:
@@ -104,7 +105,7 @@ def other(x): return x
 g = jax.grad(loss)
 """
     project, module = opened(open_project, code)
-    reach = project.placement.reach
+    reach = placement_of(project).reach
     plainly = {n for n in ("first", "second", "helper", "body", "inner", "loss", "other")
                if named(module, n) in reach.plainly}  # fmt: skip
     looped = {n for n in ("first", "body", "inner", "loss") if named(module, n) in reach.in_loops}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support import findings, fixed
 
-from remat_migrate.analysis import Project
 from remat_migrate.analysis.flag.removals import FlagUse, find_flag_uses
+from remat_migrate.analysis.loading import load_project
 from remat_migrate.settings import Settings
 from remat_migrate.text import SourceFile
 
@@ -18,7 +18,7 @@ def uses(code: str) -> list[FlagUse]:
     """The uses in one module."""
     path = Path("/project/module.py")
     overlay = {path: SourceFile(path, textwrap.dedent(code))}
-    project = Project(Settings(root=path.parent), [path], overlay=overlay)
+    project = load_project(Settings(root=path.parent), [path], overlay=overlay)
     return find_flag_uses(project.modules[path], project)
 
 

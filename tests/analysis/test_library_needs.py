@@ -21,6 +21,8 @@ from remat_migrate.analysis.libraries.library_needs import (
     needs_of,
 )
 from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.project_needs import project_needs
 
 ROOT = Path(__file__).parents[2]
 # Every so many functions of the table are probed by default, and those that models use most.
@@ -156,11 +158,11 @@ def needs(body: str) -> list[tuple[str, bool]]:
         f"@jax.checkpoint\ndef f(x, v):\n    {body}\n"
     )
     project = analysed(text).project
-    (site,) = project.sites
+    (site,) = sites_of(project)
     target = importlib.import_module("remat_migrate.analysis.statics.static_options").known_target(
         project, site
     )
-    found: tuple[Need, ...] = project.needs.of(target.function)
+    found: tuple[Need, ...] = project_needs(project).of(target.function)
     return sorted({(need.parameter, need.certain) for need in found if need.parameter == "v"})
 
 

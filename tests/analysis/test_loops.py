@@ -8,6 +8,7 @@ import pytest
 
 from remat_migrate.analysis import Project
 from remat_migrate.analysis.placement.loops import LoopUse
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.values.callees import layers
 from remat_migrate.analysis.values.values import Function
 
@@ -26,7 +27,7 @@ remat = jax.checkpoint
 
 
 def loops(project: Project) -> list[LoopUse]:
-    return list(project.placement.loops(project.modules[project.settings.root / "m.py"]))
+    return list(placement_of(project).loops(project.modules[project.settings.root / "m.py"]))
 
 
 FOUND = [

@@ -9,6 +9,8 @@ from support import analysed
 
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.needs.needs import Needs
+from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.project_needs import project_needs
 from remat_migrate.analysis.statics.static_options import known_target
 
 HEADING = "import jax\nimport jax.numpy as jnp\n\n\n"
@@ -17,10 +19,10 @@ HEADING = "import jax\nimport jax.numpy as jnp\n\n\n"
 def needs_of(text: str) -> tuple[Need, ...]:
     """The needs of the function that the only checkpoint of a module wraps."""
     project = analysed(text).project
-    (site,) = project.sites
+    (site,) = sites_of(project)
     target = known_target(project, site)
     assert target is not None
-    return project.needs.of(target.function)
+    return project_needs(project).of(target.function)
 
 
 @pytest.mark.parametrize("number", [1, 8])
@@ -63,9 +65,9 @@ def test_functions_that_call_one_another_have_the_same_needs(order):
         "jax.checkpoint(f)\njax.checkpoint(g)\njax.checkpoint(h)\n"
     )
     project = analysed(text).project
-    targets = [known_target(project, site) for site in project.sites]
+    targets = [known_target(project, site) for site in sites_of(project)]
     functions = {t.function.node.name: t.function for t in targets if t is not None}
-    needs = Needs(project.needs.overrides)
+    needs = Needs(project_needs(project).overrides)
     for name in order:
         branches = {n.parameter for n in needs.of(functions[name]) if n.certain}
         assert branches == {"a", "b", "n"}

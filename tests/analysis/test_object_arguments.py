@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support import analysed
 
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.statics.static_arguments import find_statics
 
 HEAD = """\
@@ -63,7 +64,7 @@ def required(body: str, call: str = "", parameters: str = "h, p, x") -> set[str]
     if call:
         text += f"\n\ndef run(h, p, x):\n    return {call}\n"
     project = analysed(text).project
-    (site,) = project.sites
+    (site,) = sites_of(project)
     statics = find_statics(project, site)
     assert statics.obstacle is None, statics.obstacle
     return {r.name for r in statics.required}

@@ -9,6 +9,7 @@ import libcst.matchers as m
 import pytest
 
 from remat_migrate.analysis import Project, Site
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.codemod.writer import write
 from remat_migrate.text import apply_edits
 
@@ -25,7 +26,7 @@ from flax.linen import partitioning as nn_partitioning
 
 
 def sites(project: Project, name: str = "m.py") -> list[Site]:
-    return project.sites_in(project.modules[project.settings.root / name])
+    return sites_in(project, project.modules[project.settings.root / name])
 
 
 def outlined(site: Site) -> tuple[str, str, str | None]:

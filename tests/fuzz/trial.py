@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.rule import Finding
 
 from .execution import Results, Texts, Workers, difference
@@ -94,7 +95,7 @@ class Trial:
             unsafely = check_fixing(self.subject, files, unsafe=True) if unsafe else None
         finally:
             before = self.workers.old.answer()
-        counts.with_site += bool(safe.outcome.analysis.project.sites)
+        counts.with_site += bool(sites_of(safe.outcome.analysis.project))
         counts.with_finding += bool(breaking(safe) or safe.outcome.applied)
         counts.fixed += safe.files != files
         counts.refused += bool(breaking(safe))

@@ -11,6 +11,7 @@ from chromium import Tab, artefacts, chromium
 from report_samples import hostile_report, measurement, whole_report
 from support import analysed
 
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.report import Report
 from remat_migrate.report.content import Weighed, site_rows
 from remat_migrate.report.pages.html import render, render_measurements
@@ -74,7 +75,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = next(path for path in analysis.findings[0].path.parents if path.name == "core").parent
     found = measurement()
     edited = {e.path for f in analysis.findings if f.fix for e in f.fix.edits}
-    rows = [*site_rows(analysis.project.sites, analysis.findings)]
+    rows = [*site_rows(sites_of(analysis.project), analysis.findings)]
     rows[0] = replace(rows[0], weights=found.sites)
     report = Report(
         analysis.findings,

@@ -17,6 +17,7 @@ import pytest
 from report_samples import FOLDER, HOSTILE, SCREEN, hostile_report, measurement, whole_report
 from support import analysed, cli
 
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.errors import UsageError
 from remat_migrate.report import Report
 from remat_migrate.report.content import Weighed, site_rows
@@ -161,7 +162,7 @@ def test_measured_targets_stand_beside_the_sites() -> None:
     found = measurement()
     file = SourceFile(FOLDER / "a.py", "f = jax.checkpoint(g)\n")
     analysis = analysed({"a.py": "import jax\nf = jax.checkpoint(abs)\n"})
-    [site] = analysis.project.sites
+    [site] = sites_of(analysis.project)
     weight = replace(found.sites[0], path=site.module.source.path, line=2)
     found = replace(found, sites=(weight,))
     rows = site_rows([site], (), [weight])

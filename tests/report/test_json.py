@@ -10,6 +10,7 @@ import pytest
 from support import analysed
 
 from remat_migrate.analysis import Module
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.report import Report
 from remat_migrate.report.content import site_rows, statement_heads
@@ -145,7 +146,7 @@ def loss(x):
     finding = Finding(
         "RMT304", "n", "m", project.modules[path].source, Span(at, at + 1), severity="note"
     )
-    rows = site_rows(project.sites, [finding])
+    rows = site_rows(sites_of(project), [finding])
     written = document(Report((), 1, sites=rows))
     for site in written["sites"]:
         assert site.pop("path") == path.as_posix()
@@ -192,7 +193,7 @@ def test_the_worst_finding_is_the_risk(severities: list[Any], risk: str) -> None
     here = Span(code.index("f ="), code.index("f =") + 1)
     found = [Finding("RMT101", "n", "m", module.source, here, severity=s) for s in severities]
     elsewhere = Finding("RMT999", "n", "m", module.source, Span(0, 6))
-    (row,) = site_rows(project.sites, [*found, elsewhere])
+    (row,) = site_rows(sites_of(project), [*found, elsewhere])
     assert (row.risk, set(row.codes)) == (risk, {"RMT101"} if severities else set())
 
 
@@ -228,7 +229,7 @@ RISKS = [
 @pytest.mark.parametrize("files", RISKS)
 def test_what_makes_a_site_fail_elsewhere_is_its_risk(files: dict[str, str]) -> None:
     analysis = analysed(files)
-    rows = site_rows(analysis.project.sites, analysis.findings)
+    rows = site_rows(sites_of(analysis.project), analysis.findings)
     applied = [row for row in rows if row.site.form == "assigned"]
     assert [(row.site.module.source.path.name, row.risk) for row in applied] == [("a.py", "high")]
 
@@ -239,7 +240,7 @@ def test_a_flag_in_a_function_is_no_risk_of_others() -> None:
         "f = jax.remat(abs)\n"
     )
     analysis = analysed(code)
-    (row,) = site_rows(analysis.project.sites, analysis.findings)
+    (row,) = site_rows(sites_of(analysis.project), analysis.findings)
     assert [finding.code for finding in analysis.findings] == ["RMT102"]
     assert row.risk == "none"
 

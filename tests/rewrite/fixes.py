@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.loading import load_project
 from remat_migrate.analysis.names.scopes import FunctionNode
-from remat_migrate.analysis.sites.site import Site
+from remat_migrate.analysis.sites.site import Site, sites_in
 from remat_migrate.analysis.values.callees import targets_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.codemod.changes import Change
@@ -29,7 +30,7 @@ Fixer = Callable[[Project, Module], list[Change]]
 
 def opened(path: Path) -> tuple[Project, Module]:
     """A project of one file."""
-    project = Project(Settings(root=path.parent), [path], (), [path])
+    project = load_project(Settings(root=path.parent), [path], (), [path])
     module = project.module(path)
     assert module is not None
     return project, module
@@ -49,18 +50,19 @@ def rewritten(path: Path, fixer: Fixer) -> str:
 
 def moved(project: Project, module: Module) -> list[Change]:
     """The only checkpoint of a file goes from the whole to the stages."""
-    (site,) = project.sites_in(module)
+    (site,) = sites_in(project, module)
     return move_to_stages(project, site, wrapped_function(project, site))
 
 
 def off(last: bool = False) -> Fixer:
     """The first or last checkpoint of a file is taken off."""
-    return lambda project, module: remove_site(project, project.sites_in(module)[-1 if last else 0])
+    at = -1 if last else 0
+    return lambda project, module: remove_site(project, sites_in(project, module)[at])
 
 
 def option(name: str, value: object) -> Fixer:
     """The first checkpoint of a file gets an option."""
-    return lambda project, module: set_option(project, project.sites_in(module)[0], name, value)
+    return lambda project, module: set_option(project, sites_in(project, module)[0], name, value)
 
 
 def body(project: Project, module: Module) -> list[Change]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rewrite.fixes import FIXES, body, call_of, moved, off, opened, option, rewritten
 
+from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rewrite import Refused
 from remat_migrate.rewrite.placement import set_option
 
@@ -38,7 +39,7 @@ def test_every_program_has_both_sides():
 def test_what_is_moved_is_not_moved_again(name):
     """No checkpoint is left on the whole: each that is there is on a stage."""
     project, module = opened(PROGRAMS / "after" / f"{name}.py")
-    sites = project.sites_in(module)
+    sites = sites_in(project, module)
     assert sites
     assert "loss" not in {site.target for site in sites}
     assert all(site.form != "decorator" or site.context for site in sites)
@@ -273,7 +274,7 @@ def test_an_option_that_two_share_is_given_to_one(tmp_path):
     )
 
     def fixer(project, module):
-        site = next(s for s in project.sites_in(module) if s.form == "assigned")
+        site = next(s for s in sites_in(project, module) if s.form == "assigned")
         return set_option(project, site, "prevent_cse", False)
 
     assert rewrite(tmp_path, text, fixer) == text.replace(

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from ..names.module import Module
+from ..sites.site import sites_in
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
 from .call_graph import own_nodes
@@ -47,7 +48,7 @@ def body_work(placement: Placement, loop: LoopUse) -> Work:
 
 
 def _in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
-    sites = placement.project.sites_in(module)
+    sites = sites_in(placement.project, module)
     applied = {site.application for site in sites}
     wrapped = {site.subject[1] for site in sites if site.subject is not None}
     for around in module.ancestors(node):
@@ -84,7 +85,7 @@ def _work(placement: Placement, value: Value, depth: int) -> Work:
 
 def _function_work(placement: Placement, function: Function, depth: int) -> Work:
     module = function.module
-    for site in placement.project.sites_in(module):
+    for site in sites_in(placement.project, module):
         if any(around is function.node for around in module.ancestors(site.reference)):
             return "checkpointed"
     found: set[Work] = set()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
+from ..project import Project
 from ..sites.forms import decorates
-from ..sites.site import Site
+from ..sites.site import Site, sites_in
 from ..values.callees import targets_of
 from ..values.values import Applied, Bound, Function, Partial, Value, Values, Wrapped
 from .call_graph import own_nodes
 from .stages import only_call
 from .workload import applied_by, does_work
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] | None:
@@ -98,7 +95,7 @@ def _only_checkpoint(project: Project, value: Value) -> Applied | None:
 
 
 def _same_policy(project: Project, site: Site, applied: Applied) -> bool:
-    for inner in project.sites_in(applied.module):
+    for inner in sites_in(project, applied.module):
         if inner.application is applied.node:
             return (
                 not site.spread

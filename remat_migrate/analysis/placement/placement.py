@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..project import Project
 from ..sites.passed_arguments import Arguments
 from ..sites.site import Site
 from ..values.evaluator import Evaluator
@@ -19,11 +19,13 @@ from .occurrences import Follow, Occurrence
 from .transformed_functions import Transformed, find_transformed
 from .whole_and_last import DifferentiatedPart, find_parts
 
-if TYPE_CHECKING:
-    from ..project import Project
-
 # How many functions lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
+
+
+def placement_of(project: Project) -> Placement:
+    """Return what is differentiated and what runs in loops in a project."""
+    return project.once(Placement)
 
 
 @dataclass(eq=False, slots=True)

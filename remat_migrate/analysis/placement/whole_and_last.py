@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..names.module import Module
-from ..sites.site import Site
+from ..sites.site import Site, sites_in
 from ..values.callees import underlying
 from ..values.values import Class, Function, Value
 from .differentiation import Derivative
@@ -54,7 +54,7 @@ def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
     project = placement.project
     sites: dict[ast.expr, Site] = {}
     for module in project.modules.values():
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             if site.application is not None and site.definition.same_function:
                 sites[site.application] = site
     parts: dict[Module, list[DifferentiatedPart]] = {}

@@ -7,18 +7,15 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..names.module import Module
+from ..project import Project
 from ..values.containers import elements
 from ..values.values import Container, External
 from .known_policies import CHECKPOINT_NAME, NamesRole
 from .string_values import NONE, OPEN, Text, Texts, together
 from .values import factory_calls, given_to, origins
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _LAST = "checkpoint_name"
 

@@ -10,16 +10,13 @@ import ast
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
+from ..project import Project
 from ..values.calls import returned_expressions
 from ..values.values import Container, External, Function
 from .jax_remat3 import CONSULTED
 from .known_policies import DOTS, policy_of
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 # The name of a primitive that no code can name.
 ANY_OTHER = "\0"

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ..project import Project
 from .known_policies import Version
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 FLAG = "jax_remat3"
 # Without cotangents in its barriers nothing keeps the recomputation behind the forward pass.

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..names.module import Module
+from ..project import Project
 from ..values.values import External
 from .known_policies import NAMESPACE
 from .string_values import Texts, written_text
 from .values import is_namespace
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
 

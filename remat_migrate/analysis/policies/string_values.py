@@ -6,16 +6,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
+from ..project import Project
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.containers import elements
 from ..values.values import Class, Constant, Container, ModuleValue
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _MOST = 64
 # Expressions that are looked into for one question, and letters of one string. Names that are put

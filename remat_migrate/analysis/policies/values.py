@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
-from ..sites.site import Option, Site
+from ..project import Project
+from ..sites.site import Option, Site, sites_of
 from ..values.calls import returned_expressions
 from ..values.values import External, Function, Values
 from .known_policies import (
@@ -22,9 +22,6 @@ from .known_policies import (
     Version,
     policy_of,
 )
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,7 +74,7 @@ def policy_places(project: Project, module: Module) -> Iterator[PolicyPlace]:
 
 def _by_module(project: Project) -> dict[Module, list[PolicyPlace]]:
     found: dict[ast.expr, PolicyPlace] = {}
-    for site in project.sites:
+    for site in sites_of(project):
         option = site.arguments.get(POLICY_OPTION)
         # A user's own wrapper may make a policy of whatever it takes.
         if option is not None and site.api in TAKES_POLICY and site.certain:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
+from ..project import Project
 from ..values.application import api_of
 from ..values.bind import positional_parameters
 from ..values.callees import partial_calls, underlying
@@ -31,10 +31,8 @@ from ..values.values import (
 )
 from .search_target import Sought
 from .site import Site
+from .subclasses import overrides_of
 from .uses import Call, Escape, Uses
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 _HARMLESS_BUILTINS = frozenset(
@@ -46,9 +44,34 @@ _HARMLESS_BUILTINS = frozenset(
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
-def find_uses(project: Project, made: Site | Function) -> Uses:
-    """The uses of what a site makes, or of a function, in the whole project."""
-    return _Search(project, Sought(project.evaluator, made)).run()
+def uses_of(project: Project, made: Site | Function) -> Uses:
+    """Return the calls of what a site makes, or of a function, and where it escapes."""
+    known = project.once(_known_uses)
+    if made not in known:
+        known[made] = Uses()  # the answer where the search asks for itself
+        known[made] = _Search(project, Sought(project.evaluator, made)).run()
+    return known[made]
+
+
+def _known_uses(project: Project) -> dict[Site | Function, Uses]:
+    _note_subclasses(project)
+    return {}
+
+
+def _note_subclasses(project: Project) -> None:
+    """Note who inherits from whom: a method of a base may call what a subclass assigns."""
+    evaluator = project.evaluator
+    known = False
+    for module in project.parsed:
+        for node in module.nodes:
+            if isinstance(node, ast.ClassDef) and node.bases:
+                own = Class(module, node)
+                for base in class_chain(evaluator, own):
+                    if isinstance(base, Class) and base != own:
+                        evaluator.subclasses.setdefault(base.node, []).append(own)
+                        known = True
+    if known:
+        evaluator.forget()
 
 
 def _is_another_notebook(module: Module, own: Module) -> bool:
@@ -180,7 +203,7 @@ class _Search:
     def _callees(self, module: Module, node: ast.expr) -> Values:
         """What a call may run; a method that overrides another is called by the other's name."""
         if self.sought.is_method:
-            return self.project.overrides.callees(module, node).values
+            return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
     def _own(self, callees: Values, callee: Value) -> bool:
@@ -371,7 +394,7 @@ class _Search:
         self._escape(module, node, f"`{function.name}` returns it")
 
     def _returned_by_lambda(self, module: Module, node: ast.expr, function: ast.Lambda) -> None:
-        uses = self.project.uses(Function(module, function))
+        uses = uses_of(self.project, Function(module, function))
         if not uses.calls or uses.escapes:
             self._escape(module, node, "a lambda returns it")
 

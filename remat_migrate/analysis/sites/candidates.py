@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..project import Project
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import targets_of, underlying
 from ..values.classes import class_annotations, class_chain
 from ..values.name_search import WordReach, defined
 from ..values.values import Bound, Class, Constant, Function, Instance, Parameter, Value
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _MAX_DEPTH = 6
 

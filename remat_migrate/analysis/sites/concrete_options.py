@@ -5,18 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ...text import Span
 from ..libraries.apis import Api
 from ..names.module import Module
+from ..project import Project
 from ..values.values import Constant
-from .site import Option, Site
+from .site import Option, Site, option_readers, sites_in
 from .wrappers import forwarded
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,12 +78,12 @@ def _is_only_read(project: Project, module: Module) -> bool:
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
     """The sites of the module, and of modules that spread a dict written in it."""
-    yield from project.sites_in(module)
-    yield from project.readers.get(module, ())
+    yield from sites_in(project, module)
+    yield from option_readers(project).get(module, ())
     if b"concrete" in module.source.text.encode():
         for other in project.modules.values():
             if other is not module:
-                yield from project.sites_in(other)
+                yield from sites_in(project, other)
 
 
 def _span(option: Option) -> Span:
@@ -147,7 +144,7 @@ def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
     known = _BY_OPTION.setdefault(project, {})
     if module not in known:
         found: dict[ast.expr, list[Site]] = {}
-        for site in project.sites_in(module):
+        for site in sites_in(project, module):
             own = site.arguments.get("concrete")
             if own is not None and site.application is not None:
                 found.setdefault(own.value, []).append(site)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
 from ..names.module import Module
+from ..project import Project
 from ..values.callees import underlying
 from ..values.classes import class_annotations, class_chain, self_assignments
 from ..values.containers import elements
@@ -31,9 +32,6 @@ from ..values.values import (
     Value,
     Wrapped,
 )
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 Form = Literal["class", "instance", "method"]
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
+from ..project import Project
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Class, External, Function, Parameter, Partial, Value, Values
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 Passed = tuple[Module, ast.expr]
 # How many calls a value is followed back through.

@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...codemod.changes import AddImport, Change, Code, ImportName, Insert
 from ..names.module import Module
 from ..names.scopes import Binding, Scope
+from ..project import Project
 from ..values.values import Constant, External, ModuleValue
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 # Packages of which one name is imported, as is the custom, rather than the package.
 _BY_NAME = frozenset({"functools"})

@@ -11,6 +11,7 @@ from ...codemod.changes import Change, Rewrite
 from ...text import Span
 from ..libraries.apis import Api
 from ..names.module import Module, once
+from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, given, subject_of
 from ..values.containers import stored_items
@@ -327,3 +328,35 @@ def _context(module: Module, node: ast.AST) -> str:
         and not (isinstance(node, ast.expr) and node in around.decorator_list)
     ]
     return ".".join(reversed(names))
+
+
+def sites_in(project: Project, module: Module) -> list[Site]:
+    """Return the sites of one module."""
+    found = project.once(_found_sites)
+    if module not in found:
+        empty = module in project.without_sites
+        found[module] = [] if empty else find_sites(module, project.evaluator)
+    return found[module]
+
+
+def sites_of(project: Project) -> list[Site]:
+    """Return the sites of all targets, by path and place."""
+    return [s for path in sorted(project.modules) for s in sites_in(project, project.modules[path])]
+
+
+def forget_sites(project: Project) -> None:
+    """Drop the sites found so far, because more Apis are known now."""
+    project.once(_found_sites).clear()
+
+
+def option_readers(project: Project) -> dict[Module, list[Site]]:
+    """Return, for targets that hold options, the sites in other files that use them."""
+    return project.once(_option_readers)
+
+
+def _found_sites(project: Project) -> dict[Module, list[Site]]:
+    return {}
+
+
+def _option_readers(project: Project) -> dict[Module, list[Site]]:
+    return {}

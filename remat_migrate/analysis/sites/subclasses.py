@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
+from ..project import Project
 from ..values.classes import class_chain
+from ..values.overrides import Overrides
 from ..values.values import Class
 
-if TYPE_CHECKING:
-    from ..project import Project
+
+def overrides_of(project: Project) -> Overrides:
+    """Return what method calls may run, including subclasses in all files of the project."""
+    return project.once(_overrides)
+
+
+def _overrides(project: Project) -> Overrides:
+    return Overrides(project.evaluator, Subclasses(project).of)
 
 
 class Subclasses:

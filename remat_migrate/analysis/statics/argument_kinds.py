@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import DIFFERENTIATE, TRACED_BODIES
 from ..libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from ..libraries.library_needs import has_static_result
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..project import Project
+from ..sites.call_search import uses_of
 from ..sites.uses import Call
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import targets_of
@@ -30,10 +31,6 @@ from ..values.values import (
     Wrapped,
 )
 
-if TYPE_CHECKING:
-    from ..project import Project
-
-
 _CONFIGS = frozenset(
     {
         "cfg", "config", "conf", "args", "flags", "hparams", "hps", "hp", "options", "opts",
@@ -49,6 +46,11 @@ _NUMPY_SCALARS = frozenset(
 )  # fmt: skip
 _DEPTH = 4
 _COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"})
+
+
+def kinds_of(project: Project) -> Kinds:
+    """Return what tells values of Python from arrays in a project."""
+    return project.once(Kinds)
 
 
 class Kinds:
@@ -304,7 +306,7 @@ class Kinds:
 
     def callers(self, module: Module, function: FunctionNode) -> list[Call]:
         """The calls of a function that can be seen, and what partials give to others."""
-        uses = self.project.uses(Function(module, function))
+        uses = uses_of(self.project, Function(module, function))
         return [*uses.calls, *uses.given]
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:

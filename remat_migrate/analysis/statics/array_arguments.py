@@ -7,20 +7,19 @@ options.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need
+from ..project import Project
 from ..sites.uses import Uses
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import Target, full_arguments, receiver_of, skipped, underlying
 from ..values.classes import is_decorated
 from ..values.values import External, Function, Instance, Value, Wrapped
+from .argument_kinds import kinds_of
 from .passed_values import BoundCalls, flag_like, is_array_use, passed_kind, uses_of, what_is_passed
-
-if TYPE_CHECKING:
-    from ..project import Project
+from .project_needs import needs_with_overrides
 
 _DEPTH = 3
 _LAYERS = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
@@ -43,7 +42,7 @@ def is_first(project: Project, target: Target, parameter: ast.arg) -> bool:
         return False
     return any(
         d.parameter == parameter.arg
-        for d in project.needs_with_overrides.result(target.function, target.owner)
+        for d in needs_with_overrides(project).result(target.function, target.owner)
     )
 
 
@@ -53,10 +52,10 @@ def is_data(project: Project, target: Target, parameter: ast.arg, bound: BoundCa
         return True
     return any(
         _is_item(expr)
-        or project.kinds.of(module, expr) == "array"
+        or kinds_of(project).of(module, expr) == "array"
         or (isinstance(expr, ast.Name) and _is_data_name(project, module, expr))
         for passed in what_is_passed(parameter, None, bound)
-        for module, expr in project.kinds.origins(*passed)
+        for module, expr in kinds_of(project).origins(*passed)
     )
 
 
@@ -150,8 +149,8 @@ def may_be_flag(
     unclear = any(arguments.unclear for _, arguments in bound)
     if uses.calls and not uses.escapes and not passed and not unclear:
         return False  # every call leaves it to its default
-    kinds = {project.kinds.of(module, expr) for module, expr in passed}
-    kinds.add(project.kinds.parameter(function.module, function.node, parameter))
+    kinds = {kinds_of(project).of(module, expr) for module, expr in passed}
+    kinds.add(kinds_of(project).parameter(function.module, function.node, parameter))
     return "array" not in kinds and not is_data(project, target, parameter, bound)
 
 
@@ -175,7 +174,7 @@ def unread_reason(
     kind, _ = passed_kind(project, target, parameter, None, bound)
     if others and kind != "array" and flag_like(project, target, parameter, None, bound):
         return "a subclass that overrides the method may need it", True
-    results = project.needs_with_overrides.result(target.function, target.owner)
+    results = needs_with_overrides(project).result(target.function, target.owner)
     if kind != "unknown" or any(d.parameter == parameter.arg for d in results):
         return "", True
     if may_be_flag(project, target, parameter, None, bound, uses):

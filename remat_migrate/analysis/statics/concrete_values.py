@@ -9,18 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..libraries.library_arguments import STATIC_ATTRIBUTES, TRACED_MODULES
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
+from ..project import Project
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import underlying
 from ..values.calls import returned_expressions
 from ..values.values import External, Function, ModuleValue
-
-if TYPE_CHECKING:
-    from ..project import Project
+from .argument_kinds import kinds_of
 
 _DEPTH = 12
 _PYTHON = ("builtins.", "math.", "itertools.")
@@ -116,7 +114,7 @@ class _Untraced:
         place = positional.index(parameter) if parameter in positional else -1
         if place == 0 or parameter in (function.args.vararg, function.args.kwarg):
             return False
-        kinds = self.project.kinds
+        kinds = kinds_of(self.project)
         calls = kinds.callers(module, function)
         modules = {module, *(call.module for call in calls)}
         if any(place in kinds.differentiated(m).get(function, ()) for m in modules):

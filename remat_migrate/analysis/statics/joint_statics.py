@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from ..project import Project
 from ..sites.site import Site
 from ..values.bind import call_order, default_of, positional_parameters
 from ..values.callees import Target
 from .passed_values import is_flag
 from .statics import Obstacle, Required, Statics
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def united(project: Project, site: Site, found: list[Statics]) -> Statics:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from ..names.module import Module
-from ..sites.site import Site
+from ..project import Project
+from ..sites.site import Site, sites_in
 from ..sites.uses import Call
 from .static_options import StaticParameter, StaticSite, static_site
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,7 +72,7 @@ def _by_owner(project: Project) -> dict[Module, list[Misplaced]]:
 def _sites_reaching(project: Project) -> Iterator[Site]:
     """The sites with static arguments, of all modules: their calls may stand in any file."""
     for owner in project.modules.values():
-        for site in project.sites_in(owner):
+        for site in sites_in(project, owner):
             if "static_argnums" in site.arguments:
                 yield site
 

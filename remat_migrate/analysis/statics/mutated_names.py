@@ -8,14 +8,11 @@ each call is traced anew.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..project import Project
 from ..values.values import ModuleValue
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def changing_name(project: Project, module: Module, function: FunctionNode) -> ast.Name | None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
+from ..project import Project
+from ..sites.subclasses import overrides_of
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_pytree, underlying
 from ..values.classes import class_chain
 from ..values.values import Class, Function, Instance
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _MAKING = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 
@@ -56,7 +54,7 @@ def _attributes(
                     continue
                 methods = [
                     function
-                    for value in project.overrides.attribute(Instance(cls), attr).values
+                    for value in overrides_of(project).attribute(Instance(cls), attr).values
                     if isinstance(function := underlying(value), Function)
                 ]
                 for function in methods:

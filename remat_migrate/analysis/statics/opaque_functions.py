@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from ..libraries.library_arguments import INSTANCES
 from ..libraries.library_needs import needs_of
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need
+from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
 from ..values.callees import Target, layers
 from ..values.classes import class_annotations, class_chain
 from ..values.declarations import annotation_kind
 from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
+from .argument_kinds import kinds_of
 from .passed_values import BoundCalls, is_flag, passed_kind, used_as_array
 from .statics import Obstacle, Required, Statics
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def decorator_obstacle(site: Site, wrapped: Wrapped) -> Obstacle:
@@ -113,7 +111,7 @@ def unseen_statics(
         if any(isinstance(a, ast.Starred) for a in args) or not call.own:
             return Statics(None, uses=uses, obstacle=obstacle)
         for keyword in keywords:
-            if keyword.arg is None or project.kinds.of(call.module, keyword.value) == "python":
+            if keyword.arg is None or kinds_of(project).of(call.module, keyword.value) == "python":
                 return Statics(None, uses=uses, obstacle=obstacle)
         for index, arg in enumerate(args):
             if is_flag(project, call.module, arg):
@@ -121,7 +119,7 @@ def unseen_statics(
     for call in calls:
         args, _ = call.arguments
         for index in positions:
-            if index >= len(args) or project.kinds.of(call.module, args[index]) != "python":
+            if index >= len(args) or kinds_of(project).of(call.module, args[index]) != "python":
                 return Statics(None, uses=uses, obstacle=obstacle)
     if not positions:
         return Statics(None, uses=uses, obstacle=obstacle)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import CALL_WITH
 from ..libraries.library_arguments import (
@@ -18,6 +17,7 @@ from ..libraries.library_needs import is_array_method
 from ..names.module import Module
 from ..names.scopes import Binding
 from ..needs.need import Need
+from ..project import Project
 from ..sites.uses import Call
 from ..values.bind import Arguments, default_of
 from ..values.callees import Target, is_frozen
@@ -25,10 +25,8 @@ from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.values import Class, Constant, Container, External, Instance, Result
+from .argument_kinds import kinds_of
 from .concrete_values import is_numpy, is_untraced
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 BoundCalls = tuple[tuple[Call, Arguments], ...]
 
@@ -39,7 +37,7 @@ def is_flag(project: Project, module: Module, node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Constant):
         return node.value is not None
-    return project.kinds.of(module, node) == "python"
+    return kinds_of(project).of(module, node) == "python"
 
 
 def is_mixed(
@@ -123,7 +121,7 @@ def passed_kind(
     """The kind of what the calls pass, and the first array among it."""
     kinds: list[Kind] = []
     for module, expr in what_is_passed(parameter, index, bound):
-        kind = project.kinds.of(module, expr)
+        kind = kinds_of(project).of(module, expr)
         if kind == "array":
             return "array", (module, expr)
         kinds.append(kind)
@@ -236,7 +234,7 @@ def by_value(
     for module, expr in what_is_passed(parameter, index, bound):
         if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
             return False
-        if project.kinds.of(module, expr) == "array":
+        if kinds_of(project).of(module, expr) == "array":
             return False
         for value in project.values(module, expr):
             match value:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..project import Project
 from ..sites.site import Site
 from ..values.bind import default_of, positional_parameters
 from ..values.declarations import annotation_kind
+from .argument_kinds import kinds_of
 from .passed_values import used_as_array
+from .project_needs import project_needs
 from .static_options import StaticParameter, StaticSite, counted_position, read_indices, static_site
 from .traced_needs import TracedNeed, traced_needs
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 _SHIFTS = {"method": 1, "method-without-self": -1}
 
@@ -60,7 +59,7 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     names = {p.name for p in wanted}
     needed = {
         n.parameter
-        for n in project.needs.of(static.target.function, static.target.owner)
+        for n in project_needs(project).of(static.target.function, static.target.owner)
         if n.certain and not n.index
     }
     lost = [p for p in now if p.arg not in names]
@@ -122,7 +121,7 @@ def _is_array(project: Project, static: StaticSite, parameter: ast.arg) -> bool:
     if annotation_kind(parameter.annotation) == "array":
         return True
     passed = [(c.module, a.by_name.get(parameter.arg)) for c, a in static.bound]
-    if passed and all(e is not None and project.kinds.of(m, e) == "array" for m, e in passed):
+    if passed and all(e is not None and kinds_of(project).of(m, e) == "array" for m, e in passed):
         return True
     return annotation_kind(parameter.annotation) == "unknown" and used_as_array(
         project, static.target, parameter

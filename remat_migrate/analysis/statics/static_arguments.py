@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..needs.need import Need
+from ..project import Project
+from ..sites.call_search import uses_of
 from ..sites.candidates import candidates
 from ..sites.site import Site
+from ..sites.subclasses import overrides_of
 from ..sites.uses import Call, Uses
 from ..values.bind import Arguments, bind_call, call_order, default_of, positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree, layers, targets_of
@@ -49,11 +51,9 @@ from .passed_values import (
     narrowed,
     passed_kind,
 )
+from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import is_called_object, is_known_object, no_jax_value
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def applied_values(project: Project, site: Site) -> list[Value]:
@@ -78,7 +78,7 @@ def applied_values(project: Project, site: Site) -> list[Value]:
 def find_statics(project: Project, site: Site) -> Statics:
     """Decide what must be static where `site` is applied."""
     values = applied_values(project, site)
-    uses = project.uses(site)
+    uses = uses_of(project, site)
     changed = changed_below(values)
     if changed is not None:
         return Statics(None, uses=uses, obstacle=decorator_obstacle(site, changed))
@@ -91,7 +91,7 @@ def find_statics(project: Project, site: Site) -> Statics:
                 return unseen_statics(project, site, uses, values, held_obstacle(site, unseen))
             seen = Callees(frozenset(values))
         else:
-            seen = project.overrides.callees(site.subject[0], site.subject[1])
+            seen = overrides_of(project).callees(site.subject[0], site.subject[1])
     targets = {
         (t.function.node, t.owner): t for v in seen.values for t in targets_of(project.evaluator, v)
     }
@@ -191,7 +191,7 @@ def _for_target(project: Project, site: Site, target: Target, uses: Uses, others
     # What is known to be passed; the calls that take what partials give are not seen.
     bound = (*calls, *((call, bind_use(site, target, call)) for call in uses.given))
     needs: dict[tuple[str, int | str | None], list[Need]] = {}
-    all_needs = project.needs_with_overrides.of(function, target.owner)
+    all_needs = needs_with_overrides(project).of(function, target.owner)
     for need in all_needs:
         needs.setdefault((need.parameter, need.argument(function.node)), []).append(need)
     required: list[Required] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..names.scopes import parameters
 from ..needs.static_layers import listed_items
+from ..project import Project
+from ..sites.call_search import uses_of
 from ..sites.site import Option, Site
 from ..values.callees import Target
 from .mutated_names import changing_name
@@ -13,9 +13,6 @@ from .passed_values import by_value
 from .static_arguments import bind_use, position_of, static_indices
 from .static_options import known_target
 from .statics import Obstacle, Required, Statics
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def read_names(project: Project, option: Option) -> tuple[str, ...] | None:
@@ -29,7 +26,7 @@ def named_statics(project: Project, site: Site) -> Statics:
     """What must be static at a site by its `static_argnames`."""
     option = site.arguments["static_argnames"]
     names, target = read_names(project, option), known_target(project, site)
-    uses = project.uses(site)
+    uses = uses_of(project, site)
     if names is None or target is None:
         what = "what it wraps cannot be seen" if target is None else "the names are computed"
         reason = f"{what}: name the arguments by their indices in `static_argnums`"

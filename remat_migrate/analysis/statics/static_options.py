@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import DIFFERENTIATE, Api
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..project import Project
+from ..sites.call_search import uses_of
 from ..sites.candidates import candidates
 from ..sites.site import Option, Site
 from ..sites.uses import Call
@@ -19,9 +20,6 @@ from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
 from .opaque_functions import changed_below, is_field
 from .static_arguments import applied_values, bind_use, place_of
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 # Transformations that call the function with the keywords that they are called with.
 _PASSING_ON = frozenset(
@@ -240,7 +238,7 @@ def static_site(project: Project, site: Site) -> StaticSite | None:
         position = counted_position(site.definition, target, index)
         if position is not None and target.skip <= position < len(positional):
             static.append(StaticParameter(index, position, positional[position]))
-    uses = project.uses(site)
+    uses = uses_of(project, site)
     bound = tuple(
         (call, arguments)
         for call in uses.calls

@@ -11,25 +11,26 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need
+from ..project import Project
+from ..sites.call_search import uses_of
 from ..sites.site import Site
 from ..sites.uses import Call
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target
 from ..values.declarations import annotation_kind, default_kind
 from ..values.values import Constant, Container, External, Parameter
+from .argument_kinds import kinds_of
 from .array_arguments import is_self
 from .passed_values import has_attributes
+from .project_needs import project_needs
 from .static_arguments import bind_use, position_of
 from .static_options import counted_position, known_targets, lost_indices, read_indices
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 Evidence = Literal["python", "array", "declared"]
 
@@ -87,19 +88,19 @@ class Subject:
     def needs(self) -> Iterator[Need]:
         """Where Python needs a value, whatever class the function is called on."""
         for target in self.targets:
-            yield from self.project.needs.of(target.function, target.owner)
+            yield from project_needs(self.project).of(target.function, target.owner)
 
     @cached_property
     def bound(self) -> tuple[tuple[Call, Arguments], ...]:
         """The calls whose arguments are seen."""
-        calls = self.project.uses(self.site).calls
+        calls = uses_of(self.project, self.site).calls
         pairs = ((call, bind_use(self.site, self.target, call)) for call in calls)
         return tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
 
     @property
     def hidden(self) -> bool:
         """Whether there may be other calls."""
-        uses = self.project.uses(self.site)
+        uses = uses_of(self.project, self.site)
         return bool(uses.escapes) or len(self.bound) < len(uses.calls)
 
 
@@ -197,14 +198,14 @@ def _string(project: Project, subject: Subject, parameter: ast.arg) -> TracedNee
     It is an override's, say, that ignores it: JAX rejects the string all the same.
     """
     for target in subject.targets:
-        results = project.needs.result(target.function, target.owner)
+        results = project_needs(project).result(target.function, target.owner)
         if any(d.parameter == parameter.arg for d in results):
             return None
     for call, arguments in subject.bound:
         expr = arguments.by_name.get(parameter.arg)
         if expr is None or not call.own:
             continue
-        passed = [project.values(*o) for o in project.kinds.origins(call.module, expr)]
+        passed = [project.values(*o) for o in kinds_of(project).origins(call.module, expr)]
         values = [v for found in passed for v in found]
         if all(passed) and values:
             if all(isinstance(v, Constant) and isinstance(v.value, str | bytes) for v in values):
@@ -228,7 +229,7 @@ def _is_written_out(project: Project, module: Module, expr: ast.expr) -> bool:
 
 def _is_never_called(subject: Subject) -> bool:
     """Whether nothing in the project calls the function or hands it on: others must pass it all."""
-    uses = subject.project.uses(subject.site)
+    uses = uses_of(subject.project, subject.site)
     return not uses.calls and not uses.escapes
 
 
@@ -262,7 +263,7 @@ def _passed(
         return None, False
     if values and all(isinstance(v, Constant) for v in values):
         return "python", True
-    kind = project.kinds.of(module, expr)
+    kind = kinds_of(project).of(module, expr)
     if kind == "array":
         return "array", False
     annotated = annotation_kind(parameter.annotation) == "python"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
+from ..project import Project
 from ..sites.uses import Uses
 from ..values.bind import default_of
 from ..values.callees import Target, is_pytree
@@ -26,10 +26,8 @@ from ..values.values import (
     Values,
     Wrapped,
 )
+from .argument_kinds import kinds_of
 from .passed_values import BoundCalls, has_attributes, passed_kind, what_is_passed
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 
 def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
@@ -42,7 +40,7 @@ def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: Bo
     passed = [
         origin
         for module, expr in what_is_passed(parameter, None, bound)
-        for origin in project.kinds.origins(module, expr)
+        for origin in kinds_of(project).origins(module, expr)
     ]
     if default is not None:
         passed.append((target.function.module, default))
@@ -151,7 +149,7 @@ def is_called_object(
     if passed_kind(project, target, parameter, None, bound)[0] == "array":
         return False
     return not all(
-        (origins := list(project.kinds.origins(*place)))
+        (origins := list(kinds_of(project).origins(*place)))
         and all(are_trees(evaluator, project.values(*origin)) for origin in origins)
         for place in passed
     )

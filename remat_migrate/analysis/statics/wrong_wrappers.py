@@ -14,19 +14,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode
+from ..project import Project
 from ..sites.framework_modules import framework_of, holds_arrays, kind_of, module_kind
 from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import underlying
 from ..values.values import Class, External, Function, Instance, Value
 from .static_options import read_indices
-
-if TYPE_CHECKING:
-    from ..project import Project
 
 Fault = Literal[
     "linen-instance",

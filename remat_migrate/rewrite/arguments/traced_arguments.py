@@ -18,6 +18,8 @@ from ...analysis.libraries.library_arguments import (
 )
 from ...analysis.libraries.library_needs import has_static_result, is_array_method
 from ...analysis.names.scopes import Binding, FunctionNode
+from ...analysis.statics.argument_kinds import kinds_of
+from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import default_of, positional_parameters
 from ...analysis.values.callees import Target, targets_of, underlying
 from ...analysis.values.calls import returned_expressions
@@ -103,7 +105,7 @@ class Arrays:
         return self._python(module, node) if kind == "unknown" else kind
 
     def _python(self, module: Module, node: ast.expr) -> Kind:
-        found = self.project.kinds.of(module, node, _KIND_DEPTH)
+        found = kinds_of(self.project).of(module, node, _KIND_DEPTH)
         return "python" if found == "python" else "unknown"
 
     def _binding(self, module: Module, binding: Binding, depth: int) -> Kind:
@@ -229,7 +231,7 @@ class Arrays:
             passed: list[Kind] = []
             if not self._is_rare(function):
                 return "unknown"
-            for call in self.project.kinds.callers(module, function):
+            for call in kinds_of(self.project).callers(module, function):
                 bound = call.bound_to(function)
                 expr = bound.by_name.get(node.arg)
                 if bound.unclear or expr is None:
@@ -250,7 +252,8 @@ class Arrays:
         if isinstance(name, str) and self._is_rare(function):
             modules.update(dict.fromkeys(self.project.mentioning([name])))
         return any(
-            index in self.project.kinds.differentiated(other).get(function, ()) for other in modules
+            index in kinds_of(self.project).differentiated(other).get(function, ())
+            for other in modules
         )
 
     def _is_rare(self, function: FunctionNode) -> bool:
@@ -318,7 +321,7 @@ class Arrays:
         """Whether Python may need the value of a parameter."""
         return any(
             n.certain and n.parameter == node.arg
-            for n in self.project.needs.of(target.function, target.owner)
+            for n in project_needs(self.project).of(target.function, target.owner)
         )
 
 

@@ -13,6 +13,7 @@ from ...analysis import Project
 from ...analysis.libraries.library_arguments import ARRAY_ATTRIBUTES
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.site import Site
+from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.statics import Statics
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
 from ...codemod.changes import Change, Code, Replace
@@ -65,7 +66,7 @@ def close_over_all_at_once(
             parameter = free_name(prefix.strip("*=") or "x", taken)
             taken.add(parameter)
         arguments.append(_Argument(node, prefix, parameter))
-    traced = [a for a in arguments if project.kinds.of(site.module, a.node) == "array"]
+    traced = [a for a in arguments if kinds_of(project).of(site.module, a.node) == "array"]
     return _closed_over(site, outer, checkpoint, options, arguments, traced)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
+from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.callees import Target, layers, targets_of
 from ...analysis.values.classes import class_annotations, class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
@@ -133,7 +134,7 @@ def check_compile_time(project: Project, target: Target) -> None:
     Raises:
         Refused: there is one.
     """
-    for need in project.needs.of(target.function, target.owner):
+    for need in project_needs(project).of(target.function, target.owner):
         if need.certain and need.traced:
             raise Refused(
                 f"Python needs what an operation on `{need.parameter}` gives, which under a"

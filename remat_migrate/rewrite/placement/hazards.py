@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
 from ...analysis.values.calls import returned_expressions
 from ...analysis.values.values import Constant, External, Function, Instance, Value
@@ -180,7 +181,7 @@ def _check_returned(project: Project, function: Function, expr: ast.expr) -> Non
             continue
         if isinstance(part, ast.Constant) and part.value is None:
             continue
-        if project.kinds.of(module, part, _KIND_DEPTH) == "python" or isinstance(
+        if kinds_of(project).of(module, part, _KIND_DEPTH) == "python" or isinstance(
             part, ast.GeneratorExp
         ):
             raise Refused(
@@ -197,4 +198,4 @@ def _is_python(project: Project, module: Module, node: ast.expr) -> bool:
     values = project.values(module, node)
     if values and all(isinstance(v, Constant) and v.value is not None for v in values):
         return True
-    return project.kinds.of(module, node, _KIND_DEPTH) == "python"
+    return kinds_of(project).of(module, node, _KIND_DEPTH) == "python"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.libraries.apis import TRACED_BODIES
+from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import layers, targets_of, underlying
 from ...analysis.values.values import Applied, External, Function, Value
@@ -135,7 +136,7 @@ def _flags(project: Project, function: Function) -> set[int]:
     """
     names = [parameter.arg for parameter in positional_parameters(function.node)]
     found: set[int] = set()
-    for need in project.needs.of(function):
+    for need in project_needs(project).of(function):
         if names[:1] == [need.parameter]:
             continue
         if need.parameter not in names[2:]:

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
-from ...analysis.sites.site import Option, Site
+from ...analysis.sites.site import Option, Site, sites_of
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ...codemod.tree.reductions import is_pure
 from ..flax_names import names_without_remat
@@ -170,7 +170,7 @@ def _is_own(project: Project, site: Site, option: Option) -> bool:
         return True
     sharing = [
         other
-        for other in project.sites
+        for other in sites_of(project)
         if other.application is not None
         and any(o.value is option.value for o in other.arguments.values())
     ]

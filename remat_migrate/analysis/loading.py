@@ -11,21 +11,23 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import SourceError
+from ..settings import Settings
+from ..text import SourceFile
 from ..text.prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
 from ..text.source_file import may_be_notebook, read_source
-from .glimpse import Glimpse
+from .files import Files
 from .libraries.apis import Api
 from .names.mentions import find_mentions
 from .names.module import Module
+from .needs.need import Learned
+from .prefilter import Glimpse
+from .project import Project
+from .sites.site import forget_sites, option_readers, sites_in
 from .sites.wrappers import find_handing_on, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container
-
-if TYPE_CHECKING:
-    from .project import Project
 
 # `concrete=concrete`: an option that is handed on.
 _HANDED_ON = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
@@ -45,16 +47,67 @@ _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 _COOKIE = 400
 
 
-class Selection:
-    """The choice of a project's modules, made once, when the project is."""
+# A file that is not Python can set a flag or suppress a finding only with one of these.
+TEXT_WORDS = (
+    b"jax_new_checkpoint",
+    b"JAX_NEW_CHECKPOINT",
+    b"jax_remat_barrier",
+    b"JAX_REMAT_BARRIER",
+    b"RMT",
+)
+
+
+def load_project(
+    settings: Settings,
+    targets: Sequence[Path],
+    texts: Sequence[Path] = (),
+    context: Sequence[Path] = (),
+    overlay: Mapping[Path, SourceFile] | None = None,
+    previous: Project | None = None,
+    learned: frozenset[Learned] = frozenset(),
+    words: Iterable[str] = (),
+    refused: Mapping[Path, SourceError] | None = None,
+) -> Project:
+    """Read the targets that may matter into a project.
+
+    Args:
+        settings: the settings of the run.
+        targets: the Python files that the user named.
+        texts: the other files that the user named.
+        context: the other Python files of the project, read when something needs them.
+        overlay: texts that take the place of files on disk.
+        previous: a project whose modules are reused where their text is unchanged.
+        learned: parameters that were found by running the code to be needed at trace time.
+        words: further words that make a file matter.
+        refused: files that count as unreadable.
+    """
+    files = Files(settings.root, targets, context, overlay, settings.search_path, refused)
+    project = Project(settings, (*targets, *texts), files, previous=previous, learned=learned)
+    _Selection(project, words).choose()
+    for path in texts:
+        try:
+            data = files.data(path)
+            if any(word in data for word in TEXT_WORDS):
+                project.texts[path] = files.read(path, data, python=False)
+        except SourceError as error:
+            project.errors.append(error)
+    known = {error.path for error in project.errors}
+    project.errors += [
+        error
+        for path, error in (refused or {}).items()
+        if path in project.targets and path not in known
+    ]
+    return project
+
+
+class _Selection:
+    """The choice of a project's modules, made once, when the project is loaded."""
 
     def __init__(self, project: Project, words: Iterable[str]) -> None:
         """`words`: further words for which a file is looked at."""
         self.project = project
         self.files = project.files
         self.evaluator = project.evaluator
-        # Modules in which there are no sites.
-        self.bare: set[Module] = set()
         # Targets that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
         # Words by which other files may use an Api, with the files that say what they mean.
@@ -132,7 +185,7 @@ class Selection:
         """Take a file that holds no checkpoint, but a scan and a gradient."""
         if path not in self.project.modules and (module := self.project.module(path)) is not None:
             self.project.modules[path] = module
-            self.bare.add(module)
+            self.project.without_sites.add(module)
 
     # -- by other names
 
@@ -292,7 +345,7 @@ class Selection:
         """Follow Apis that are passed to functions of the project."""
         project, noted = self.project, False
         for module in list(project.modules.values()):
-            for site in project.sites_in(module):
+            for site in sites_in(project, module):
                 if site.form in ("reference", "partial"):
                     reference = site.reference
                     if site.form == "partial":
@@ -301,13 +354,13 @@ class Selection:
                         reference = holder
                     noted = note_passed_apis(module, reference, self.evaluator) or noted
         if noted:
-            project.forget_sites()
+            forget_sites(project)
 
     def _take_option_holders(self, optional: Sequence[Path]) -> None:
         """Take targets that only hold options: `OPTIONS = dict(concrete=True)`."""
         project = self.project
         for module in list(project.modules.values()):
-            for site in project.sites_in(module):
+            for site in sites_in(project, module):
                 for option in site.arguments.values():
                     path = option.module.source.path
                     if path in project.targets and path not in project.modules:
@@ -329,11 +382,11 @@ class Selection:
             elif name not in self._data(other) or not self._glimpse.may_hold(other):
                 continue
             module = project.module(other)
-            for site in project.sites_in(module) if module is not None else ():
+            for site in sites_in(project, module) if module is not None else ():
                 for option in site.arguments.values():
                     if option.module.source.path == path:
                         project.modules[path] = option.module
-                        project.readers.setdefault(option.module, []).append(site)
+                        option_readers(project).setdefault(option.module, []).append(site)
 
     def _data(self, path: Path) -> bytes:
         """The bytes of a file that were read before; nothing of one that cannot be."""
