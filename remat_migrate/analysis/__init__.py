@@ -1,7 +1,8 @@
-"""What the code means to JAX: names, Apis, sites, calls, which arguments Python must know."""
+"""What the code means to JAX: names, sites, calls, and arguments that must be concrete."""
 
 from .names.module import Module
 from .project import Project
-from .sites.site import Site
+from .sites.call_search import uses_of
+from .sites.site import Site, sites_in, sites_of
 
-__all__ = ["Module", "Project", "Site"]
+__all__ = ["Module", "Project", "Site", "sites_in", "sites_of", "uses_of"]

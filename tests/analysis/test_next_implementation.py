@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from model.test_apis import jax_version
+from analysis.test_apis import jax_version
 
 from remat_migrate.analysis.policies.jax_remat3 import (
     BARRIER_FLAG,

@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 import pytest
-from model.test_apis import installed, jax_version, parameters
+from analysis.test_apis import installed, jax_version, parameters
 
 from remat_migrate.analysis.libraries.apis import APIS
 from remat_migrate.analysis.policies.known_policies import (

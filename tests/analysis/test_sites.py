@@ -9,7 +9,7 @@ import libcst.matchers as m
 import pytest
 
 from remat_migrate.analysis import Project, Site
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.site import sites_in, sites_of
 from remat_migrate.codemod.writer import write
 from remat_migrate.text import apply_edits
 
@@ -120,7 +120,7 @@ NO_SITES = [
 
 @pytest.mark.parametrize("code", NO_SITES)
 def test_homonyms(open_project, code: str) -> None:
-    assert [outlined(site) for site in open_project(code).sites] == []
+    assert [outlined(site) for site in sites_of(open_project(code))] == []
 
 
 OPTIONS = [
@@ -251,7 +251,7 @@ def test_a_site_is_seen_as_libcst(open_project: Callable[..., Project]) -> None:
         "import jax\n\n\ndef f(x):\n"
         "    return jax.checkpoint(  # why\n        abs,\n        concrete=True,\n    )(x)\n"
     )
-    (site,) = open_project(text).sites
+    (site,) = sites_of(open_project(text))
     is_on = m.Arg(m.Name("True"), m.Name("concrete"))
     (arg,) = m.findall(site.node, is_on)
     assert isinstance(arg, libcst.Arg)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plaintext.plan import check, refused, without
+from formats.plan import check, refused, without
 
 INSTRUCTIONS = [
     ("ENV OLD_WAY=0\n", ""),

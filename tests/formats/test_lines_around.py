@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plaintext.plan import check
+from formats.plan import check
 
 CASES = {
     "a comment on the line goes": (

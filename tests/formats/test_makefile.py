@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from plaintext.plan import check, refused, without
+from formats.plan import check, refused, without
 
 LINES = [
     ("export OLD_WAY = 0\nA = 1\n", "A = 1\n"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from plaintext.plan import check, refused, without
+from formats.plan import check, refused, without
 
 PAIRS = [
     ('OLD_WAY = "0"  # why\nA = 1\n', "A = 1\n"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from plaintext.plan import check, refused, without
+from formats.plan import check, refused, without
 
 CASES = {
     "workflow": (
