@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from remat_migrate.engine.analyse import Hidden
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span
 

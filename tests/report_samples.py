@@ -9,8 +9,7 @@ from support import analysed
 from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.measure.measurement import Alternative, Cost, Measurement, SiteWeight, Weight
-from remat_migrate.report import Report
-from remat_migrate.report.content import site_rows
+from remat_migrate.report.content import Report, site_rows
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span

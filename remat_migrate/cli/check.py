@@ -16,7 +16,7 @@ from ..engine.check import check_run, compare_with_baseline, coverage, fix_in_me
 from ..engine.progress import Progress
 from ..engine.run import Run
 from ..errors import UsageError
-from ..report import Report
+from ..report.content import Report
 from ..report.output import say, screen_of, write_diff, write_report
 from ..rule import Finding
 from ..settings import fails_run

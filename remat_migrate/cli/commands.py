@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .. import __version__
-from ..analysis.sites.site import sites_of
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import destinations, needs_rules, shows_placements
 from .execution import (
@@ -30,7 +29,7 @@ from .run_setup import begin, put_back_before, trial_of, watched
 
 if TYPE_CHECKING:
     from ..engine.baseline import Choice
-    from ..report import Report
+    from ..report.content import Report
     from ..report.outputs import Output
     from ..settings import Severity
 
@@ -234,6 +233,7 @@ def report(
     if kept.outcome is not None:
         return kept.outcome.replay()
 
+    from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.content import site_rows
     from .check import (
@@ -392,7 +392,7 @@ def _leave(code: object) -> None:
 
 
 def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:
-    from ..report import Report
+    from ..report.content import Report
 
     files = len({path.resolve() for path in paths})
     return Report((), files, fixed={} if fixing else None)

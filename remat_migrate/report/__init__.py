@@ -1,5 +1,1 @@
-"""What a run found: one module per output format."""
-
-from .content import Report, SiteRow
-
-__all__ = ["Report", "SiteRow"]
+"""What a run found, in one module per output format."""

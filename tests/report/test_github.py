@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from support import cli, write_files
 
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable import github
 from remat_migrate.report.machine_readable.shared import worst_first
 from remat_migrate.report.terminal.display import Screen, printable

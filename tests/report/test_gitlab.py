@@ -12,7 +12,7 @@ from typing import Any
 
 import hostile
 
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable import gitlab, rdjson
 from remat_migrate.report.machine_readable.shared import encodable, worst_first
 from remat_migrate.report.terminal.display import Screen, printable

@@ -11,7 +11,7 @@ import junitparser
 from lxml import etree
 
 from remat_migrate.engine.analyse import Hidden
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable import junit
 from remat_migrate.report.terminal.display import Screen, printable
 from remat_migrate.rule import Finding

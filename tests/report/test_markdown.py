@@ -8,8 +8,7 @@ from pathlib import Path
 
 from report_samples import FOLDER, HOSTILE, SCREEN, measurement, whole_report
 
-from remat_migrate.report import Report
-from remat_migrate.report.content import Weighed
+from remat_migrate.report.content import Report, Weighed
 from remat_migrate.report.pages.markdown import MOST, render
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Safety

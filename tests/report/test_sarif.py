@@ -21,7 +21,7 @@ from support import cli, write_files
 from remat_migrate.engine.analyse import Fault, Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.engine.rules import load_rules
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable import sarif
 from remat_migrate.report.machine_readable.line_hash import line_hashes
 from remat_migrate.report.machine_readable.shared import encodable, worst_first

@@ -8,7 +8,7 @@ import pytest
 
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
-from remat_migrate.report import Report
+from remat_migrate.report.content import Report
 from remat_migrate.report.terminal import concise, full
 from remat_migrate.report.terminal.display import Screen, display_width, printable, wants_colour
 from remat_migrate.report.terminal.statistics import rule_counts, statistics
