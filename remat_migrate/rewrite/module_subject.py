@@ -16,8 +16,8 @@ from typing import Any
 from ..analysis import Module, Project
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Site
-from ..codemod.changes import Change, Code, InsertArgument, NewNodes, Remove, Replace, Rewrite
 from ..analysis.statics.argument_kinds import kinds_of
+from ..codemod.changes import Change, Code, InsertArgument, NewNodes, Remove, Replace, Rewrite
 from .flax_names import flax_name, unnamed
 from .refusal import Refused, check_editable
 
