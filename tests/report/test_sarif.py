@@ -191,7 +191,7 @@ def test_what_could_not_be_looked_at_is_told_of_the_run() -> None:
     told = invocation["toolExecutionNotifications"]
     assert [one["message"]["text"] for one in told] == [
         "cannot be parsed",
-        "the rule RMT201 failed: ValueError: no",
+        "rule RMT201 failed: ValueError: no",
     ]
     assert run_of(Report((unread,), 1, FOLDER))["invocations"][0]["executionSuccessful"]
 
