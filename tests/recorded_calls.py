@@ -12,8 +12,8 @@ from worker_package import load_worker
 
 adapt = load_worker("frameworks.adapt")
 arrays = load_worker("transfer.arrays")
-bits = load_worker("transfer.bits")
-codec = load_worker("transfer.codec")
+placeholders = load_worker("transfer.placeholders")
+pickling = load_worker("transfer.pickling")
 
 
 class Recorder:
@@ -37,7 +37,7 @@ class Recorder:
         def take(arrays):
             filled = list(leaves)
             for place, array in zip(places, arrays, strict=True):
-                filled[place] = bits.JaxBits(np.asarray(array), *about[place])
+                filled[place] = placeholders.HostArray(np.asarray(array), *about[place])
             args, kwargs, context = jax.tree_util.tree_unflatten(structure, filled)
             self.calls.append({"args": args, "kwargs": kwargs, "context": context})
 
@@ -71,8 +71,8 @@ def record(folder, program, *args):
     finally:
         RECORDER.on = False
     for i, case in enumerate(RECORDER.calls):
-        codec.save(case, folder / str(i))
-    return [codec.load(folder / str(i)) for i in range(len(RECORDER.calls))]
+        pickling.save(case, folder / f"{i}.pkl")
+    return [pickling.load(folder / f"{i}.pkl") for i in range(len(RECORDER.calls))]
 
 
 def leaves_of(args, kwargs):

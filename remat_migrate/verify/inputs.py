@@ -23,14 +23,14 @@ class Cases:
 
     Attributes:
         inputs: where they come from.
-        folders: one folder for each.
+        files: one pickle for each, which only workers load.
         about: what each is about: `is_training=True`.
         detail: why there are none.
         outcome: the verdict where there are none.
     """
 
     inputs: Inputs
-    folders: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
     about: list[str] = field(default_factory=list)
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
@@ -94,7 +94,7 @@ def find_cases(
         if given and given["detail"]:
             reasons.append(f"{inputs} inputs: {given['detail']}")
     made = _made(sides, unit)
-    if not made.folders and reasons:
+    if not made.files and reasons:
         made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
     return made
 
@@ -126,7 +126,7 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
     cases = reply["cases"][:_MOST_CASES]
     return Cases(
         inputs,
-        [case["folder"] for case in cases],
+        [case["file"] for case in cases],
         [case["about"] for case in cases],
         reply.get("detail", ""),
     )
@@ -134,10 +134,10 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
 
 def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Both values of each bool, where all calls had the same."""
-    most = max(len(cases.folders), _MOST_CASES)
+    most = max(len(cases.files), _MOST_CASES)
     seen = {part for about in cases.about for part in about.split(", ")}
     place = 1  # before other calls like the first
-    for case in tuple(cases.folders):
+    for case in tuple(cases.files):
         folder = sides.folder("flipped")
         try:
             reply = sides.ask(sides.maker, unit, "flip", case=case, folder=folder)
@@ -146,8 +146,8 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
         for flipped in reply.get("cases", ()):
             if flipped["about"] not in seen:
                 seen.add(flipped["about"])
-                cases.folders.insert(place, flipped["folder"])
+                cases.files.insert(place, flipped["file"])
                 cases.about.insert(place, flipped["about"])
                 place += 1
-    del cases.folders[most:], cases.about[most:]
+    del cases.files[most:], cases.about[most:]
     return cases

@@ -110,7 +110,7 @@ def _verdict(
         return recorded
     known = recorded is not None and recorded.outcome is Outcome.EQUAL
     cases = find_cases(sides, unit, declared, recording.cases.get(identity) if recording else None)
-    if not cases.folders:
+    if not cases.files:
         if recorded and known:
             return replace(recorded, detail=f"values alone: {cases.detail}")
         return Verdict(unit, cases.outcome, detail=cases.detail)
@@ -152,9 +152,9 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("i
     After `deadline`, on the clock of `time.monotonic`, no more than one case is begun.
     """
     verdicts: list[Verdict] = []
-    for number, (case, about) in enumerate(zip(cases.folders, cases.about, strict=True)):
+    for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         if verdicts and time.monotonic() > deadline:
-            del cases.folders[number:], cases.about[number:]
+            del cases.files[number:], cases.about[number:]
             break
         verdict = _compared(sides, unit, case, eager=number == 0)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:

@@ -12,7 +12,7 @@ from . import shim
 from .comparison import results
 from .inputs import make, varied
 from .load import Unit
-from .transfer import codec
+from .transfer import pickling
 
 Case = Dict[str, Any]
 
@@ -31,20 +31,20 @@ def all_cases(unit: Unit, classes: List[type]) -> make.Made:
     cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
     if cases:
         with tempfile.TemporaryDirectory() as folder:
-            cases += _further(unit, cases[0][1], classes, os.path.join(folder, "case"))
+            cases += _further(unit, cases[0][1], classes, os.path.join(folder, "case.pkl"))
     return made._replace(cases=cases)
 
 
-def _further(unit: Unit, case: Case, classes: List[type], folder: str) -> List[Tuple[str, Case]]:
+def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tuple[str, Case]]:
     """Cases that come from running the unit on its first."""
     try:
-        codec.save(case, folder)
-    except codec.CannotSave:
+        pickling.save(case, path)
+    except pickling.CannotSave:
         return []  # which is said of the case itself
     # A call may change its arguments, or donate them: each gets its own.
-    found = list(varied.varied(unit.function, lambda: codec.load(folder)))
+    found = list(varied.varied(unit.function, lambda: pickling.load(path)))
     if case["context"] is None:
-        found += _of_result(unit, lambda: codec.load(folder), classes)
+        found += _of_result(unit, lambda: pickling.load(path), classes)
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from . import calling, relocate, shim, surroundings
 from .failures import describe
 from .load import NotFound, load_module, load_unit
-from .transfer import codec
+from .transfer import pickling
 
 Reply = Dict[str, Any]
 
@@ -134,17 +134,17 @@ def _case(args: Tuple[Any, ...], kwargs: Any = None) -> Dict[str, Any]:
 
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
-    """Cases as folders, and what stood in the way of those that cannot be written."""
+    """Cases as files, and what stood in the way of those that cannot be written."""
     written: List[Dict[str, Any]] = []
     reasons: List[str] = []
     for number, (about, case) in enumerate(cases):
-        place = os.path.join(folder, str(number))
+        path = os.path.join(folder, "%d.pkl" % number)
         try:
-            codec.save(case, place)
-        except codec.CannotSave as error:
+            pickling.save(case, path)
+        except pickling.CannotSave as error:
             reasons.append(str(error))
         else:
-            written.append({"folder": place, "about": about})
+            written.append({"file": path, "about": about})
     return {"cases": written, "detail": "cannot be passed on: " + reasons[0] if reasons else ""}
 
 
@@ -162,7 +162,7 @@ def _declare(request: Reply) -> Reply:
 
 def _flip(request: Reply) -> Reply:
     """The same case with each Python bool inverted, each in a case of its own."""
-    case = codec.load(request["case"])
+    case = pickling.load(request["case"])
     unit = load_unit(request["module"], request["path"], request["qualname"])
     return _saved(list(_flipped(case, unit.function)), request["folder"])
 
@@ -189,7 +189,7 @@ def _evaluate(request: Reply) -> Reply:
     from .comparison import evaluate
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
-    case = codec.load(request["case"])
+    case = pickling.load(request["case"])
     if request["by_position"]:
         case = calling.by_position(unit.function, case)
     failure = evaluate.evaluate(unit.function, case, request["folder"], request["eager"])

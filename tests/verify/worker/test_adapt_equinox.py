@@ -15,7 +15,7 @@ from worker_package import load_worker
 
 eqx = pytest.importorskip("equinox")
 adapt = load_worker("frameworks.adapt")
-codec = load_worker("transfer.codec")
+pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
@@ -67,8 +67,8 @@ def test_equinox_modules(record):
 
 def test_equinox_state_and_functions(tmp_path):
     norm, state = eqx.nn.make_with_state(eqx.nn.BatchNorm)(3, "batch", mode="batch")
-    codec.save((norm, state, eqx.filter_jit), tmp_path / "saved")
-    norm2, state2, function = codec.load(tmp_path / "saved")
+    pickling.save((norm, state, eqx.filter_jit), tmp_path / "saved.pkl")
+    norm2, state2, function = pickling.load(tmp_path / "saved.pkl")
     assert function is eqx.filter_jit
     first = jax.vmap(norm, axis_name="batch", in_axes=(0, None), out_axes=(0, None))(X, state)
     second = jax.vmap(norm2, axis_name="batch", in_axes=(0, None), out_axes=(0, None))(X, state2)

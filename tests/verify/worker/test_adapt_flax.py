@@ -16,7 +16,7 @@ from recorded_calls import RECORDER, TRANSFORMS, exercise, made, plain, recorded
 from worker_package import load_worker
 
 adapt = load_worker("frameworks.adapt")
-codec = load_worker("transfer.codec")
+pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
@@ -194,8 +194,8 @@ def test_flax_values_inside_fields(tmp_path):
         by_name={"a": Block(4)},
         kind=Block,
     )
-    codec.save(module, tmp_path / "saved")
-    back = codec.load(tmp_path / "saved")
+    pickling.save(module, tmp_path / "saved.pkl")
+    back = pickling.load(tmp_path / "saved.pkl")
     variables = module.init(jax.random.PRNGKey(0), X)
     again = back.init(jax.random.PRNGKey(0), X)
     jax.tree_util.tree_map(np.testing.assert_array_equal, again, variables)
@@ -217,8 +217,8 @@ class Holder(nn.Module):
 def test_flax_bound_modules_are_saved_free(tmp_path):
     variables = WithSetup().init(jax.random.PRNGKey(0), X)
     bound = WithSetup().bind(variables)
-    codec.save([bound, bound.inward], tmp_path / "saved")
-    back, inward = codec.load(tmp_path / "saved")
+    pickling.save([bound, bound.inward], tmp_path / "saved.pkl")
+    back, inward = pickling.load(tmp_path / "saved.pkl")
     assert back.scope is None
     assert inward.scope is None
     assert inward.name == "inward"
@@ -423,14 +423,14 @@ class State:
 
 def test_flax_structs_and_frozen_dicts(tmp_path):
     value = [State(flax.core.freeze({"a": {"w": X}}), 3), flax.core.freeze({"b": 1})]
-    codec.save(value, tmp_path / "saved")
-    state, frozen = codec.load(tmp_path / "saved")
+    pickling.save(value, tmp_path / "saved.pkl")
+    state, frozen = pickling.load(tmp_path / "saved.pkl")
     assert type(frozen) is flax.core.FrozenDict
     assert state.step == 3
     np.testing.assert_array_equal(state.params["a"]["w"], X)
     boxed = nn.Partitioned(X, names=("a", None))
-    codec.save(boxed, tmp_path / "boxed")
-    assert codec.load(tmp_path / "boxed").names == ("a", None)
+    pickling.save(boxed, tmp_path / "boxed.pkl")
+    assert pickling.load(tmp_path / "boxed.pkl").names == ("a", None)
 
 
 def test_flax_arguments_named_as_those_of_apply(record):

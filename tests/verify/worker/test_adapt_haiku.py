@@ -14,7 +14,7 @@ from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
 from worker_package import load_worker
 
 adapt = load_worker("frameworks.adapt")
-codec = load_worker("transfer.codec")
+pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
@@ -148,8 +148,8 @@ def test_haiku_made_of_a_method(tmp_path):
     context = adapt.context_from_error(caught.value)
     assert adapt.is_deferred(HaikuBlock)
     assert not adapt.is_deferred(dict)
-    codec.save(adapt.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved")
-    block = codec.load(tmp_path / "saved")
+    pickling.save(adapt.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
+    block = pickling.load(tmp_path / "saved.pkl")
     result = jax.eval_shape(
         lambda x: adapt.initialised(HaikuBlock.__call__, (block, x), {}, context), X
     )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-codec = load_worker("transfer.codec")
+pickling = load_worker("transfer.pickling")
 eventfile = load_worker("recording.eventfile")
 eventlog = load_worker("recording.eventlog")
 record = load_worker("recording.record")
@@ -85,7 +85,7 @@ def test_a_direct_call(recorder):
     assert second.inputs[2][1][3] is None  # numpy's
     assert first.flags() == "flag=False"
     assert first.traced is None
-    case = codec.load(first.case)
+    case = pickling.load(first.case)
     assert case["kwargs"] == {"flag": False}
     assert case["context"] is None
     np.testing.assert_array_equal(case["args"][0], X)
@@ -204,7 +204,7 @@ def test_random_keys(recorder):
     key = jax.random.key(3)
     unit(key, X)
     jax.jit(unit)(key, X + 1)
-    direct, traced = (codec.load(call.case)["args"] for call in recorder.calls())
+    direct, traced = (pickling.load(call.case)["args"] for call in recorder.calls())
     assert direct[0].dtype == traced[0].dtype == key.dtype
     np.testing.assert_array_equal(jax.random.key_data(traced[0]), jax.random.key_data(key))
 
@@ -213,7 +213,7 @@ def test_a_case_from_a_trace_is_what_jax_had(recorder):
     unit = recorder(lambda tree, n, flag: tree["w"] * n)
     jax.jit(unit, static_argnums=2)({"w": X, "b": [1.0, jnp.int8(3)]}, 2.5, True)
     (call,) = recorder.calls()
-    tree, n, flag = codec.load(call.case)["args"]
+    tree, n, flag = pickling.load(call.case)["args"]
     assert flag is True
     assert isinstance(n, jax.Array)
     assert n.weak_type
@@ -266,7 +266,7 @@ def test_inputs_are_those_before_the_call(recorder):
     recorder(change)(values := [], np.zeros(2))
     assert values == [1]
     (call,) = recorder.calls()
-    case = codec.load(call.case)
+    case = pickling.load(call.case)
     assert case["args"][0] == []
     assert case["args"][1].tolist() == [0.0, 0.0]
 
@@ -383,7 +383,7 @@ def test_a_jitted_method(recorder):
     np.testing.assert_array_equal(Model().step(X), X + 1)
     (call,) = recorder.calls()
     assert call.inputs[-1][0] == "x"
-    assert len(codec.load(call.case)["args"]) == 2 if call.case else call.case_error
+    assert len(pickling.load(call.case)["args"]) == 2 if call.case else call.case_error
 
 
 def test_equinox(recorder):
@@ -461,7 +461,7 @@ def test_flax(current_recorder):
     np.testing.assert_array_equal(jitted(variables, X), expected)
     calls = current_recorder.calls()
     assert any("context['variables']['params']" in path for path, _ in calls[-1].inputs)
-    loaded = [codec.load(call.case) for call in calls if call.case]
+    loaded = [pickling.load(call.case) for call in calls if call.case]
     assert loaded[-1]["context"]["library"] == "flax"
     assert loaded[-1]["args"][0] == block
     net = FlaxNet()
@@ -476,7 +476,7 @@ def test_haiku(current_recorder):
     np.testing.assert_allclose(out, run.apply(params, None, X), rtol=1e-6)
     calls = current_recorder.calls()
     assert len(calls) >= 2
-    saved = [codec.load(call.case)["context"] for call in calls if call.case]
+    saved = [pickling.load(call.case)["context"] for call in calls if call.case]
     assert saved, calls[0].case_error
     assert saved[0]["library"] == "haiku"
 
@@ -502,7 +502,7 @@ def test_cases_of_each_kind(recorder):
         for n in range(5):
             unit(X, n, flag)
     unit(jnp.ones(7), 0, True)
-    kept = [codec.load(call.case)["args"] for call in recorder.calls() if call.case]
+    kept = [pickling.load(call.case)["args"] for call in recorder.calls() if call.case]
     assert [(x.size, n, flag) for x, n, flag in kept] == [
         (4, 0, True),
         (4, 1, True),

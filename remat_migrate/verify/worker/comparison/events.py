@@ -76,7 +76,7 @@ def _allowed(tolerances: Dict[str, float], *runs: Run) -> Dict[str, float]:
 def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
     """The inputs that a run saved.
 
-    Returns, by identity of a unit: `cases`, a list of `{"folder", "about"}`, and `detail`, why the
+    Returns, by identity of a unit: `cases`, a list of `{"file", "about"}`, and `detail`, why the
     inputs of a call could not be saved.
     """
     found: Dict[str, Dict[str, Any]] = {}
@@ -86,7 +86,7 @@ def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
         reasons = []
         for call in run.calls(unit).calls:
             if call.case:
-                cases.append({"folder": call.case, "about": call.flags()})
+                cases.append({"file": call.case, "about": call.flags()})
             if call.case_error:
                 reasons.append(call.case_error)
         detail = "cannot be passed on: " + reasons[0] if reasons else ""

@@ -58,45 +58,41 @@ def nearest_class(module: Any, find: Callable[[Any], Any]) -> type:
     return type(module)
 
 
-def unbound(module: Any) -> Any:
-    """A module without parent and variables, and so the modules in its fields; its name is kept.
-
-    One that is free already is returned as it is. A submodule that belongs to another module loses
-    its name: once it is bound again it is the child of this one, named by its field.
-    """
-    return _Freeing().free(module)
-
-
 def all_unbound(value: Any) -> Any:
-    """A tree of containers with every module in it freed."""
-    return _replaced(value, _Freeing().free)
+    """Return a tree of containers with every module in it unbound."""
+    return _replaced(value, Unbinder().unbound)
 
 
-class _Freeing:
-    """Clones modules, each once, so that what was shared stays shared."""
+class Unbinder:
+    """Clones modules without parent and variables, each once, so that sharing is preserved."""
 
     def __init__(self) -> None:
-        self.made: Dict[int, Any] = {}
+        self._made: Dict[int, Tuple[Any, Any]] = {}  # keeps the modules alive: ids are reused
 
-    def free(self, module: Any) -> Any:
-        if id(module) not in self.made:
-            self.made[id(module)] = self.clone(module)
-        return self.made[id(module)]
+    def unbound(self, module: Any) -> Any:
+        """Return a module, and the modules in its fields, unbound; its name is kept.
 
-    def clone(self, module: Any, **updates: Any) -> Any:
+        One that is unbound already is returned as it is. A submodule that belongs to another module
+        loses its name: once it is bound again it is the child of this one, named by its field.
+        """
+        if id(module) not in self._made:
+            self._made[id(module)] = (module, self._clone(module))
+        return self._made[id(module)][1]
+
+    def _clone(self, module: Any, **updates: Any) -> Any:
         for name, value, inside in submodules(module):
-            if any(is_bound(child) or self.free(child) is not child for child in inside):
-                updates[name] = _mapped(value, lambda child: self.child(module, child))
+            if any(is_bound(child) or self.unbound(child) is not child for child in inside):
+                updates[name] = _mapped(value, lambda child: self._child(module, child))
         if not updates and not is_bound(module) and module.parent is None:
             return module
         return module.clone(parent=None, **updates)
 
-    def child(self, module: Any, child: Any) -> Any:
-        if id(child) not in self.made:
+    def _child(self, module: Any, child: Any) -> Any:
+        if id(child) not in self._made:
             foreign = is_bound(child) and not belongs(child, module)
             updates = {"name": None} if foreign else {}
-            self.made[id(child)] = self.clone(child, **updates)
-        return self.made[id(child)]
+            self._made[id(child)] = (child, self._clone(child, **updates))
+        return self._made[id(child)][1]
 
 
 def belongs(child: Any, module: Any) -> bool:

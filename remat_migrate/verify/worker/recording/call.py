@@ -10,8 +10,8 @@ import numpy as np
 
 from ..failures import describe
 from ..frameworks import adapt
-from ..transfer import codec
-from ..transfer.bits import JaxBits, Slot
+from ..transfer import pickling
+from ..transfer.placeholders import HostArray, Slot
 from . import walk
 from .eventlog import EventLog, main_module
 from .fingerprint import Fingerprint, bits, key_kind, of_array, of_leaf, of_tracer
@@ -130,7 +130,7 @@ class Entry:
         if not walk.is_array(value):
             return value
         if not isinstance(value, (np.ndarray, np.generic)):
-            return JaxBits(bits(value), bool(getattr(value, "weak_type", False)), key_kind(value))
+            return HostArray(bits(value), bool(getattr(value, "weak_type", False)), key_kind(value))
         return value.copy()
 
     def _signature(self) -> Tuple[str, str]:
@@ -213,12 +213,12 @@ def _with(described: Described, seen: List[Fingerprint]) -> Described:
     ]
 
 
-def _filled(template: Any, restored: List[JaxBits]) -> Any:
+def _filled(template: Any, restored: List[HostArray]) -> Any:
     def fill(value: Any) -> Any:
         if not isinstance(value, Slot):
             return value
         if value.number is None:
-            raise codec.CannotSave("a traced value in the state of an object")
+            raise pickling.CannotSave("a traced value in the state of an object")
         return restored[value.number]
 
     return walk.replaced(template, fill)
@@ -232,14 +232,14 @@ def _saved(
     case: Callable[[], Any],
 ) -> Dict[str, Any]:
     """Save a case if it is wanted; what the event says about it."""
-    folder = log.case_folder(identity, signature, size)
-    if folder is None:
+    path = log.case_file(identity, signature, size)
+    if path is None:
         return {}
     try:
-        codec.save(case(), folder, main=main_module())
+        pickling.save(case(), path, main=main_module())
     except Exception as error:  # CannotSave, a full disk, or what the program's classes raise
         return {"case_error": str(error) or type(error).__name__}
-    return {"case": log.relative(folder)}
+    return {"case": log.relative(path)}
 
 
 def _size(value: Any) -> int:

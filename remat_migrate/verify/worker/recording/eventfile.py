@@ -25,7 +25,7 @@ class Call:
         traced: the number of its trace, None if nothing in it was traced.
         inputs, outputs: paths with fingerprints, in the order of the paths.
         raised: the exception that ended it, as `failures.describe` gives it.
-        case: the folder with its inputs, if they were saved.
+        case: the file with its inputs, if they were saved.
         case_error: why they were not.
         key: what calls with comparable inputs have in common.
         values, scales: features of the inputs and what they are relative to, see `distances`.

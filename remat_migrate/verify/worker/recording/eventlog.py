@@ -154,7 +154,7 @@ class EventLog:
                 log.notes.add(text)
                 self._write({"kind": "note", "unit": identity, "text": text})
 
-    def case_folder(self, identity: str, signature: Tuple[str, str], size: int) -> Optional[str]:
+    def case_file(self, identity: str, signature: Tuple[str, str], size: int) -> Optional[str]:
         """Where to save the inputs of a call of `size` bytes; None if they are not wanted.
 
         Wanted are the first call of each structure with its shapes and static values, two that
@@ -178,11 +178,11 @@ class EventLog:
             log.cases += 1
             log.case_bytes += size
             number = sum(unit.cases for unit in self.units.values())
-            return os.path.join(self._opened(), "cases", str(number))
+            return os.path.join(self._opened(), "cases", "{}.pkl".format(number))
 
-    def relative(self, folder: str) -> str:
-        """A folder of this process's as events name it."""
-        return os.path.relpath(folder, self._opened()).replace(os.sep, "/")
+    def relative(self, path: str) -> str:
+        """Return the path by which events name a file of this process."""
+        return os.path.relpath(path, self._opened()).replace(os.sep, "/")
 
     def close(self) -> None:
         """Write the counts. More may follow: host callbacks run until the very end."""

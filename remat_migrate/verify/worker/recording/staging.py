@@ -22,7 +22,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 import jax
 import numpy as np
 
-from ..transfer.bits import JaxBits
+from ..transfer.placeholders import HostArray
 from .fingerprint import key_data, key_kind
 
 _NONE = type(None)
@@ -35,9 +35,9 @@ class Value(NamedTuple):
     weak: bool
     key: Optional[str]
 
-    def restored(self, array: Any) -> JaxBits:
+    def restored(self, array: Any) -> HostArray:
         """The value as JAX had it."""
-        return JaxBits(array, self.weak, self.key)
+        return HostArray(array, self.weak, self.key)
 
 
 class Sink:

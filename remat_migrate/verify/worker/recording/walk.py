@@ -15,7 +15,7 @@ import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..frameworks import adapt
-from ..transfer.bits import JaxBits, Slot
+from ..transfer.placeholders import HostArray, Slot
 
 # Of a plain object's state: how deep, and of one value: how many nodes.
 DEEPEST_STATE = 4
@@ -30,7 +30,7 @@ _NAMED = (
     types.GeneratorType,
     types.CoroutineType,
     enum.Enum,
-    JaxBits,
+    HostArray,
     Slot,
 )
 # Objects of these packages are named, not gone into: devices, meshes, loggers, open files.

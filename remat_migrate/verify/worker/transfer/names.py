@@ -1,42 +1,66 @@
-"""Finding functions, classes and other named things again in another process.
+"""Names by which another process finds functions, classes and other module-level objects again.
 
-Everything that a module holds is known by the module's name and a path of attributes. A function
-made inside another function has no such path; it is known by the function it was made in and its
-place among the code that this one makes functions of.
+An object that a module holds is known by the module's name and a path of attributes. A function
+defined in another function has no such path: it is known by the outer function and its place among
+the code of the functions defined there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
 import types
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-INSIDE = "<locals>"
+LOCALS = "<locals>"
 
 
-class Found(NamedTuple):
-    """Where a thing stands: `inner` when it is what the thing of that name wraps."""
+class CannotLoad(Exception):
+    """A saved value names something that this process does not have; the message says what."""
+
+
+class Name(NamedTuple):
+    """The place of an object in a module; `inner`: it is what the object there wraps."""
 
     module: str
-    name: str
+    qualname: str
     inner: bool
 
 
-def attribute(module: str, name: str) -> Any:
-    """What `module` (imported) holds under a dotted name.
+class NestedName(NamedTuple):
+    """The place of a function defined in another one.
 
-    Raises AttributeError when it has no such name, and whatever importing raises.
+    Attributes:
+        module: the module of the outermost function.
+        outer: the qualified name of the outermost function.
+        steps: the name and fingerprint of the code at each depth below it.
     """
-    value: Any = importlib.import_module(module)
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
+
+    module: str
+    outer: str
+    steps: Tuple[Tuple[str, str], ...]
+
+
+def lookup(module: str, qualname: str, inner: bool = False) -> Any:
+    """Return what a module, which is imported, holds under a dotted name.
+
+    Raises:
+        CannotLoad: there is no such name, or importing the module raises.
+    """
+    try:
+        value: Any = importlib.import_module(module)
+        for part in qualname.split("."):
+            value = getattr(value, part)
+    except Exception as error:
+        message = "cannot find {}.{}: {}: {}"
+        raise CannotLoad(message.format(module, qualname, type(error).__name__, error)) from error
+    return innermost(value) if inner else value
 
 
 def innermost(value: Any) -> Any:
-    """The function below decorators that keep what they wrap in `__wrapped__`, and descriptors."""
+    """Return the function below descriptors, partials and decorators that set `__wrapped__`."""
     seen = set()
     while id(value) not in seen:
         seen.add(id(value))
@@ -51,28 +75,33 @@ def innermost(value: Any) -> Any:
     return value
 
 
-def find(value: Any) -> Optional[Found]:
-    """The place of a thing that a module holds, or None.
+def find(value: Any) -> Optional[Name]:
+    """Return the place of an object that a module holds, or None.
 
-    The name that the thing has for itself is tried first; then whatever name a module has for it.
+    Its own name is tried first, then that of any module or class attribute that holds it.
     """
-    module, name = own_module(value), own_name(value)
-    if isinstance(module, str) and name and module in sys.modules:
-        held = _held(module, name)
+    module, qualname = own_module(value), own_name(value)
+    if isinstance(module, str) and qualname and module in sys.modules:
+        held = _held(module, qualname)
         if held is value:
-            return Found(module, name, False)
+            return Name(module, qualname, False)
         if held is not None and innermost(held) is value:
-            return Found(module, name, True)
+            return Name(module, qualname, True)
+        owner = qualname.rpartition(".")[0]
+        cls = _held(module, owner) if owner else None
+        for name, held in vars(cls).items() if isinstance(cls, type) else ():
+            if held is value:  # a lambda that is the default of a field
+                return Name(module, owner + "." + name, False)
     return _search(value)
 
 
 def own_module(value: Any) -> Any:
-    """The name of the module that a function or class says it is of."""
+    """Return the module that a function or class gives as its own."""
     return getattr(getattr(value, "__objclass__", value), "__module__", None)
 
 
 def own_name(value: Any) -> Optional[str]:
-    """The qualified name that a function or class has for itself, if any."""
+    """Return the qualified name that a function or class gives as its own, if any."""
     owner = getattr(value, "__objclass__", None)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if owner is not None and isinstance(name, str) and "." not in name:
@@ -80,23 +109,27 @@ def own_name(value: Any) -> Optional[str]:
     return name if isinstance(name, str) else None
 
 
-def module_holding(value: Any, name: str) -> Optional[str]:
-    """The module that has a value under a name that its type gave for it."""
-    for module in (getattr(value, "__module__", None), type(value).__module__):
-        if isinstance(module, str) and _held(module, name) is value:
-            return module
-    return None
+def is_named(value: Any) -> bool:
+    """Return whether a value is a class, or a callable with a name of its own."""
+    return isinstance(value, type) or (callable(value) and own_name(value) is not None)
+
+
+def is_object(value: Any) -> bool:
+    """Return whether a callable is an object with a state, neither built in nor jitted."""
+    heap_type = 1 << 9
+    return bool(type(value).__flags__ & heap_type) and not hasattr(value, "lower")
 
 
 def _held(module: str, name: str) -> Any:
+    """Return what a module holds under a name; None if it has none."""
     try:
-        return attribute(module, name)
-    except Exception:  # a property or lazy attribute of the user's may raise anything
+        return lookup(module, name)
+    except CannotLoad:
         return None
 
 
-def _search(value: Any) -> Optional[Found]:
-    """A name that some imported module has for a value: the most public one."""
+def _search(value: Any) -> Optional[Name]:
+    """Return the most public name by which an imported module holds a value."""
     own = own_module(value)
     places = []
     for module_name, module in list(sys.modules.items()):
@@ -106,118 +139,100 @@ def _search(value: Any) -> Optional[Found]:
             if held is value:
                 private = any(part.startswith("_") for part in (*module_name.split("."), name))
                 rank = (module_name != own, private, len(module_name), module_name, name)
-                places.append((rank, module_name, name))
-    if not places:
-        return None
-    _, module_name, name = min(places)
-    return Found(module_name, name, False)
+                places.append((rank, Name(module_name, name, False)))
+    return min(places)[1] if places else None
 
 
-def is_named(value: Any) -> bool:
-    """Whether a value is a class, or is called and has a name of its own."""
-    return isinstance(value, type) or (callable(value) and own_name(value) is not None)
-
-
-def is_method_of_value(value: Any) -> bool:
-    """Whether a value is a method of a built-in type together with its object, as `[].append`."""
-    built_in = (types.BuiltinMethodType, type([].__len__))
-    owner = getattr(value, "__self__", None)
-    return isinstance(value, built_in) and not isinstance(owner, (types.ModuleType, type(None)))
-
-
-def is_object(value: Any) -> bool:
-    """Whether something that is called is an object with a state, not built in or jitted."""
-    made_by_class_statement = 1 << 9
-    return bool(type(value).__flags__ & made_by_class_statement) and not hasattr(value, "lower")
-
-
-class Nested(NamedTuple):
-    """A function made inside another: where the outermost one stands, and the way down from it."""
-
-    module: str
-    outer: str
-    steps: Tuple[Tuple[str, str], ...]  # name and fingerprint of the code at each depth
-
-
-def find_nested(function: types.FunctionType) -> Optional[Nested]:
-    """The place of a function made inside another one; None where it cannot be told for sure."""
-    outer, _, rest = function.__qualname__.partition("." + INSIDE + ".")
-    names = rest.split("." + INSIDE + ".")
+def find_nested(function: types.FunctionType) -> Optional[NestedName]:
+    """Return the place of a function defined in another one; None where it is ambiguous."""
+    outer, _, rest = function.__qualname__.partition("." + LOCALS + ".")
+    names = rest.split("." + LOCALS + ".")
     if not rest or function.__code__.co_name != names[-1] or function.__module__ is None:
-        return None  # the name is another function's, given to this one by its decorator
+        return None  # a decorator gave it the name of another function
     held = innermost(_held(function.__module__, outer))
     if not isinstance(held, types.FunctionType):
         return None
-    ways = [way for way in _ways(held.__code__, names) if way[-1] is function.__code__]
-    if len(ways) != 1:
+    paths = [path for path in _paths(held.__code__, names) if path[-1] is function.__code__]
+    if len(paths) != 1:
         return None
-    steps = tuple((code.co_name, fingerprint(code)) for code in ways[0])
+    steps = tuple((code.co_name, _fingerprint(code)) for code in paths[0])
     if len(_matching(held.__code__, steps)) != 1:
         return None
-    return Nested(function.__module__, outer, steps)
+    return NestedName(function.__module__, outer, steps)
 
 
-def code_of(place: Nested) -> Tuple[types.CodeType, Any]:
-    """The code of a function made inside another, and the globals it runs in.
+def closure(function: types.FunctionType) -> Dict[str, Any]:
+    """Return what a function closes over, without the cells that are still empty."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
-    Raises LookupError when there is none, or no telling which.
+
+def nested(
+    module: str, outer: str, steps: Tuple[Tuple[str, str], ...], closed_over: List[str]
+) -> types.FunctionType:
+    """Return a function defined in another one, as this process has it; `fill` completes it.
+
+    Raises:
+        CannotLoad: there is no such function, several match, or it no longer closes over a name.
     """
-    held = innermost(attribute(place.module, place.outer))
+    held = lookup(module, outer, inner=True)
+    name = ".".join([module, outer, *(step[0] for step in steps)])
     if not isinstance(held, types.FunctionType):
-        raise LookupError("{}.{} is no function".format(place.module, place.outer))
-    codes = _matching(held.__code__, place.steps)
+        raise CannotLoad("{}.{} is not a function".format(module, outer))
+    codes = _matching(held.__code__, steps)
     if len(codes) != 1:
-        raise LookupError(
-            "{}.{} makes {} functions {}".format(
-                place.module, place.outer, len(codes) or "no", place.steps[-1][0]
-            )
-        )
-    return codes[0], held.__globals__
+        found = "several functions match" if codes else "there is no such function"
+        raise CannotLoad("cannot find {}: {}".format(name, found))
+    code = codes[0]
+    missing = set(closed_over) - set(code.co_freevars)
+    if missing:
+        raise CannotLoad("{} no longer closes over {}".format(name, ", ".join(sorted(missing))))
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    function = types.FunctionType(code, held.__globals__, code.co_name, None, cells)
+    function.__module__ = module
+    separator = "." + LOCALS + "."
+    function.__qualname__ = separator.join([outer, *(step[0] for step in steps)])
+    return function
 
 
-def new_cell() -> Any:
-    """A cell for what a function closes over; it holds None."""
-    content = None
-    cell: Any = (lambda: content).__closure__[0]  # type: ignore[index]
-    return cell
+def fill(function: types.FunctionType, state: Any) -> None:
+    """Give a function what it closes over, which may be the function itself, and its defaults."""
+    values, function.__defaults__, function.__kwdefaults__ = state
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name in values:
+            cell.cell_contents = values[name]
 
 
-def _ways(code: types.CodeType, names: List[str]) -> List[Tuple[types.CodeType, ...]]:
-    """All ways down from a function's code through the functions of these names."""
+def _paths(code: types.CodeType, names: List[str]) -> Iterator[Tuple[types.CodeType, ...]]:
+    """Yield all paths down from a function's code through functions of these names."""
     if not names:
-        return [()]
-    return [
-        (inner, *rest)
-        for inner in code.co_consts
-        if isinstance(inner, types.CodeType) and inner.co_name == names[0]
-        for rest in _ways(inner, names[1:])
-    ]
+        yield ()
+        return
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType) and inner.co_name == names[0]:
+            for rest in _paths(inner, names[1:]):
+                yield (inner, *rest)
 
 
 def _matching(code: types.CodeType, steps: Tuple[Tuple[str, str], ...]) -> List[types.CodeType]:
-    """The codes at the end of the steps.
+    """Return the codes at the end of the steps.
 
-    A name alone decides when it can, for the body may have been migrated; a lambda has none.
+    A name alone decides where it is unique, for the body may have been migrated; a lambda has none.
     """
     codes = [code]
     for name, mark in steps:
-        named = [way[0] for outer in codes for way in _ways(outer, [name])]
-        same = [inner for inner in named if fingerprint(inner) == mark]
+        named = [path[0] for outer in codes for path in _paths(outer, [name])]
+        same = [inner for inner in named if _fingerprint(inner) == mark]
         codes = named if len(named) == 1 and name != "<lambda>" else same
     return codes
 
 
-def fingerprint(code: types.CodeType) -> str:
-    """What tells a function's code from its neighbours' of the same name."""
+def _fingerprint(code: types.CodeType) -> str:
+    """Return what distinguishes a function's code from that of others with the same name."""
     plain = (bool, int, float, complex, str, bytes)
     constants = sorted(repr(value) for value in code.co_consts if isinstance(value, plain))
-    return repr(
-        (
-            code.co_argcount,
-            code.co_kwonlyargcount,
-            code.co_varnames,
-            code.co_freevars,
-            code.co_names,
-            constants,
-        )
-    )
+    variables = (code.co_varnames, code.co_freevars, code.co_names)
+    return repr((code.co_argcount, code.co_kwonlyargcount, *variables, constants))

@@ -1,4 +1,4 @@
-"""Values through files: what comes back is what went in, bit by bit and kind by kind."""
+"""A value that is saved and loaded again is the same, bit by bit and type by type."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import decimal
 import enum
 import fractions
 import functools
-import json
 import math
 import operator
 import pathlib
 import re
-import struct
 import sys
 import threading
 import types
@@ -24,23 +22,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from worker_package import load_worker
 
-codec = load_worker("transfer.codec")
-bits = load_worker("transfer.bits")
+pickling = load_worker("transfer.pickling")
+placeholders = load_worker("transfer.placeholders")
 
 
 @pytest.fixture
 def through(tmp_path):
-    """Saves and loads a value."""
+    """Save and load a value."""
 
     def trip(value):
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        codec.save(value, folder)
-        assert not list(folder.glob("*.pkl"))
-        return codec.load(folder)
+        pickling.save(value, tmp_path / "value.pkl")
+        return pickling.load(tmp_path / "value.pkl")
 
     return trip
 
@@ -91,7 +85,7 @@ class Bag:
 
 
 class Guarded:
-    """Says itself what its state is."""
+    """Defines its own state."""
 
     def __init__(self, secret):
         self.secret = secret
@@ -161,30 +155,7 @@ def decorated(x):
 
 
 PLAIN = [
-    None,
-    True,
-    0,
-    -(2**80),
-    2**63,
-    2**63 - 1,
-    10**4000,
-    1.5,
-    -0.0,
-    math.inf,
-    -math.inf,
-    5e-324,
-    complex(-0.0, math.inf),
-    "",
-    "ünï\ud800",
-    b"\x00\xff",
-    (),
-    (1, (2, [3])),
-    [],
-    {},
-    {1: "a", "1": "b", (1, 2): "c", None: "d"},
-    set(),
-    {1, "a"},
-    frozenset({(1, 2)}),
+    (1, (2, [3]), {1: "a", (1, 2): None}, {1, "a"}, -0.0, "\ud800", b"\xff", 10**4000),
     slice(1, None, -1),
     range(3, 9, 2),
     ...,
@@ -217,16 +188,12 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize("value", PLAIN, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize("value", PLAIN, ids=lambda value: type(value).__name__)
 def test_plain_values(through, value):
     back = through({"x": value, "y": (value,)})
     assert back["x"] == value
     assert repr(back["y"][0]) == repr(value)
     assert type(back["x"]) is type(value)
-
-
-def test_nan_keeps_being_nan(through):
-    assert math.isnan(through(math.nan))
 
 
 NAMED = [
@@ -265,13 +232,13 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("value", NAMED, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize("value", NAMED, ids=lambda value: getattr(value, "__name__", "MARK"))
 def test_names_are_found_again(through, value):
     assert through([value])[0] is value
 
 
 def test_what_a_decorator_wraps(through):
-    """In another process the decorator may be one that leaves the function as it is."""
+    """In another process the decorator may leave the function unchanged."""
     assert through(decorated.__wrapped__) is decorated.__wrapped__
     assert through(decorated) is decorated
 
@@ -295,7 +262,7 @@ def test_partials(through):
     assert tree(4) == 12
 
 
-def test_functions_made_inside_others(through):
+def test_nested_functions(through):
     assert through(scaled(5))(2, plus=3) == 13
     assert through(counting())(4) == 0
     initializer = jax.nn.initializers.variance_scaling(2.0, "fan_in", "uniform")
@@ -305,10 +272,10 @@ def test_functions_made_inside_others(through):
         assert through(two_of_a_name(first))(5) == two_of_a_name(first)(5)
 
 
-def test_functions_that_cannot_be_told_apart(through):
+def test_ambiguous_nested_functions(through):
     first, second = alike()
     assert first.__code__ is not second.__code__
-    with pytest.raises(codec.CannotSave, match="a lambda made inside a function"):
+    with pytest.raises(pickling.CannotSave, match="a lambda defined inside a function"):
         through(first)
 
 
@@ -323,7 +290,7 @@ def test_state_of_objects(through):
         default.width = 4
 
 
-def test_what_is_shared_stays_shared(through):
+def test_shared_values_stay_shared(through):
     shared = [jnp.ones(2)]
     back = through({"a": shared, "b": (shared, Bag(x=shared))})
     assert back["a"] is back["b"][0] is back["b"][1].x
@@ -332,7 +299,7 @@ def test_what_is_shared_stays_shared(through):
     assert first is second
 
 
-def test_values_that_contain_themselves(through):
+def test_cyclic_values(through):
     loop = [1]
     loop.append({"again": loop})
     back = through(loop)
@@ -347,8 +314,8 @@ def test_a_tuple_inside_itself(through):
     inner = []
     outer = (inner,)
     inner.append(outer)
-    with pytest.raises(codec.CannotSave, match="contains itself"):
-        through(outer)
+    back = through(outer)
+    assert back[0][0] is back
 
 
 DTYPES = [
@@ -381,7 +348,7 @@ def same_array(back, array):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)], ids=["matrix", "scalar", "empty"])
 def test_numpy_arrays(through, dtype, shape):
     array = random_array(dtype, shape)
     same_array(through(array), array)
@@ -401,7 +368,9 @@ def test_jax_arrays(through, dtype):
 
 
 @pytest.mark.parametrize(
-    "array", [jnp.asarray(1.5), jnp.asarray(2), jnp.asarray(1j), jnp.full((2, 3), jnp.nan) * 1.0]
+    "array",
+    [jnp.asarray(1.5), jnp.asarray(2), jnp.asarray(1j), jnp.full((2, 3), jnp.nan) * 1.0],
+    ids=["float", "int", "complex", "nan"],
 )
 def test_weak_types(through, array):
     weak = jax.jit(lambda x: x + 0 * 1.0)(array) if array.ndim == 0 else array
@@ -414,13 +383,13 @@ def test_weak_types(through, array):
     assert through(spread).weak_type
 
 
-def test_weak_types_of_arrays_in_bits(through):
-    """A recorder hands over the bits alone: it must not call JAX where it runs."""
-    back = through(bits.JaxBits(np.arange(3, dtype=np.float32), weak=True))
+def test_host_arrays(through):
+    """A recorder saves only the contents: it must not call JAX where it runs."""
+    back = through(placeholders.HostArray(np.arange(3, dtype=np.float32), weak=True))
     assert isinstance(back, jax.Array)
     assert back.weak_type
     key = jax.random.key(3)
-    back = through(bits.JaxBits(np.asarray(jax.random.key_data(key)), key="threefry2x32"))
+    back = through(placeholders.HostArray(np.asarray(jax.random.key_data(key)), key="threefry2x32"))
     assert back == key
 
 
@@ -444,9 +413,10 @@ def test_keys(through):
         np.array([b"a"]),
         np.array(["2020-01-01"], "datetime64[D]"),
         np.array([(1, (2.0, 3.0))], [("a", "i4"), ("b", "f8", (2,))]),
+        np.array([(None,)], [("a", object)]),
         np.zeros(3, jax.dtypes.float0),
     ],
-    ids=str,
+    ids=lambda array: array.dtype.str,
 )
 def test_other_numpy_arrays(through, array):
     back = through(array)
@@ -500,7 +470,7 @@ class Moody:
 
 
 def test_objects_whose_own_code_raises(through):
-    with pytest.raises(codec.CannotSave, match="not today"):
+    with pytest.raises(pickling.CannotSave, match="not today"):
         through(Moody())
 
 
@@ -514,6 +484,10 @@ def generate():
     yield 1
 
 
+def holding(lock):
+    return lambda: lock
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -522,25 +496,26 @@ def generate():
         ({"args": (threading.Lock(),), "kwargs": {}}, "argument 1: a lock"),
         ([Bag(inner=[threading.RLock()])], "[0].inner[0]: a lock"),
         ([memoryview(b"a")], "[0]: an object of builtins.memoryview"),
-        (np.array([(None,)], [("a", object)]), "an array of Python objects"),
+        (functools.partial(max, sys.__stderr__), ".args[0]: an open file"),
+        ({"args": (holding(threading.Lock()),)}, "argument 1 closing over lock: a lock"),
         (jax.jit(lambda x: x), "a lambda, "),
-        (jax.vmap(scaled), ".scaled (another thing is found by its name)"),
+        (jax.vmap(scaled), ".scaled (its name belongs to another object)"),
         (types.new_class("Unnamed"), "a class, "),
     ],
-    ids=lambda value: str(value)[:30],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_saved(tmp_path, value, message):
-    with pytest.raises(codec.CannotSave) as caught:
-        codec.save(value, tmp_path / "saved")
+def test_refused_values(tmp_path, value, message):
+    with pytest.raises(pickling.CannotSave) as caught:
+        pickling.save(value, tmp_path / "saved.pkl")
     assert message in str(caught.value)
-    assert not (tmp_path / "saved").exists()
+    assert not (tmp_path / "saved.pkl").exists()
 
 
 def test_traced_values(tmp_path):
     @jax.jit
     def traced(x):
-        with pytest.raises(codec.CannotSave, match=r"\[0\]: a value that JAX is tracing"):
-            codec.save([x], tmp_path / "saved")
+        with pytest.raises(pickling.CannotSave, match=r"\[0\]: a value that JAX is tracing"):
+            pickling.save([x], tmp_path / "saved.pkl")
         return x
 
     traced(1.0)
@@ -549,30 +524,30 @@ def test_traced_values(tmp_path):
 def test_deleted_arrays(tmp_path):
     array = jnp.ones(3)
     array.delete()
-    with pytest.raises(codec.CannotSave, match="deleted"):
-        codec.save(array, tmp_path / "saved")
+    with pytest.raises(pickling.CannotSave, match="deleted"):
+        pickling.save(array, tmp_path / "saved.pkl")
 
 
 def test_too_deep(tmp_path):
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(codec.CannotSave, match="nested too deeply"):
-        codec.save(deep, tmp_path / "saved")
+    with pytest.raises(pickling.CannotSave, match="nested too deeply"):
+        pickling.save(deep, tmp_path / "saved.pkl")
 
 
-def test_things_of_the_script(tmp_path, monkeypatch):
-    """What a script defines is written as of the module by which other processes know the file."""
+def test_objects_defined_in_the_script(tmp_path, monkeypatch):
+    """What a script defines is pickled under the module name that other processes import."""
     script = types.ModuleType("__main__")
     exec("class Thing:\n    pass\ndef work(x):\n    return x\n", script.__dict__)
     monkeypatch.setitem(sys.modules, "__main__", script)
-    with pytest.raises(codec.CannotSave, match="the script that is being run"):
-        codec.save(script.Thing(), tmp_path / "saved")
-    codec.save([script.Thing(), script.work], tmp_path / "saved", main="trainer")
-    with pytest.raises(codec.CannotLoad, match="trainer"):
-        codec.load(tmp_path / "saved")
+    with pytest.raises(pickling.CannotSave, match="the script that is being run"):
+        pickling.save(script.Thing(), tmp_path / "saved.pkl")
+    pickling.save([script.Thing(), script.work], tmp_path / "saved.pkl", main="trainer")
+    with pytest.raises(pickling.CannotLoad, match="trainer"):
+        pickling.load(tmp_path / "saved.pkl")
     monkeypatch.setitem(sys.modules, "trainer", script)
-    thing, work = codec.load(tmp_path / "saved")
+    thing, work = pickling.load(tmp_path / "saved.pkl")
     assert type(thing) is script.Thing
     assert work is script.work
 
@@ -581,72 +556,33 @@ def test_names_that_are_gone(tmp_path, monkeypatch):
     module = types.ModuleType("passing")
     exec("def gone():\n    pass\n", module.__dict__)
     monkeypatch.setitem(sys.modules, "passing", module)
-    codec.save(module.gone, tmp_path / "saved")
+    pickling.save(module.gone, tmp_path / "saved.pkl")
     del module.gone
-    with pytest.raises(codec.CannotLoad, match=r"passing\.gone is not to be had"):
-        codec.load(tmp_path / "saved")
+    with pytest.raises(pickling.CannotLoad, match=r"cannot find passing\.gone: AttributeError"):
+        pickling.load(tmp_path / "saved.pkl")
 
 
 def test_modules_that_raise(tmp_path, monkeypatch):
     module = types.ModuleType("raising")
     exec("def work():\n    pass\n", module.__dict__)
     monkeypatch.setitem(sys.modules, "raising", module)
-    codec.save(module.work, tmp_path / "saved")
+    pickling.save(module.work, tmp_path / "saved.pkl")
     (tmp_path / "raising.py").write_text("raise OSError('no such device')\n")
     monkeypatch.delitem(sys.modules, "raising")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(codec.CannotLoad, match="OSError: no such device"):
-        codec.load(tmp_path / "saved")
+    with pytest.raises(pickling.CannotLoad, match="OSError: no such device"):
+        pickling.load(tmp_path / "saved.pkl")
 
 
 def test_a_migrated_body_is_the_function_that_is_loaded(tmp_path, monkeypatch):
-    """A function made inside another is the one of this process, not the one saved."""
+    """A function defined in another one has the code of this process, not the saved code."""
     text = "def make(k):\n    def inner(x):\n        return {}\n    return inner\n"
     module = types.ModuleType("edited")
     exec(text.format("x * k"), module.__dict__)
     monkeypatch.setitem(sys.modules, "edited", module)
-    codec.save(module.make(3), tmp_path / "saved")
+    pickling.save(module.make(3), tmp_path / "saved.pkl")
     exec(text.format("(x + 0) * k + abs(0)"), module.__dict__)
-    assert codec.load(tmp_path / "saved")(5) == 15
+    assert pickling.load(tmp_path / "saved.pkl")(5) == 15
     exec("def make(k):\n    return None\n", module.__dict__)
-    with pytest.raises(codec.CannotLoad, match="makes no functions inner"):
-        codec.load(tmp_path / "saved")
-
-
-def test_files_hold_no_code(tmp_path):
-    codec.save({"x": jnp.ones(3), "f": scaled(2)}, tmp_path / "saved")
-    names = sorted(path.name for path in (tmp_path / "saved").iterdir())
-    assert names[-1] == "value.json"
-    assert all(name.endswith(".npy") for name in names[:-1])
-    json.loads((tmp_path / "saved" / "value.json").read_text())
-
-
-scalars = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
-scalars |= st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
-values = st.recursive(
-    scalars,
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.text() | st.integers(), inner)
-        | st.builds(Pair, inner, inner)
-    ),
-    max_leaves=20,
-)
-
-
-@given(values)
-def test_any_plain_value(tmp_path_factory, value):
-    folder = tmp_path_factory.mktemp("saved")
-    codec.save(value, folder)
-    assert repr(codec.load(folder)) == repr(value)
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_any_float(tmp_path_factory, pattern):
-    (value,) = struct.unpack("<d", struct.pack("<Q", pattern))
-    folder = tmp_path_factory.mktemp("saved")
-    codec.save(value, folder)
-    back = codec.load(folder)
-    assert back == value or (math.isnan(back) and math.isnan(value))
-    assert math.copysign(1, back) == math.copysign(1, value) or math.isnan(value)
+    with pytest.raises(pickling.CannotLoad, match="inner: there is no such function"):
+        pickling.load(tmp_path / "saved.pkl")

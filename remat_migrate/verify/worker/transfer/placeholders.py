@@ -1,7 +1,7 @@
-"""What stands for a JAX array where JAX must not be called, or before there is one.
+"""Placeholders for JAX arrays where JAX must not be called, or before the array exists.
 
 A host callback of a running program must not compute with JAX: on a machine with few cores the two
-wait for each other for ever.
+deadlock.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, Optional
 
 
-class JaxBits:
-    """The bits of a JAX array and what they do not say; writing it to a file writes the JAX array.
+class HostArray:
+    """The contents of a JAX array on the host; unpickling it gives the JAX array.
 
     Attributes:
-        array: the bits; for a typed random key those of its data.
-        weak: whether the JAX array has the weak type of a Python number.
+        array: the contents as a numpy array; for a typed random key, its key data.
+        weak: whether the JAX array is weakly typed.
         key: the name of the generator if it is a typed random key, else None.
     """
 
@@ -27,7 +27,7 @@ class JaxBits:
 
 
 class Slot:
-    """What stands for a traced value until the program runs; None: a value that is not staged."""
+    """Stands for a traced value until the program runs; None: a value that is not staged."""
 
     __slots__ = ("number",)
 
