@@ -22,7 +22,7 @@ from .evidence import Outcome as Said
 from .options import VerifyOptions, check_options, find_python
 from .prove import prove
 from .units.changed import Difference, all_units, difference
-from .units.differing import unit_at
+from .units.module_diff import unit_at
 
 # Makes the fixes in memory: without those withheld, with needs that were learned.
 Mend = Callable[[Callable[[Finding], bool], frozenset[Learned]], Outcome[Analysis]]

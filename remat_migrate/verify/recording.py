@@ -94,7 +94,7 @@ def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
             continue  # the verdict of its units says what is the matter with the file
         new = instrument(source.text, names, sides.relative(path))
         originals[place] = data
-        place.write_bytes(source.encode(new.text))
+        place.write_bytes(source.encode(new))
     return originals
 
 

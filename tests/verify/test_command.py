@@ -66,7 +66,7 @@ class Project:
     def write(self, path: str, text: str, *units: str) -> None:
         """A file in the project, and in the copy with recorders."""
         text = textwrap.dedent(text)
-        recorded = instrument(text, units, path).text
+        recorded = instrument(text, units, path)
         for root, content in ((self.original, text), (self.copy, recorded)):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(content)

@@ -147,7 +147,7 @@ def entry_of(verdict: Verdict, screen: Screen) -> VerdictEntry:
 
 def _unit_name(source: SourceFile, offset: int) -> str:
     from ...errors import SourceError
-    from ...verify.units.differing import unit_at
+    from ...verify.units.module_diff import unit_at
 
     try:
         return unit_at(source.text, offset) or ""

@@ -13,7 +13,7 @@ from ...text import read_source
 from ...text.source_file import may_be_notebook
 from ..copies.places import Places
 from ..evidence import Outcome, Unit, Verdict
-from .differing import ModuleDifference, changed_units
+from .module_diff import ModuleDiff, diff_modules
 from .outline import outline
 
 NOT_PYTHON = "not Python: there is nothing to run"
@@ -52,7 +52,7 @@ def difference(
             notes.append(f"{name} is {'new' if before is None else 'gone'}: nothing to compare")
         else:
             try:
-                found = changed_units(_text(path, before), _text(path, after))
+                found = diff_modules(_text(path, before), _text(path, after))
             except (SyntaxError, SourceError) as error:
                 unproved.append(_unproved(Unit(path, ""), f"cannot be parsed: {error}"))
                 continue
@@ -105,7 +105,7 @@ def users(names: Set[str], paths: Sequence[Path], places: Places) -> Iterator[Un
             continue  # if it differs, its own verdict says so
         place, search = places.of(path), tuple(places.search_folders(path))
         for name, own in pieces.items():
-            if any(names & piece.attributes or any(map(piece.reads, names)) for piece in own):
+            if any(names & piece.attributes or names & piece.mentions for piece in own):
                 yield Unit(path, name, place.module, search, own[-1].line)
 
 
@@ -115,14 +115,14 @@ def _called(qualname: str) -> str:
     return around.rpartition(".")[2] if name.startswith("__") else name
 
 
-def _units(path: Path, found: ModuleDifference, places: Places) -> Iterator[tuple[Unit, bool]]:
+def _units(path: Path, found: ModuleDiff, places: Places) -> Iterator[tuple[Unit, bool]]:
     place, search = places.of(path), tuple(places.search_folders(path))
     for changed in found.changed:
-        unit = Unit(path, changed.qualname, place.module, search, changed.line_after)
+        unit = Unit(path, changed.qualname, place.module, search, changed.line)
         yield unit, changed.script
 
 
-def _notes(name: str, found: ModuleDifference) -> Iterator[str]:
+def _notes(name: str, found: ModuleDiff) -> Iterator[str]:
     for old, new in found.renamed:
         yield f"{name}: {old} is called {new} now: not compared"
     for what, names in (("new", found.added), ("gone", found.removed)):

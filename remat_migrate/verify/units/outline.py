@@ -1,14 +1,14 @@
-"""What a module is made of: its units, what else it binds, and the code that only runs.
+"""Split a module into units, other bindings, and code that only runs.
 
-Each piece is kept with its meaning as a text: the syntax tree without positions, docstrings and
-statements that do nothing, together with the conditions it stands under. Two pieces are equal when
-these texts are.
+Each piece keeps its meaning as text: the syntax tree without positions, docstrings and idle
+statements, with the conditions around it. Two pieces are equal when these texts are.
 """
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from .meaning import (
     statements_in,
 )
 
-# The name under which a star import is kept, before what it imports from.
+# `from m import *` is the binding `* m`.
 STAR = "*"
 
 
@@ -43,13 +43,12 @@ class Piece:
 
     Attributes:
         name: its qualified name; "" for a statement that binds nothing.
-        line: where it stands, counted from 1: at the `def`, not at its decorators.
+        line: the line of its `def`, or of the statement.
         span: its characters, decorators included.
-        content: what it means, with what it stands under.
-        nameless: the same for whatever name it has.
-        mentions: the names of the module that it reads, with the attributes that follow:
-            `jax.checkpoint`.
-        attributes: the attributes that it mentions of whatever.
+        content: its meaning, with the conditions around it.
+        nameless: the same with a placeholder for its own name.
+        mentions: the names of the module that it reads, and their attributes: `jax.checkpoint`.
+        attributes: the attributes that it reads from any object.
         is_import: whether an import statement binds it.
     """
 
@@ -62,15 +61,10 @@ class Piece:
     attributes: frozenset[str]
     is_import: bool = False
 
-    def reads(self, name: str) -> bool:
-        """Whether it uses a name of the module, or for `a.b` that attribute of it."""
-        prefix = name + "."
-        return any(m == name or m.startswith(prefix) for m in self.mentions)
-
 
 @dataclass(slots=True)
 class ClassOutline:
-    """A class: `header` is what it is called with, `methods` and `attributes` are short names."""
+    """A class: `header` is its decorators and bases, `methods` and `attributes` are short names."""
 
     header: list[Piece] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
@@ -83,12 +77,12 @@ class Outline:
     """The pieces of a module.
 
     Attributes:
-        units: functions, methods, and names bound to what may be callable, by qualified name.
-        bindings: imports, constants, and assigned values that may be something else than a
-            function of the module, by name; `a.b` for `import a.b`, `*` for star imports.
+        units: functions, methods, and names bound to possible callables, by qualified name.
+        bindings: imports, constants, and values that may not be functions of the module, by name;
+            `a.b` for `import a.b`, `* a` for `from a import *`.
         classes: by qualified name.
         code: statements that run at import and bind nothing.
-        script: what runs only where the module is the program.
+        script: code under `if __name__ == "__main__"`.
     """
 
     units: dict[str, list[Piece]] = field(default_factory=dict)
@@ -99,16 +93,26 @@ class Outline:
 
     @property
     def names(self) -> set[str]:
-        """The names that the module has, but for those of star imports."""
+        """The names that the module defines, except through star imports."""
         found = {name.partition(".")[0] for name in (*self.units, *self.bindings, *self.classes)}
         return {name for name in found if not name.startswith(STAR)}
 
+    @property
+    def unit_pieces(self) -> Iterator[Piece]:
+        """The pieces of units and classes."""
+        for pieces in self.units.values():
+            yield from pieces
+        for found in self.classes.values():
+            yield from found.header
+            for pieces in found.attributes.values():
+                yield from pieces
+
 
 def outline(text: str) -> Outline:
-    """The outline of a module's text.
+    """Outline a module.
 
     Raises:
-        SyntaxError: the text is not Python that this interpreter can parse.
+        SyntaxError: this interpreter cannot parse the text.
     """
     source = SourceFile(Path(), text)
     with warnings.catch_warnings():
@@ -121,7 +125,7 @@ def outline(text: str) -> Outline:
 
 
 class _Reader:
-    """One walk over the statements of a module that are outside of functions."""
+    """Walks the statements of a module that are outside of functions."""
 
     def __init__(self, source: SourceFile, tree: ast.Module) -> None:
         self._source = source
@@ -164,7 +168,7 @@ class _Reader:
                 if not names:
                     self.outline.code.append(self._piece("", node, under))
 
-    # -- what binds a name
+    # -- bindings
 
     def _import(self, node: ast.Import | ast.ImportFrom, under: Under) -> None:
         origin = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
@@ -212,7 +216,7 @@ class _Reader:
                 self.outline.code.append(self._piece("", node, under))
 
     def _is_own(self, name: str) -> bool:
-        """Whether the module has assigned a value to a name, rather than imported it."""
+        """Return whether the module has assigned a value to a name, rather than imported it."""
         bound = self.outline.bindings.get(name, ())
         return name in self.outline.units or any(not piece.is_import for piece in bound)
 
@@ -289,7 +293,7 @@ class _Reader:
     ) -> Piece:
         meaning = meaning or node
         mentions, attributes = mentions_of(meaning)
-        # What calls itself does so by its own name.
+        # A recursive function reads its own name.
         own = frozenset(name.split(".")) - {""}
         return Piece(
             name,

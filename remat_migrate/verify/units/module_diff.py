@@ -1,0 +1,295 @@
+"""Find the units that differ between two texts of a module.
+
+A unit is a top-level function, a method of a top-level class, or a name that is bound to a function
+by an assignment; "" is the module itself. A unit is changed if its code changed, or if it reads a
+name whose import or value changed. The functions that it calls do not count: they are units, too.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+
+from .outline import STAR, Outline, Piece, outline
+
+MODULE = ""
+_BUILTINS = frozenset(dir(builtins))
+_CALLED = ("__call__", "forward")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedUnit:
+    """A unit that both texts define and that differs.
+
+    Attributes:
+        qualname: `function`, `Class.method`, `Class.Inner.method`, `name`; "" for the module, and
+            `Class` for a class that changed and has no methods of its own.
+        line: its line in the new text.
+        script: whether only code under `if __name__ == "__main__"` changed.
+    """
+
+    qualname: str
+    line: int
+    script: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleDiff:
+    """The difference between two texts of a module, as qualified names of units.
+
+    Attributes:
+        changed: the units that both have, in the order of the new text, the module itself last.
+        added: units that only the new text has.
+        removed: units that only the old text has.
+        renamed: units with the same body and another name, as pairs of old and new name.
+    """
+
+    changed: tuple[ChangedUnit, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+def diff_modules(before: str, after: str) -> ModuleDiff:
+    """Compare two texts of a module, ignoring positions, formatting, comments and docstrings.
+
+    Raises:
+        SyntaxError: this interpreter cannot parse one of the texts.
+    """
+    return _Comparison(outline(before), outline(after)).diff()
+
+
+def unit_at(text: str, offset: int) -> str | None:
+    """Return the unit that contains a character, counted from 0.
+
+    In a class body this is the attribute, as `Class.name`, or the class. "" is code that runs at
+    import and belongs to no unit; None is a comment or a blank line outside of every statement.
+
+    Raises:
+        SyntaxError: this interpreter cannot parse the text.
+    """
+    found = outline(text)
+    pieces = [*found.code, *found.script]
+    for group in (found.bindings, found.units):
+        pieces += (piece for each in group.values() for piece in each)
+    for qualname, each in found.classes.items():
+        pieces += each.header
+        for name, attributes in each.attributes.items():
+            own = f"{qualname}.{name}".rstrip(".")
+            pieces += (replace(piece, name=own) for piece in attributes)
+    around = [p for p in pieces if p.span.start <= offset < p.span.end]
+    if not around:
+        return None
+    # Several pieces can have the same span, as in `f, g = h(a), h(b)`: prefer the first unit.
+    known = {*found.units, *found.classes}
+    innermost = min(around, key=lambda p: (p.span.end - p.span.start, p.name not in known))
+    return innermost.name if innermost.name in known or "." in innermost.name else MODULE
+
+
+class _Comparison:
+    """Two outlines of a module, and the units found to differ."""
+
+    def __init__(self, before: Outline, after: Outline) -> None:
+        self._before = before
+        self._after = after
+        self._changed: set[str] = set()
+        self._shared = [name for name in after.units if name in before.units]
+
+    def diff(self) -> ModuleDiff:
+        old, new = self._before.units, self._after.units
+        removed = {name: old[name] for name in old if name not in new}
+        added = {name: new[name] for name in new if name not in old}
+        renamed = _renamed(removed, added)
+        self._changed |= {name for name in self._shared if _differ(old[name], new[name])}
+        self._mark_classes()
+        unread = self._mark_readers_of(self._changed_names())
+        paired = {name for pair in renamed for name in pair}
+        return ModuleDiff(
+            (*self._changed_units(), *self._changed_module(unread)),
+            (*(n for n in added if n not in paired), *_without_methods(self._after, self._before)),
+            (
+                *(n for n in removed if n not in paired),
+                *_without_methods(self._before, self._after),
+            ),
+            renamed,
+        )
+
+    def _changed_units(self) -> list[ChangedUnit]:
+        after = self._after
+        pieces = {
+            name: after.units.get(name) or after.classes[name].header for name in self._changed
+        }
+        found = [ChangedUnit(name, each[-1].line) for name, each in pieces.items()]
+        return sorted(found, key=lambda unit: (unit.line, unit.qualname))
+
+    # -- classes
+
+    def _mark_classes(self) -> None:
+        for name, new in self._after.classes.items():
+            old = self._before.classes.get(name)
+            if old is None:
+                continue
+            if _differ(old.header, new.header):
+                self._mark_class(name)
+            for attribute in sorted({*old.attributes, *new.attributes}):
+                if _differ(old.attributes.get(attribute, ()), new.attributes.get(attribute, ())):
+                    self._mark_attribute(name, attribute)
+
+    def _mark_attribute(self, owner: str, name: str) -> None:
+        """Mark the units that read an attribute of a class, through an instance or the class."""
+        family = self._family(owner)
+        readers = {
+            unit
+            for unit in self._shared
+            for piece in self._after.units[unit]
+            if f"{owner}.{name}" in piece.mentions
+            or (unit.rpartition(".")[0] in family and name in piece.attributes | piece.mentions)
+        }
+        if name and readers:
+            self._changed |= readers
+        else:
+            self._mark_class(owner)
+
+    def _mark_class(self, name: str) -> None:
+        """Mark the public methods of a class; all methods or the class if it has no public ones."""
+        methods = [unit for unit in self._shared if unit.rpartition(".")[0] == name]
+        short = {unit: unit.rpartition(".")[2] for unit in methods}
+        public = [u for u in methods if short[u] in _CALLED or not short[u].startswith("_")]
+        self._changed.update(public or methods or [name])
+
+    def _family(self, owner: str) -> set[str]:
+        """Return a class and the classes of the module derived from it."""
+        family = {owner}
+        while True:
+            names = family | {name.rpartition(".")[2] for name in family}
+            more = {n for n, c in self._after.classes.items() if c.bases & names} - family
+            if not more:
+                return family
+            family |= more
+
+    # -- names that units read
+
+    def _changed_names(self) -> list[str]:
+        """Return the names of the module whose definition or import changed."""
+        old, new = self._before.bindings, self._after.bindings
+        rebound = {n for n in {*old, *new} if _differ(old.get(n, ()), new.get(n, ()))}
+        return sorted(rebound | (self._before.names ^ self._after.names))
+
+    def _mark_readers_of(self, changed: Iterable[str]) -> list[str]:
+        """Mark the units that read a changed name, also through other names.
+
+        Returns:
+            The changed names that no unit reads.
+        """
+        readers: dict[str, set[str]] = {}
+        waiting = list(changed)
+        while waiting:
+            name = waiting.pop()
+            if name not in readers:
+                bindings = self._after.bindings.items()
+                readers[name] = {other for other, each in bindings if self._any_reads(each, name)}
+                waiting += readers[name]
+                if self._mark_units_that_read(name):
+                    readers[name].add(MODULE)
+        return [name for name in changed if MODULE not in _closure(name, readers)]
+
+    def _mark_units_that_read(self, name: str) -> bool:
+        """Mark the units that read a name; return whether units of either text do, or are it."""
+        self._changed |= {u for u in self._shared if self._any_reads(self._after.units[u], name)}
+        for owner, found in self._after.classes.items():
+            if owner in self._before.classes:
+                if self._any_reads(found.header, name):
+                    self._mark_class(owner)
+                for attribute, pieces in found.attributes.items():
+                    if self._any_reads(pieces, name):
+                        self._mark_attribute(owner, attribute)
+        sides = (self._before, self._after)
+        if any(name in side.units or name in side.classes for side in sides):
+            return True
+        return any(self._any_reads(side.unit_pieces, name) for side in sides)
+
+    def _any_reads(self, pieces: Iterable[Piece], name: str) -> bool:
+        if not name.startswith(STAR):
+            return any(name in piece.mentions for piece in pieces)
+        return any(m.partition(".")[0] not in self._defined for p in pieces for m in p.mentions)
+
+    @cached_property
+    def _defined(self) -> set[str]:
+        return self._before.names | self._after.names | _BUILTINS
+
+    # -- the module itself
+
+    def _changed_module(self, unread: Sequence[str]) -> Iterator[ChangedUnit]:
+        """Yield the module as a unit if something changed in it that belongs to no other unit."""
+        old, new = self._before, self._after
+        code = _first_difference(old.code, new.code)
+        rebound = [
+            new.bindings[name][-1].line if name in new.bindings else 1
+            for name in unread
+            if name in old.bindings or name in new.bindings
+        ]
+        script = _first_difference(old.script, new.script)
+        if lines := [*code, *rebound, *script]:
+            yield ChangedUnit(MODULE, lines[0], script=not (code or rebound))
+
+
+def _differ(before: Iterable[Piece], after: Iterable[Piece]) -> bool:
+    # A repeated import, as `import a.b` and `import a.c` repeat `a`, is not a difference.
+    contents = (dict.fromkeys(piece.content for piece in pieces) for pieces in (before, after))
+    return list(next(contents)) != list(next(contents))
+
+
+def _closure(name: str, readers: Mapping[str, set[str]]) -> set[str]:
+    """Return what reads a name, directly or through other names."""
+    found: set[str] = set()
+    waiting = {name}
+    while waiting:
+        more = readers.get(waiting.pop(), set()) - found
+        found |= more
+        waiting |= more
+    return found
+
+
+def _first_difference(before: Sequence[Piece], after: Sequence[Piece]) -> list[int]:
+    """Return the line of the first piece that differs, 1 if it was removed; empty if none does."""
+    for old, new in zip_longest(before, after):
+        if old is None or new is None or old.content != new.content:
+            return [new.line if new else 1]
+    return []
+
+
+def _renamed(
+    removed: Mapping[str, Sequence[Piece]], added: Mapping[str, Sequence[Piece]]
+) -> tuple[tuple[str, str], ...]:
+    """Pair the removed units with added ones that have the same body.
+
+    Of several with one body those are paired that share the last part of their name, or the class;
+    of the rest, only a single one on each side.
+    """
+    same: defaultdict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for index, group in enumerate((removed, added)):
+        for name, pieces in group.items():
+            same[tuple(piece.nameless for piece in pieces)][index].append(name)
+    pairs = []
+    for old, new in same.values():
+        for part in (2, 0):
+            for name in list(old):
+                alike = [n for n in new if n.rpartition(".")[part] == name.rpartition(".")[part]]
+                if len(alike) == 1 and (part == 2 or len(old) == 1 or "." in name):
+                    pairs.append((name, alike[0]))
+                    old.remove(name)
+                    new.remove(alike[0])
+        if len(old) == len(new) == 1:
+            pairs.append((old[0], new[0]))
+    return tuple(sorted(pairs))
+
+
+def _without_methods(one: Outline, other: Outline) -> Iterator[str]:
+    """Yield the classes of one module that the other lacks and that have no methods."""
+    for name, found in one.classes.items():
+        if name not in other.classes and not found.methods:
+            yield name
