@@ -215,5 +215,5 @@ def test_a_fix_in_a_notebook_is_not_exercised(tmp_path: Path) -> None:
     cell = "import jax\nf = jax.checkpoint(lambda x: x * 2, concrete=True)"
     write_files(tmp_path, {"pyproject.toml": "", "a.ipynb": jupyter(cell)})
     ran = cli(tmp_path, "--fix", "--verify")
-    assert "not-exercised  a.ipynb (a notebook, which cannot be imported)" in ran.out + ran.err
+    assert "not-exercised  a.ipynb (notebooks cannot be imported)" in ran.out + ran.err
     assert "proved 0 by running the code, 1 not exercised" in ran.out

@@ -21,8 +21,8 @@ from .evidence import Failure, Proof, Unit, Verdict
 from .evidence import Outcome as Said
 from .options import VerifyOptions, check_options, find_python
 from .prove import prove
-from .units.changed import Difference, all_units, difference
 from .units.module_diff import unit_at
+from .units.project_diff import ProjectDiff, all_units, diff_project
 
 # Makes the fixes in memory: without those withheld, with needs that were learned.
 Mend = Callable[[Callable[[Finding], bool], frozenset[Learned]], Outcome[Analysis]]
@@ -153,15 +153,15 @@ class _Trial:
 
     # -- running
 
-    def _difference(self, outcome: Outcome[Analysis]) -> Difference:
-        return difference(
+    def _difference(self, outcome: Outcome[Analysis]) -> ProjectDiff:
+        return diff_project(
             [(c.path, c.before.data, c.after.data) for c in outcome.changes], self._places
         )
 
     def _prove(
         self,
         outcome: Outcome[Analysis],
-        changed: Difference,
+        changed: ProjectDiff,
         only: frozenset[_UnitKey] | None = None,
     ) -> Proof:
         units = tuple(unit for unit in changed.units if only is None or unit.key in only)
@@ -197,7 +197,7 @@ class _Trial:
         proof: Proof,
         units: Sequence[Unit],
         known: Mapping[_UnitKey, Verdict],
-        changed: Difference,
+        changed: ProjectDiff,
     ) -> Proof:
         """A proof with the verdicts of rounds before, and what there is to say besides."""
         verdicts = {**proof.by_unit, **known}
@@ -299,7 +299,7 @@ class _Trial:
 
     def _units_of(self, applied: Applied) -> Iterator[_UnitKey]:
         changes = [(path, old.data, new.data) for path, (old, new) in applied.texts.items()]
-        found = difference(changes, self._places)
+        found = diff_project(changes, self._places)
         for unit in (*found.units, *(verdict.unit for verdict in found.unproved)):
             yield unit.key
 

@@ -372,7 +372,7 @@ class TestNotExercised:
         fixed = run(tmp_path, {"run.sh": script}, "--fix", "--verify")
         assert fixed.text("run.sh") != script
         said = fixed.ran.out + fixed.ran.err
-        assert "not-exercised  run.sh (not Python: there is nothing to run)" in said
+        assert "not-exercised  run.sh (not a Python file)" in said
         assert fixed.ran.code == 0
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from remat_migrate.errors import UsageError
 from remat_migrate.verify.copies import revision
-from remat_migrate.verify.copies.revision import Base, FileChange, base_texts
+from remat_migrate.verify.copies.renames import paired
+from remat_migrate.verify.copies.revision import Base, FileChange, find_base
 from remat_migrate.verify.copies.workspace import make_workspace
-from remat_migrate.verify.units.renames import paired
 
 LONG = "".join(f"line_{number} = {number}\n" for number in range(20))
 
@@ -101,8 +101,7 @@ def test_every_kind_of_change(root: Path, tmp_path: Path, state: str) -> None:
         git(root, "commit", "-qm", "two")
         name = "HEAD~1"
     after = tree(root)
-    found = base_texts(root, name)
-    assert found.name == name
+    found = find_base(root, name)
     assert found.changes == tuple(
         FileChange(root / path, old, new, root / was if was else None)
         for path, old, new, was in [
@@ -119,7 +118,6 @@ def test_every_kind_of_change(root: Path, tmp_path: Path, state: str) -> None:
             ("schön/模 型.py", b"z = 1\r\n", b"z = 2\r\n", None),
         ]
     )
-    assert found.renamed == ((root / "pkg/moved.py", root / "pkg/inner/renamed.py"),)
     assert found.new == {root / "new.py", root / "pkg/inner/renamed.py"}
     assert found.notes == ()
     assert rebuilt(found, tmp_path / "copy") == before
@@ -132,17 +130,17 @@ def test_only_what_is_asked_for_is_compared_but_all_of_it_is_rebuilt(
     commit(root, BEFORE)
     before = tree(root)
     migrate(root)
-    found = base_texts(root, "HEAD", [root / "pkg", root / "changed.py"])
+    found = find_base(root, "HEAD", [root / "pkg", root / "changed.py"])
     assert [change.path.relative_to(root).as_posix() for change in found.changes] == [
         "changed.py",
         "pkg/data.json",
         "pkg/inner/renamed.py",
     ]
     assert rebuilt(found, tmp_path / "copy") == before
-    assert base_texts(root, "HEAD", [root / "removed.py"]).changes == (
+    assert find_base(root, "HEAD", [root / "removed.py"]).changes == (
         FileChange(root / "removed.py", b"gone = 1\n", None),
     )
-    assert base_texts(root, "HEAD", [root / "same.py"]).changes == ()
+    assert find_base(root, "HEAD", [root / "same.py"]).changes == ()
 
 
 def test_names_of_revisions(root: Path) -> None:
@@ -154,14 +152,14 @@ def test_names_of_revisions(root: Path) -> None:
         ["git", "rev-parse", "v1^{commit}"], cwd=root, capture_output=True, text=True
     ).stdout.strip()
     for name in ("HEAD~1", "v1", "old", "refs/heads/old", head, head[:9], "main@{1}"):
-        assert base_texts(root, name).changes == (FileChange(root / "a.py", b"1", b"2"),), name
-    assert base_texts(root, "main").changes == ()
+        assert find_base(root, name).changes == (FileChange(root / "a.py", b"1", b"2"),), name
+    assert find_base(root, "main").changes == ()
 
 
 def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
     commit(root, {"one/pkg/a.py": "1", "one/b.py": "1", "two/c.py": "1"})
     write(root, {"one/pkg/a.py": "2", "two/c.py": "2", "two/new.py": "", "one/new.py": ""})
-    found = base_texts(root / "one", "HEAD")
+    found = find_base(root / "one", "HEAD")
     assert [c.path for c in found.changes] == [root / "one/new.py", root / "one/pkg/a.py"]
     assert rebuilt(found, tmp_path / "copy") == {"pkg/a.py": b"1", "b.py": b"1"}
 
@@ -169,7 +167,7 @@ def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
 def test_ignored_files_are_on_both_sides(root: Path, tmp_path: Path) -> None:
     commit(root, {"a.py": "1", ".gitignore": "gen/\n"})
     write(root, {"a.py": "2", "gen/x.py": "3"})
-    found = base_texts(root, "HEAD")
+    found = find_base(root, "HEAD")
     assert [c.path.name for c in found.changes] == ["a.py"]
     assert rebuilt(found, tmp_path / "copy")["gen/x.py"] == b"3"
 
@@ -179,7 +177,7 @@ def test_a_touched_file_is_no_change(root: Path) -> None:
     write(root, {"a.py": "1"})
     (root / "run.sh").chmod(0o755)
     git(root, "rm", "-q", "--cached", "a.py")
-    assert base_texts(root, "HEAD").changes == ()
+    assert find_base(root, "HEAD").changes == ()
 
 
 def test_links(root: Path, tmp_path: Path) -> None:
@@ -190,12 +188,14 @@ def test_links(root: Path, tmp_path: Path) -> None:
     (root / "file.py").unlink()
     (root / "file.py").symlink_to("real.py")
     write(root, {"link.py": "2"})
-    found = base_texts(root, "HEAD")
+    found = find_base(root, "HEAD")
     assert [(c.path.name, c.before, c.after) for c in found.changes] == [
         ("file.py", b"1", None),
         ("link.py", None, b"2"),
     ]
-    assert found.notes == ("link.py was a symbolic link: it is as in the working tree",)
+    assert found.notes == (
+        "link.py: was a symbolic link; both sides use the version in the working tree",
+    )
     assert rebuilt(found, tmp_path / "copy")["file.py"] == b"1"
 
 
@@ -209,13 +209,13 @@ def test_large_files_are_those_of_today(
     shutil.copytree(root, tmp_path / "old", ignore=shutil.ignore_patterns(".git", "lfs"))
     new = {"shrunk": "y", "grown": "y" * 101, "both": "y" * 102, "lfs": "data", "new": "z" * 101}
     write(root, {**new, "a.py": "2"})
-    found = base_texts(root, "HEAD")
+    found = find_base(root, "HEAD")
     assert [c.path.name for c in found.changes] == ["a.py"]
-    assert sorted(note.partition(" ")[0] for note in found.notes) == sorted(new)
+    assert sorted(note.partition(":")[0] for note in found.notes) == sorted(new)
     assert tree(root) == {**rebuilt(found, tmp_path / "copy"), "a.py": b"2"}
     git(root, "rm", "-q", "--cached", "lfs")
     (root / "lfs").unlink()
-    found = base_texts(root, str(tmp_path / "old"))
+    found = find_base(root, str(tmp_path / "old"))
     assert [c.path.name for c in found.changes] == ["a.py"]
 
 
@@ -235,7 +235,7 @@ class TestSubmodules:
     def test_another_commit(self, root: Path, library: Path, tmp_path: Path) -> None:
         before = tree(root)
         commit(library, {"lib.py": "2", "new.py": "3"})
-        found = base_texts(root, "HEAD")
+        found = find_base(root, "HEAD")
         assert [(c.path.name, c.before, c.after) for c in found.changes] == [
             ("lib.py", b"1", b"2"),
             ("new.py", None, b"3"),
@@ -246,10 +246,10 @@ class TestSubmodules:
         commit(library, {"lib.py": "2"})
         commit(root)
         git(root, "submodule", "--quiet", "deinit", "--force", "library")
-        found = base_texts(root, "HEAD~1")
+        found = find_base(root, "HEAD~1")
         assert found.changes == ()
         assert len(found.notes) == 1
-        assert found.notes[0].startswith("library is another commit of a submodule")
+        assert found.notes[0].startswith("library: the submodule's old commit is not here")
 
 
 class TestFolder:
@@ -264,7 +264,7 @@ class TestFolder:
 
     def test_of_the_one_folder_that_was_named(self, project: Path, tmp_path: Path) -> None:
         write(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
-        found = base_texts(project, str(tmp_path / "old_pkg"), [project / "pkg"])
+        found = find_base(project, str(tmp_path / "old_pkg"), [project / "pkg"])
         assert found.changes == (
             FileChange(project / "pkg/a.py", b"0", b"1"),
             FileChange(project / "pkg/c.py", b"2", None),
@@ -278,20 +278,20 @@ class TestFolder:
     def test_of_a_folder_around_the_project(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-old")
         write(project, {"pkg/a.py": "2"})
-        found = base_texts(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
+        found = find_base(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
 
     def test_within_the_project(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(project, tmp_path / "old")
         shutil.move(tmp_path / "old", project / "old")
         write(project, {"pkg/a.py": "2"})
-        found = base_texts(project, str(project / "old"))
+        found = find_base(project, str(project / "old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
 
     def test_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
         write(tmp_path / "old", {"pkg/a.py": "0"})
-        found = base_texts(project, str(tmp_path / "old"))
-        assert "has only a part" in found.notes[0]
+        found = find_base(project, str(tmp_path / "old"))
+        assert "has only part" in found.notes[0]
         assert rebuilt(found, tmp_path / "copy") == {**tree(project), "pkg/a.py": b"0"}
 
     def test_relative_to_where_the_user_is(
@@ -300,7 +300,7 @@ class TestFolder:
         shutil.copytree(project, tmp_path / "main")
         write(project, {"pkg/a.py": "2"})
         monkeypatch.chdir(tmp_path)
-        found = base_texts(project, "main", [Path("project/pkg")])
+        found = find_base(project, "main", [Path("project/pkg")])
         assert [c.path for c in found.changes] == [project / "pkg/a.py"]
 
 
@@ -309,18 +309,18 @@ class TestWrongUsage:
 
     def refused(self, root: Path, base: str) -> str:
         with pytest.raises(UsageError) as caught:
-            base_texts(root, base)
+            find_base(root, base)
         return str(caught.value)
 
     def test_no_such_revision(self, root: Path) -> None:
         commit(root, {"a.py": ""})
         for name in ("mian", "--all", "0" * 40, "HEAD~7", "main:a.py", ""):
             said = self.refused(root, name)
-            assert said.startswith(f"--base {name}: there is no folder of that name, and git")
+            assert said.startswith(f"--base {name}: no such folder or git revision")
             assert "`git branch --all`" in said
 
     def test_no_commit_yet(self, root: Path) -> None:
-        assert "git knows no such revision" in self.refused(root, "HEAD")
+        assert "no such folder or git revision" in self.refused(root, "HEAD")
 
     def test_a_shallow_clone(self, root: Path, tmp_path: Path) -> None:
         commit(root, {"a.py": "1"})
@@ -331,8 +331,8 @@ class TestWrongUsage:
     def test_no_repository(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.py": ""})
         said = self.refused(tmp_path, "main")
-        assert f"{tmp_path} is in no git repository" in said
-        assert "name a folder" in said
+        assert f"{tmp_path} is not in a git repository" in said
+        assert "pass a folder" in said
 
     def test_no_git(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         commit(root, {"a.py": ""})
@@ -347,8 +347,8 @@ class TestWrongUsage:
 
     def test_the_project_itself(self, root: Path) -> None:
         commit(root, {"a.py": ""})
-        assert "holds the project itself" in self.refused(root, str(root))
-        assert "holds the project itself" in self.refused(root, str(root.parent))
+        assert "contains the project itself" in self.refused(root, str(root))
+        assert "contains the project itself" in self.refused(root, str(root.parent))
 
     def test_a_blob_that_is_missing(self, root: Path) -> None:
         commit(root, {"a.py": "some text"})
@@ -357,7 +357,7 @@ class TestWrongUsage:
             ["git", "rev-parse", "HEAD~1:a.py"], cwd=root, capture_output=True, text=True
         ).stdout.strip()
         (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
-        assert "lacks a.py" in self.refused(root, "HEAD~1")
+        assert "a.py: the repository lacks its old version" in self.refused(root, "HEAD~1")
 
 
 class TestPairs:

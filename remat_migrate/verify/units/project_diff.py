@@ -1,0 +1,135 @@
+"""Find the units to compare in the changed files of a project, and the units that use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...discovery.discover import is_python
+from ...errors import SourceError
+from ...text import read_source
+from ...text.source_file import may_be_notebook
+from ..copies.places import Places
+from ..evidence import Outcome, Unit, Verdict
+from .module_diff import ModuleDiff, diff_modules
+from .outline import Piece, outline
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectDiff:
+    """The difference between two states of a project.
+
+    Attributes:
+        units: the units that can be run and compared.
+        unproved: verdicts on changes that cannot: files that are not Python or cannot be parsed.
+        notes: which units are new, removed or renamed.
+    """
+
+    units: tuple[Unit, ...] = ()
+    unproved: tuple[Verdict, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def diff_project(
+    changes: Iterable[tuple[Path, bytes | None, bytes | None]], places: Places
+) -> ProjectDiff:
+    """Return the units that differ, given changed files with their bytes before and after."""
+    units: list[Unit] = []
+    unproved: list[Verdict] = []
+    notes: list[str] = []
+
+    def not_exercised(unit: Unit, reason: str) -> None:
+        unproved.append(Verdict(unit, Outcome.NOT_EXERCISED, detail=reason))
+
+    for path, before, after in changes:
+        name = path.name
+        if path.is_relative_to(places.root):
+            name = path.relative_to(places.root).as_posix()
+        if is_python(path, after or before) and may_be_notebook(path):
+            not_exercised(Unit(path, "", is_text=True), "notebooks cannot be imported")
+        elif not _is_python(path, before, after):
+            not_exercised(Unit(path, "", is_text=True), "not a Python file")
+        elif before is None or after is None:
+            notes.append(f"{name}: {'new' if before is None else 'removed'} file, not compared")
+        else:
+            try:
+                found = diff_modules(_text(path, before), _text(path, after))
+            except (SyntaxError, SourceError) as error:
+                not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
+                continue
+            for changed in found.changed:
+                unit = _unit(path, changed.qualname, changed.line, places)
+                if changed.script:
+                    not_exercised(unit, 'only code under `if __name__ == "__main__"` changed')
+                else:
+                    units.append(unit)
+            notes += _notes(name, found)
+    return ProjectDiff(tuple(units), tuple(unproved), tuple(notes))
+
+
+def all_units(paths: Iterable[Path], places: Places, cases: Path) -> Iterator[str]:
+    """Yield the dotted names of all units of some files, except the file of cases."""
+    for path in paths:
+        if path.resolve() != cases.resolve():
+            module = places.of(path).module or path.name
+            yield from (f"{module}.{name}" for name in _units_of(path))
+
+
+def callers(units: Sequence[Unit], paths: Iterable[Path], places: Places) -> tuple[Unit, ...]:
+    """Return the other units of some files that mention one of the given units.
+
+    If a call had to change with the function it calls, and did not, it fails there.
+    """
+    names = {name for unit in units if (name := _called(unit.qualname))}
+    known = {unit.key for unit in units}
+    return tuple(unit for unit in users(names, paths, places) if unit.key not in known)
+
+
+def users(names: Set[str], paths: Iterable[Path], places: Places) -> Iterator[Unit]:
+    """Yield the units of some files that read a name or attribute among `names`."""
+    any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
+    prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
+    for path in paths if names else ():
+        for name, pieces in _units_of(path, prefilter).items():
+            if any(names & (piece.attributes | piece.mentions) for piece in pieces):
+                yield _unit(path, name, pieces[-1].line, places)
+
+
+def _units_of(path: Path, prefilter: re.Pattern[bytes] | None = None) -> Mapping[str, list[Piece]]:
+    """Return the units of a file; none if it cannot be read, which its own verdict reports."""
+    try:
+        data = path.read_bytes()
+        if prefilter and not prefilter.search(data):
+            return {}
+        return outline(_text(path, data)).units
+    except (OSError, SyntaxError, SourceError):
+        return {}
+
+
+def _called(qualname: str) -> str:
+    """Return the name by which a unit is called: the class for `__call__`."""
+    around, _, name = qualname.rpartition(".")
+    return around.rpartition(".")[2] if name.startswith("__") else name
+
+
+def _unit(path: Path, qualname: str, line: int, places: Places) -> Unit:
+    return Unit(path, qualname, places.of(path).module, places.search_folders(path), line)
+
+
+def _notes(name: str, found: ModuleDiff) -> Iterator[str]:
+    for old, new in found.renamed:
+        yield f"{name}: {old} was renamed to {new}, not compared"
+    for what, names in (("new", found.added), ("removed", found.removed)):
+        if names:
+            yield f"{name}: {what}: {', '.join(names)}"
+
+
+def _is_python(path: Path, *contents: bytes | None) -> bool:
+    script = any(c and c.startswith(b"#!") and b"python" in c.split(b"\n", 1)[0] for c in contents)
+    return is_python(path) or script
+
+
+def _text(path: Path, data: bytes) -> str:
+    return read_source(path, data).text
