@@ -188,8 +188,8 @@ def _tree(root: Path, base: str) -> str:
 
 
 def _compare_revision(root: Path, tree: str, found: _Differences) -> None:
-    options = ("--raw", "-z", "--no-renames", "--no-abbrev", "--relative")
-    options += ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+    options = ["--raw", "-z", "--no-renames", "--no-abbrev", "--relative"]
+    options += ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]
     fields = iter(os.fsdecode(_git(root, "diff", *options, tree, "--", ".")).split("\0"))
     blobs: dict[Path, str] = {}
     for head, name in zip(fields, fields, strict=False):
