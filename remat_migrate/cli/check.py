@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..measure.measurement import SiteWeight
     from ..measure.trial import Weighed
     from ..report.outputs import Output
-    from ..verify.consequence import FindingKey, Proved
+    from ..verify.fixes import FindingKey, Proved
     from ..verify.options import VerifyOptions
 
 CLEAN, FINDINGS, FAULT, WRONG = 0, 1, 2, 3
@@ -147,7 +147,7 @@ def _tried(
 
     if trial is None:
         return made(lambda finding: False, frozenset()), None, weighed
-    from ..verify.consequence import prove_fixes
+    from ..verify.fixes import prove_fixes
 
     proved = prove_fixes(made, run.settings.root, run.targets.python, trial.options, trial.progress)
     return proved.outcome, proved, weighed
@@ -182,7 +182,7 @@ def _weighed(run: Run) -> Weighed | None:
 
 
 def _key(finding: Finding) -> FindingKey:
-    from ..verify.consequence import finding_key
+    from ..verify.fixes import finding_key
 
     return finding_key(finding)
 

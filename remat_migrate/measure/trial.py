@@ -18,8 +18,8 @@ from ..engine.apply import Outcome
 from ..engine.progress import Progress
 from ..errors import RematMigrateError
 from ..rule import Finding, Safety
-from ..verify.consequence import FindingKey, finding_key
 from ..verify.copies.workspace import Workspace, make_workspace, remove_workspace
+from ..verify.fixes import FindingKey, finding_key
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target

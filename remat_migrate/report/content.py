@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..engine.analyse import Fault, Hidden
     from ..engine.baseline import Comparison
     from ..measure.measurement import Measurement, SiteWeight
-    from ..verify.consequence import Proved
+    from ..verify.fixes import Proved
 
 Risk = Literal["high", "medium", "low", "none"]
 

@@ -1,4 +1,4 @@
-"""What verification compares and what it says: units, verdicts, proofs."""
+"""The data of verification: units, verdicts, proofs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+# A unit without its line, which may move.
+UnitKey = tuple[Path, str]
+
 
 class Outcome(enum.StrEnum):
-    """What came of a comparison.
+    """The result of comparing a unit.
 
-    EQUAL: the same structure, shapes, types, values and gradients. DIFFERS: not so. FAILS_AFTER:
-    the new code fails where the old one ran. FAILS_BEFORE: the old one fails. NOT_EXERCISED:
-    nothing ran.
+    EQUAL: same structure, shapes, types, values and gradients. DIFFERS: something is not the same.
+    FAILS_AFTER: the new code fails where the old code runs. FAILS_BEFORE: the old code fails.
+    NOT_EXERCISED: nothing ran.
     """
 
     EQUAL = "equal"
@@ -24,12 +27,12 @@ class Outcome(enum.StrEnum):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a fix with this outcome is taken back."""
+        """Whether a fix with this outcome is reverted."""
         return self in (Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
 
 class Inputs(enum.StrEnum):
-    """Where the inputs came from: the user's cases, a run of their command, the signature."""
+    """The origin of inputs: the user's cases, a run of their command, the signature."""
 
     DECLARED = "declared"
     RECORDED = "recorded"
@@ -43,10 +46,10 @@ class Unit:
     Attributes:
         path: the file, in the user's tree.
         qualname: `block`, `Net.__call__`; empty for the module itself.
-        module: its dotted name, None for a file whose name is none.
-        search: the folders from which it and what it imports are imported.
-        line: where it is defined now, counted from 1.
-        is_text: whether it stands for a file that is not Python.
+        module: the dotted name of its module, None if the file's name is not a module name.
+        search: the folders on `sys.path` that importing it requires.
+        line: the line of its definition, from 1.
+        is_text: whether the unit is a file that is not Python.
     """
 
     path: Path
@@ -57,8 +60,8 @@ class Unit:
     is_text: bool = False
 
     @property
-    def key(self) -> tuple[Path, str]:
-        """What names the unit whatever the line it has moved to."""
+    def key(self) -> UnitKey:
+        """The unit's identity, independent of its line."""
         return self.path, self.qualname
 
     @property
@@ -70,17 +73,17 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is known about one unit.
+    """The verdict on one unit.
 
     Attributes:
-        unit: which.
-        outcome: the verdict proper.
-        inputs: what it rests on; None where nothing ran.
+        unit: the unit.
+        outcome: the result of the comparison.
+        inputs: the origin of the inputs; None if nothing ran.
         calls: how many calls were compared.
-        max_abs: the largest absolute difference of an entry, None where nothing was compared.
+        max_abs: the largest absolute difference of an entry; None if nothing was compared.
         max_rel: the largest difference relative to the largest entry of its array.
-        detail: one line more: where it differs, which error, why nothing ran.
-        failure: how the new code failed, where it did.
+        detail: one line: where it differs, which error, why nothing ran.
+        failure: the exception of the new code, if it failed.
     """
 
     unit: Unit
@@ -100,27 +103,25 @@ class Failure:
     Attributes:
         type: the qualified name of its class.
         message: its text, with the user's own paths.
-        arguments: the arguments whose values Python needed, where JAX says so.
-        function: the function whose arguments they are.
-        place: the file and line of that function.
+        arguments: the arguments that must be concrete, if JAX names them.
+        place: the file and line of the function whose arguments they are.
     """
 
     type: str
     message: str
     arguments: tuple[str, ...] = ()
-    function: str = ""
     place: tuple[Path, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRuns:
-    """How the user's command ended before and after.
+    """The two runs of the user's command.
 
     Attributes:
         command: the command line.
-        before: the exit status before, None where it was stopped.
+        before: the exit status before, None if the command was stopped.
         after: the exit status after.
-        wrong: why the two are not alike, empty where they are.
+        wrong: how the two runs differ, empty if they do not.
         seconds: wall time of each.
         calls: how many calls of units were recorded.
     """
@@ -139,8 +140,8 @@ class Proof:
 
     Attributes:
         verdicts: one for each unit that changed.
-        notes: what there is to say besides, such as units that are new or were renamed.
-        command: how the user's command went, where there is one.
+        notes: remarks, such as units that are new or were renamed.
+        command: the runs of the user's command, if there is one.
         jax: the versions of JAX before and after.
     """
 
@@ -151,10 +152,10 @@ class Proof:
 
     @property
     def wrong(self) -> tuple[Verdict, ...]:
-        """The verdicts that say that a fix is wrong."""
+        """The verdicts that a fix is wrong."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome.is_wrong)
 
     @property
-    def by_unit(self) -> Mapping[tuple[Path, str], Verdict]:
-        """Each verdict under the key of its unit."""
+    def by_unit(self) -> Mapping[UnitKey, Verdict]:
+        """The verdicts by the keys of their units."""
         return {verdict.unit.key: verdict for verdict in self.verdicts}

@@ -309,6 +309,5 @@ def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
         error["type"],
         sides.translate(error["message"]),
         tuple(error["arguments"]),
-        error["function"],
         (sides.new.original(Path(place[0])), place[1]) if place else None,
     )

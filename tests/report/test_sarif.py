@@ -28,8 +28,8 @@ from remat_migrate.report.machine_readable.shared import encodable, worst_first
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span, apply_edits
-from remat_migrate.verify.consequence import Proved
 from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
+from remat_migrate.verify.fixes import Proved
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")

@@ -222,7 +222,7 @@ class TestTakenBack:
         assert fixed.ran.code == 3
         assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
         said = fixed.ran.out + fixed.ran.err
-        assert "taken back model.py:5 SWAP001: model.f gives other results with it:" in said
+        assert "taken back model.py:5 SWAP001: model.f returns different results:" in said
         assert "equal    model.py:8 g (made inputs, largest difference 0)" in said
         assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 taken back." in said
 
@@ -311,7 +311,7 @@ class TestLearning:
         """An array that is branched on is named, too, and no form of the fix helps."""
         assert learned.ran.code == 3
         said = learned.ran.out + learned.ran.err
-        assert "taken back model.py:40 SWAP001: model.kept fails with it: jax.errors." in said
+        assert "taken back model.py:40 SWAP001: model.kept fails: jax.errors." in said
 
 
 UNEXERCISED = """\
@@ -523,7 +523,7 @@ class TestCommand:
         assert commanded.ran.code == 3
         (left,) = commanded.document["findings"]
         assert left["code"] == "SWAP001"
-        assert "with it the command ends otherwise" in left["reason"]
+        assert "it changes how the command ends" in left["reason"]
         assert "exit status 1" in left["reason"]
 
 

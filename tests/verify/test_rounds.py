@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import cli, write_files
 
-from remat_migrate.verify import consequence
+from remat_migrate.verify import fixes
 from remat_migrate.verify.copies.sides import Task
 from remat_migrate.verify.evidence import Outcome, Proof, Verdict
 from remat_migrate.verify.prove import Progress
@@ -40,7 +40,7 @@ def rounds(
         pairs = zip(task.units, said, strict=True)
         return Proof(tuple(Verdict(unit, outcome, detail="it does") for unit, outcome in pairs))
 
-    patch.setattr(consequence, "prove", prove)
+    patch.setattr(fixes, "prove", prove)
     assert cli(folder, "--fix", "--verify", *arguments).code == 3
     return ran
 

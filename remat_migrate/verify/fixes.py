@@ -1,0 +1,337 @@
+"""Verify fixes: make them in memory, run both versions, refine or revert what is wrong."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..analysis.names.scopes import FunctionNode, parameters
+from ..analysis.needs.need import Learned
+from ..engine.analyse import Analysis
+from ..engine.apply import Applied
+from ..engine.apply import Outcome as Fixed
+from ..engine.progress import Progress, silent
+from ..errors import SourceError
+from ..rule import Finding
+from ..text import first_line
+from .copies.places import Places
+from .copies.sides import State, Task
+from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
+from .options import VerifyOptions, check_options, find_python
+from .prove import prove
+from .units.module_diff import unit_at
+from .units.project_diff import all_units, diff_project
+
+# Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
+MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], Fixed[Analysis]]
+# Identifies a finding across rounds: code, path, unit, and the text of its line.
+FindingKey = tuple[str, Path, str, str]
+# A fix to revert, and why.
+_Wrong = tuple[Applied, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A reverted fix, and why it was reverted."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """The fixes that verification kept and reverted.
+
+    Attributes:
+        outcome: the fixes that were kept.
+        proof: the verdicts on them.
+        wrong: the verdicts for which fixes were reverted.
+        taken_back: the reverted fixes.
+        unproved: the fixes that were kept although nothing exercised them.
+        refined: the parameters that failures have shown to be needed at trace time.
+    """
+
+    outcome: Fixed[Analysis]
+    proof: Proof = field(default_factory=Proof)
+    wrong: tuple[Verdict, ...] = ()
+    taken_back: tuple[TakenBack, ...] = ()
+    unproved: tuple[Applied, ...] = ()
+    refined: frozenset[Learned] = frozenset()
+
+    @property
+    def reasons(self) -> Mapping[FindingKey, str]:
+        """Why each fix was reverted, by the key of its finding."""
+        return {finding_key(item.finding): item.reason for item in self.taken_back}
+
+
+def prove_fixes(
+    make: MakeFixes,
+    root: Path,
+    targets: Sequence[Path],
+    options: VerifyOptions,
+    progress: Progress = silent,
+) -> Proved:
+    """Make fixes, run the code before and after, and keep the fixes that preserve its results.
+
+    If the fixed code fails because an argument is traced, the fix is made again with that argument
+    static, once for each argument. A fix that still fails or changes a result is reverted, alone.
+    Fixes that nothing exercised are kept, unless `options.strict`.
+
+    Args:
+        make: makes the fixes in memory.
+        root: the project's folder.
+        targets: the Python files that the user named.
+        options: how to verify.
+        progress: receives progress reports.
+
+    Raises:
+        VerificationError: nothing can be run.
+    """
+    check_options(options)
+    return _Rounds(make, root, targets, options, progress).run()
+
+
+class _Rounds:
+    """Makes, runs and reverts fixes until none is wrong."""
+
+    def __init__(
+        self,
+        make: MakeFixes,
+        root: Path,
+        targets: Sequence[Path],
+        options: VerifyOptions,
+        progress: Progress,
+    ) -> None:
+        self._make = make
+        self._root = root
+        self._targets = targets
+        self._options = options
+        self._progress = progress
+        self._places = Places(root)
+        self._python: Path | None = None
+        self._learned: frozenset[Learned] = frozenset()
+        self._reverted: dict[FindingKey, TakenBack] = {}
+        self._wrong: dict[UnitKey, Verdict] = {}
+        # Equal verdicts, each with the changed files that ran.
+        self._equal: dict[UnitKey, list[tuple[Mapping[Path, bytes], Verdict]]] = {}
+        self._run_with: dict[Path, frozenset[Path]] = {}
+        self._last = Proof()
+
+    def run(self) -> Proved:
+        while True:
+            fixed = self._fix(self._reverted)
+            proof = self._prove(fixed)
+            if learned := self._newly_learned(fixed, proof):
+                self._learned |= learned
+                continue
+            wrong = self._wrong_fixes(fixed, proof)
+            unproved = () if wrong else tuple(self._unproved(fixed, proof))
+            if self._options.strict:
+                wrong = wrong or [(applied, "nothing exercised it") for applied in unproved]
+            if not wrong:
+                return Proved(
+                    fixed,
+                    proof,
+                    tuple(self._wrong.values()),
+                    tuple(self._reverted.values()),
+                    unproved,
+                    self._learned,
+                )
+            self._wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
+            for applied, reason in wrong:
+                self._reverted[finding_key(applied.finding)] = TakenBack(applied.finding, reason)
+
+    def _fix(self, withheld: Mapping[FindingKey, object]) -> Fixed[Analysis]:
+        return self._make(lambda finding: finding_key(finding) in withheld, self._learned)
+
+    def _fix_without(self, fixes: Sequence[Applied]) -> Fixed[Analysis]:
+        return self._fix({**self._reverted, **{finding_key(a.finding): None for a in fixes}})
+
+    # -- running
+
+    def _prove(self, fixed: Fixed[Analysis], only: UnitKey | None = None) -> Proof:
+        """Run the units that fixes changed, except those that were equal with the same files."""
+        changed = diff_project(
+            [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._places
+        )
+        units = tuple(unit for unit in changed.units if only in (None, unit.key))
+        texts = {c.path: c.after.data for c in fixed.changes}
+        known = self._known(units, texts)
+        waiting = tuple(unit for unit in units if unit.key not in known)
+        proof = replace(self._last, verdicts=()) if units else Proof()
+        if waiting:
+            self._last = proof = prove(self._task(fixed, waiting, texts, only), self._progress)
+        for verdict in proof.verdicts:
+            if verdict.outcome is Outcome.EQUAL:
+                ran = self._texts_run_with(verdict.unit, texts)
+                self._equal.setdefault(verdict.unit.key, []).append((ran, verdict))
+        verdicts = {**proof.by_unit, **known}
+        return replace(
+            proof,
+            verdicts=(
+                *(verdicts[unit.key] for unit in units if unit.key in verdicts),
+                *changed.unproved,
+            ),
+            notes=(*proof.notes, *changed.notes),
+        )
+
+    def _task(
+        self,
+        fixed: Fixed[Analysis],
+        units: tuple[Unit, ...],
+        texts: Mapping[Path, bytes],
+        only: UnitKey | None,
+    ) -> Task:
+        options = self._options
+        if self._python is None:
+            self._python = find_python(options, self._root)
+        return Task(
+            State(self._root),
+            State(self._root, texts),
+            units,
+            self._python,
+            options if only is None else replace(options, cases=None),
+            tuple(all_units(self._targets, self._places, options.cases)) if options.cases else (),
+            any(finding.severity == "error" for finding in fixed.remaining),
+        )
+
+    def _known(
+        self, units: Sequence[Unit], texts: Mapping[Path, bytes]
+    ) -> Mapping[UnitKey, Verdict]:
+        """Return the verdicts of units that were equal when they ran with the same files."""
+        if self._options.command:
+            return {}  # the recordings of all units are compared at once
+        return {
+            unit.key: verdict
+            for unit in units
+            for ran, verdict in self._equal.get(unit.key, ())
+            if ran == self._texts_run_with(unit, texts)
+        }
+
+    def _texts_run_with(self, unit: Unit, texts: Mapping[Path, bytes]) -> Mapping[Path, bytes]:
+        """Return the changed texts that run with a unit."""
+        if unit.path not in self._run_with:
+            self._run_with[unit.path] = self._places.run_with(unit.path)
+        return {path: data for path, data in texts.items() if path in self._run_with[unit.path]}
+
+    def _newly_learned(self, fixed: Fixed[Analysis], proof: Proof) -> frozenset[Learned]:
+        """Return the parameters that failures show to be needed at trace time."""
+        texts = {change.path: change.after.text for change in fixed.changes}
+        found = set()
+        for verdict in proof.wrong:
+            if verdict.failure is None or verdict.failure.place is None:
+                continue
+            path, line = verdict.failure.place
+            # A closing form is an inner function that the old code does not have. The parameter is
+            # needed by the function around it, which has one of the same name.
+            for name, function in _functions_around(ast.parse(texts.get(path, "")), line):
+                own = {parameter.arg for parameter in parameters(function)}
+                needed = own.intersection(verdict.failure.arguments)
+                found |= {Learned(path, name, argument) for argument in needed}
+        return frozenset(found) - self._learned
+
+    # -- blame
+
+    def _wrong_fixes(self, fixed: Fixed[Analysis], proof: Proof) -> Sequence[_Wrong]:
+        """Return the fixes to revert in this round, each with its reason."""
+        if not proof.wrong:
+            if proof.command and proof.command.wrong:
+                return self._bisect_command(fixed, proof.command.wrong)
+            return ()
+        by_unit = self._fixes_by_unit(fixed)
+        suspects = [(verdict, by_unit.get(verdict.unit.key, [])) for verdict in proof.wrong]
+        # Of several fixes in one unit, rather the one made there than one that edits a call.
+        at_home = [
+            (verdict, [a for a in fixes if _home(a) == verdict.unit.key])
+            for verdict, fixes in suspects
+        ]
+        for candidates in (suspects, at_home):
+            if alone := [(fixes[0], _reason(v)) for v, fixes in candidates if len(fixes) == 1]:
+                return alone
+        for verdict, fixes in suspects:
+            if fixes:
+                return [(a, _reason(verdict)) for a in self._culprits(verdict.unit, fixes)]
+        reason = "; ".join(map(_reason, proof.wrong[:2]))
+        return [(applied, reason) for applied in fixed.applied if _edits_python(applied)]
+
+    def _culprits(self, unit: Unit, fixes: Sequence[Applied]) -> Sequence[Applied]:
+        """Return the one fix without which a unit is right, or else all."""
+        for applied in fixes:
+            if not self._prove(self._fix_without([applied]), unit.key).wrong:
+                return [applied]
+        return fixes
+
+    def _bisect_command(self, fixed: Fixed[Analysis], wrong: str) -> Sequence[_Wrong]:
+        """Return the fix that changes how the command ends, where all units are equal."""
+        suspects = [applied for applied in fixed.applied if _edits_python(applied)]
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            proof = self._prove(self._fix_without(half))
+            fails = bool(proof.wrong or (proof.command and proof.command.wrong))
+            suspects = suspects[len(half) :] if fails else half
+        return [(applied, f"it changes how the command ends: {wrong}") for applied in suspects]
+
+    def _fixes_by_unit(self, fixed: Fixed[Analysis]) -> Mapping[UnitKey, list[Applied]]:
+        found: dict[UnitKey, list[Applied]] = {}
+        for applied in fixed.applied:
+            for key in self._units_of(applied):
+                found.setdefault(key, []).append(applied)
+        return found
+
+    def _units_of(self, applied: Applied) -> list[UnitKey]:
+        changes = [(path, old.data, new.data) for path, (old, new) in applied.texts.items()]
+        found = diff_project(changes, self._places)
+        return [unit.key for unit in (*found.units, *(verdict.unit for verdict in found.unproved))]
+
+    def _unproved(self, fixed: Fixed[Analysis], proof: Proof) -> Iterator[Applied]:
+        """Yield the fixes of which no unit is equal."""
+        equal = {v.unit.key for v in proof.verdicts if v.outcome is Outcome.EQUAL}
+        for applied in fixed.applied:
+            if equal.isdisjoint(self._units_of(applied)):
+                yield applied
+
+
+def finding_key(finding: Finding) -> FindingKey:
+    """Identify a finding across rounds, in which its position may change."""
+    text, start = finding.source.text, finding.span.start
+    line = text[text.rfind("\n", 0, start) + 1 : (text + "\n").find("\n", start)].strip()
+    return finding.code, finding.path, _unit_name(finding), line
+
+
+def _unit_name(finding: Finding) -> str:
+    try:
+        return unit_at(finding.source.text, finding.span.start) or ""
+    except (SyntaxError, SourceError):
+        return ""  # not Python
+
+
+def _home(applied: Applied) -> UnitKey:
+    return applied.finding.path, _unit_name(applied.finding)
+
+
+def _edits_python(applied: Applied) -> bool:
+    return any(path.suffix == ".py" for path in applied.texts)
+
+
+def _reason(verdict: Verdict) -> str:
+    fails = verdict.outcome is Outcome.FAILS_AFTER
+    return (
+        f"{verdict.unit.name} {'fails' if fails else 'returns different results'}: {verdict.detail}"
+    )
+
+
+def _functions_around(
+    node: ast.AST, line: int, owner: str = ""
+) -> Iterator[tuple[str, FunctionNode]]:
+    """Yield the functions around a line with their qualified names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if first_line(child) <= line <= (child.end_lineno or line):
+                name = f"{owner}{child.name}"
+                if not isinstance(child, ast.ClassDef):
+                    yield name, child
+                yield from _functions_around(child, line, f"{name}.")
+        elif not isinstance(child, ast.expr):
+            yield from _functions_around(child, line, owner)
