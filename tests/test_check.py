@@ -154,8 +154,7 @@ class TestFix:
         ran = cli(project, "--fix", "src", "--output-format", "concise")
         assert ran.code == 1
         assert ran.err == (
-            "warning: src/old.py was changed on disk since it was read; run again;"
-            " it is as it was\n"
+            "warning: src/old.py changed on disk since it was read; run again; it is as it was\n"
         )
         assert ran.out.startswith("src/old.py:1:13: RMT001 ")
         assert "Fixed 1: 1 RMT001." in ran.out
@@ -311,7 +310,7 @@ class TestUndo:
     def test_nothing_to_undo(self, project: Path) -> None:
         ran = cli(project, "undo")
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err.startswith("error: there is nothing to undo")
+        assert ran.err.startswith("error: nothing to undo")
 
     def test_what_was_edited_since_is_left(self, project: Path) -> None:
         cli(project, "--fix", "src")

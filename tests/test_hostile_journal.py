@@ -73,11 +73,11 @@ def refused(project: Path, *words: str) -> None:
     ["../outside.py", "m.py/../../outside.py", "", ".", "..", "sub/../..", "//etc/passwd"],
 )
 def test_what_lies_outside(project: Path, path: str) -> None:
-    refused(committed(project, saved(path)), "outside of")
+    refused(committed(project, saved(path)), " is outside ")
 
 
 def test_what_lies_outside_by_its_whole_path(project: Path) -> None:
-    refused(committed(project, saved(str(project.parent / "outside.py"))), "outside of")
+    refused(committed(project, saved(str(project.parent / "outside.py"))), " is outside ")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_lies_outside_by_its_whole_path(project: Path) -> None:
 )
 def test_what_others_run(project: Path, path: str) -> None:
     write_files(project, {path: NOW, "env311/pyvenv.cfg": ""})
-    refused(committed(project, saved(path)), "is no part of the project")
+    refused(committed(project, saved(path)), "is not part of the project")
     assert (project / path).read_bytes() == NOW
 
 
@@ -124,7 +124,7 @@ def test_what_is_no_entry(project: Path, item: object) -> None:
 
 
 def test_one_that_is_too_large_unpacked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_migrate.engine.journal_entries._LARGEST", 1_000_000)
+    monkeypatch.setattr("remat_migrate.engine.journal_entries._MAX_FILE_BYTES", 1_000_000)
     refused(committed(project, saved("m.py", bytes(2_000_000))), "too large")
 
 
@@ -171,7 +171,7 @@ def test_an_entry_that_is_a_pipe(project: Path) -> None:
     os.mkfifo(entry)
     ran = cli(project, "undo")
     assert ran.code == 2
-    assert "cannot be read" in ran.err
+    assert "cannot read this journal entry" in ran.err
 
 
 def test_permissions_beyond_the_ordinary_are_not_given(project: Path) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import remat_migrate.engine.journal_entries as entries_on_disk
 from remat_migrate.engine.apply import Change
 from remat_migrate.engine.journal import WriteError, write_changes
-from remat_migrate.engine.journal_entries import KEPT_ENTRIES, JournalEntry, entry_files, exclusive
-from remat_migrate.engine.undo import put_back_killed, undo
+from remat_migrate.engine.journal_entries import KEPT_ENTRIES, JournalEntry, entry_files
+from remat_migrate.engine.project_lock import project_lock
+from remat_migrate.engine.undo import clean_up_killed_run, undo
 from remat_migrate.errors import ApplyError
 from remat_migrate.text import read_source
 from remat_migrate.text.atomic import write_obstacle
@@ -74,7 +74,7 @@ def test_files_are_written_and_undone(tmp_path: Path) -> None:
     result = undo(tmp_path)
     assert [path.read_bytes() for path in paths] == old
     assert result.restored == tuple(paths)
-    assert (result.already, result.left) == ((), {})
+    assert (result.unchanged, result.skipped) == ((), {})
     assert entries(tmp_path) == []
     with pytest.raises(ApplyError, match="nothing to undo"):
         undo(tmp_path)
@@ -184,7 +184,7 @@ def test_files_that_share_a_fix_are_all_written_or_none(tmp_path: Path) -> None:
     changes = [change(a, "old", "new", b), change(b, "old", "new", a), change(c, "old", "new", d)]
     with pytest.raises(WriteError) as caught:
         write_changes([*changes, change(d, "old", "new", c)], tmp_path)
-    assert caught.value.failures[a] == f"shares a fix with {b}, which is not written"
+    assert caught.value.failures[a] == f"shares a fix with {b}, which was not written"
     assert set(caught.value.failures) == {a, b}
     assert [path.read_text()[-4:-1] for path in (a, b, c, d)] == ["old", "old", "new", "new"]
 
@@ -259,7 +259,7 @@ def test_a_failure_that_cannot_be_taken_back_is_left_to_undo(
         real(new, path)
 
     monkeypatch.setattr(os, "replace", fail_from_second_file_on)
-    with pytest.raises(WriteError, match="remat-migrate undo does it"):
+    with pytest.raises(WriteError, match="run remat-migrate undo"):
         write_changes(changes, tmp_path)
     monkeypatch.undo()
     assert a.read_text() == "x = 0  # new\n"
@@ -270,7 +270,7 @@ def test_a_failure_that_cannot_be_taken_back_is_left_to_undo(
 def test_a_letter_that_the_encoding_lacks(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# coding: latin-1\nx = 'é old'\n".encode("latin-1"))
-    with pytest.raises(WriteError, match="cannot hold 'π': its encoding is iso8859-1"):
+    with pytest.raises(WriteError, match="cannot hold 'π' in its encoding, iso8859-1"):
         write([path], tmp_path, "old", "π")
     assert "old" in path.read_text("latin-1")
 
@@ -279,7 +279,7 @@ def test_bytes_that_the_encoding_would_write_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     data = b"# coding: cp932\nx = '\x87\x90 old'\n"  # one of two spellings of this sign
     path.write_bytes(data)
-    with pytest.raises(WriteError, match="has characters that cp932 would write as other bytes"):
+    with pytest.raises(WriteError, match="has bytes that cp932 would not write back"):
         write([path], tmp_path)
     assert path.read_bytes() == data
 
@@ -301,7 +301,7 @@ def test_what_stands_in_the_way_of_writing(tmp_path: Path) -> None:
     assert "No such file" in (write_obstacle(tmp_path / "gone.py") or "")
     loop = tmp_path / "loop.py"
     loop.symlink_to("loop.py")
-    assert "cannot be reached" in (write_obstacle(loop) or "")
+    assert "cannot be accessed" in (write_obstacle(loop) or "")
     link = tmp_path / "link.py"
     link.symlink_to("f0.py")
     assert "read-only" in (write_obstacle(link) or "")
@@ -327,14 +327,14 @@ def test_a_file_edited_since_is_left_alone_unless_forced(tmp_path: Path) -> None
     paths[1].write_text("mine\n")
     result = undo(tmp_path)
     assert result.restored == (paths[0], paths[2])
-    assert list(result.left) == [paths[1]]
-    assert "was edited since" in result.left[paths[1]]
+    assert list(result.skipped) == [paths[1]]
+    assert "was edited since" in result.skipped[paths[1]]
     assert paths[1].read_text() == "mine\n"
 
     again = undo(tmp_path)
-    assert (again.restored, list(again.left)) == ((), [paths[1]])
+    assert (again.restored, list(again.skipped)) == ((), [paths[1]])
     forced = undo(tmp_path, force=True)
-    assert (forced.restored, forced.left) == ((paths[1],), {})
+    assert (forced.restored, forced.skipped) == ((paths[1],), {})
     assert paths[1].read_text() == "x = 1  # old\n"
     assert entries(tmp_path) == []
 
@@ -344,7 +344,7 @@ def test_a_file_that_has_its_old_text_again(tmp_path: Path) -> None:
     write(paths, tmp_path)
     paths[0].write_text("x = 0  # old\n")
     result = undo(tmp_path)
-    assert (result.already, result.restored) == ((paths[0],), (paths[1],))
+    assert (result.unchanged, result.restored) == ((paths[0],), (paths[1],))
 
 
 def test_a_file_that_is_gone_comes_back_only_when_forced(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_file_that_is_gone_comes_back_only_when_forced(tmp_path: Path) -> None
     path.chmod(0o755)
     write([path], tmp_path)
     path.unlink()
-    assert "is gone" in undo(tmp_path).left[path]
+    assert "was deleted" in undo(tmp_path).skipped[path]
     assert undo(tmp_path, force=True).restored == (path,)
     assert path.read_text() == "x = 0  # old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
@@ -364,7 +364,7 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     write([path], tmp_path)
     shutil.rmtree(tmp_path / "a")
     result = undo(tmp_path, force=True)
-    assert "cannot be restored" in result.left[path]
+    assert "cannot be restored" in result.skipped[path]
 
 
 def test_a_read_only_file_is_not_restored(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_a_read_only_file_is_not_restored(tmp_path: Path) -> None:
     write([path], tmp_path)
     path.chmod(0o444)
     result = undo(tmp_path, force=True)
-    assert "read-only" in result.left[path]
+    assert "read-only" in result.skipped[path]
     path.chmod(0o644)
     assert undo(tmp_path).restored == (path,)
 
@@ -413,7 +413,7 @@ def test_a_file_outside_the_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (path,) = files(tmp_path, 1)
-    with pytest.raises(WriteError, match="lies outside of"):
+    with pytest.raises(WriteError, match="is outside"):
         write([path], root)
     assert path.read_text() == "x = 0  # old\n"
 
@@ -429,7 +429,7 @@ def test_a_journal_that_names_files_outside_the_root(tmp_path: Path, name: str) 
     content = json.loads(entry.read_text())
     content["files"][0]["path"] = name
     entry.write_text(json.dumps(content))
-    with pytest.raises(ApplyError, match="lies outside of"):
+    with pytest.raises(ApplyError, match="is outside"):
         undo(root, force=True)
     assert mine.read_text() == "mine"
 
@@ -479,16 +479,16 @@ def half_written(root: Path) -> list[Path]:
 
 def test_half_a_fix_is_put_back(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
-    assert put_back_killed(tmp_path) == (paths[0],)
+    assert clean_up_killed_run(tmp_path) == (paths[0],)
     assert [path.read_text()[-4:-1] for path in paths] == ["old"] * 3
     assert entries(tmp_path) == []
-    assert put_back_killed(tmp_path) == ()
+    assert clean_up_killed_run(tmp_path) == ()
 
 
 def test_what_was_edited_since_is_not_put_back(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     paths[0].write_text("mine\n")
-    assert put_back_killed(tmp_path) == ()
+    assert clean_up_killed_run(tmp_path) == ()
     assert paths[0].read_text() == "mine\n"
     # Whether it had been written before is not known: the old one is kept.
     assert undo(tmp_path, force=True).restored == (paths[0],)
@@ -498,10 +498,10 @@ def test_what_was_edited_since_is_not_put_back(tmp_path: Path) -> None:
 def test_half_a_fix_that_cannot_be_put_back_is_told(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     paths[0].chmod(0o444)
-    with pytest.raises(ApplyError, match="half of a fix, and it cannot be put back: is read-only"):
-        put_back_killed(tmp_path)
+    with pytest.raises(ApplyError, match="cannot be restored: is read-only"):
+        clean_up_killed_run(tmp_path)
     paths[0].chmod(0o644)
-    assert put_back_killed(tmp_path) == (paths[0],)
+    assert clean_up_killed_run(tmp_path) == (paths[0],)
 
 
 def test_whole_fixes_of_a_killed_run_stay(tmp_path: Path) -> None:
@@ -510,17 +510,17 @@ def test_whole_fixes_of_a_killed_run_stay(tmp_path: Path) -> None:
     (entry,) = entries(tmp_path)
     entry.rename(entry.with_name(entry.name.replace(".json", ".open.json")))
     paths[1].write_text("x = 1  # old\n")
-    assert put_back_killed(tmp_path) == ()
+    assert clean_up_killed_run(tmp_path) == ()
     assert [path.read_text()[-4:-1] for path in paths] == ["new", "old"]
     assert undo(tmp_path).restored == (paths[0],)
 
 
 def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files(tmp_path, 1)
-    with exclusive(tmp_path):
-        monkeypatch.setattr(entries_on_disk, "PATIENCE", 0.05)
+    with project_lock(tmp_path):
+        monkeypatch.setattr("remat_migrate.engine.project_lock.TIMEOUT_SECONDS", 0.05)
         for act in (lambda: write(paths, tmp_path), lambda: undo(tmp_path)):
-            with pytest.raises(ApplyError, match="another run of remat-migrate is writing here"):
+            with pytest.raises(ApplyError, match="another run of remat-migrate is writing"):
                 act()
     assert paths[0].read_text() == "x = 0  # old\n"
     write(paths, tmp_path)
@@ -551,7 +551,7 @@ def test_nothing_is_written_where_another_run_wrote_since(tmp_path: Path) -> Non
     before = entry_files(tmp_path)
     late = [change(paths[1], "old", "late")]
     write(paths[:1], tmp_path)
-    with pytest.raises(ApplyError, match="wrote here since the code was read; no file was changed"):
+    with pytest.raises(ApplyError, match="since the code was read; no file was changed"):
         write_changes(late, tmp_path, before)
     assert paths[1].read_text() == "x = 1  # old\n"
     write_changes(late, tmp_path, entry_files(tmp_path))
@@ -562,7 +562,7 @@ def test_what_has_its_new_text_already_is_left(tmp_path: Path) -> None:
     a, b = files(tmp_path, 2)
     changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
     a.write_text("x = 0  # new\n")
-    with pytest.raises(WriteError, match="another run was quicker") as caught:
+    with pytest.raises(WriteError, match="already fixed by another run") as caught:
         write_changes(changes, tmp_path)
     assert not caught.value.faults
     assert [path.read_text()[-4:-1] for path in (a, b)] == ["new", "old"]
@@ -601,6 +601,6 @@ def test_something_else_in_the_place_of_a_file_is_left(tmp_path: Path, kind: str
     else:
         os.mkfifo(a)
     result = undo(tmp_path, force=True)
-    assert (result.restored, list(result.left)) == ((b,), [a])
+    assert (result.restored, list(result.skipped)) == ((b,), [a])
     assert not a.is_file() or a.is_symlink()
     assert b.read_text() == "x = 1  # old\n"

@@ -332,9 +332,9 @@ def undo(path: Path, force: bool) -> int:
     result = play_back(find_root([path]), force=force)
     sys.stdout.writelines(line + "\n" for line in undone(result, screen_of(sys.stdout)))
     screen = screen_of(sys.stderr)
-    for left, reason in sorted(result.left.items()):
+    for left, reason in sorted(result.skipped.items()):
         say(f"error: {screen.path(left)} {reason}")
-    return FAULT if result.left else CLEAN
+    return FAULT if result.skipped else CLEAN
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

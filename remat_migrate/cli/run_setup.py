@@ -62,11 +62,11 @@ def put_back_before(paths: Sequence[Path]) -> None:
     root = find_root(paths or [Path.cwd()])
     if not open_files(root):
         return
-    from ..engine.undo import put_back_killed
+    from ..engine.undo import clean_up_killed_run
     from ..report.output import say, screen_of
     from ..report.terminal.fixing import put_back
 
-    for line in put_back(put_back_killed(root), screen_of(sys.stderr)):
+    for line in put_back(clean_up_killed_run(root), screen_of(sys.stderr)):
         say(line)
 
 

@@ -1,8 +1,8 @@
-"""Writing changed files to disk, with a journal that `undo` plays back.
+"""Writing changed files to disk, with a journal that `undo` restores them from.
 
-Before the first file is replaced the journal holds the old bytes of all of them and what the new
-ones will be. A run that is killed leaves every file whole, old or new, and `undo` knows which. What
-it left in the middle of a fix, some of its files new and some old, the next run puts back.
+The journal stores the old content of every file before the first one is replaced. A killed run
+therefore leaves each file complete, old or new, and `undo` can tell which. If it left part of a fix
+written, the next run restores those files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from .journal_entries import (
     JournalEntry,
     SavedFile,
     entry_files,
-    exclusive,
     next_id,
     reason_of,
     settle,
@@ -31,28 +30,25 @@ from .journal_entries import (
     store,
     temporary_of,
 )
-from .undo import put_back_under_lock
+from .project_lock import project_lock
+from .undo import clean_up_under_lock, restore
 
-_CHANGED = "was changed on disk since it was read; run again"
-_DONE = "has its fixes already: another run was quicker"
+_CHANGED = "changed on disk since it was read; run again"
+_ALREADY_FIXED = "was already fixed by another run"
 
 
 class WriteError(ApplyError):
-    """Some files were not written, or not as they should be. The others were.
+    """Some files were not written, or only in part. All others were.
 
     Attributes:
-        failures: the files that are as they were, and why.
-        entry: the journal's entry of those that were written.
-        faults: those of the failures that the system is to blame for: a full disk, say.
-        stuck: those of them that have their new text all the same, with half a fix.
-        unsettled: what could not be brought to its end though the files were written.
+        failures: the files that were not written, and why.
+        entry: the journal entry of the files that were written.
+        faults: the failures that the system is to blame for, such as a full disk.
+        stuck: files that have their new content although the rest of their fix was not written.
+        unsettled: errors that leave files written but the journal or disk unsynchronized.
     """
 
-    def __init__(
-        self,
-        failures: _Failures,
-        entry: JournalEntry,
-    ) -> None:
+    def __init__(self, failures: _Failures, entry: JournalEntry) -> None:
         lines = (f"{path} {reason}" for path, reason in sorted(failures.reasons.items()))
         super().__init__("\n  ".join(["not written:", *lines, *failures.unsettled]))
         self.failures: Mapping[Path, str] = failures.reasons
@@ -62,82 +58,78 @@ class WriteError(ApplyError):
         self.unsettled = tuple(failures.unsettled)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """One file to replace."""
-
-    change: Change
-    old: bytes
-    new: bytes
-    temporary: Path
-    saved: SavedFile
-
-    @property
-    def path(self) -> Path:
-        return self.change.path
-
-
 @dataclass(slots=True)
 class _Failures:
-    """What is not written, and why."""
+    """Collects what `WriteError` reports."""
 
     reasons: dict[Path, str] = field(default_factory=dict)
     faults: set[Path] = field(default_factory=set)
     stuck: set[Path] = field(default_factory=set)
     unsettled: list[str] = field(default_factory=list)
 
-    def by_system(self, path: Path, error: OSError) -> None:
-        self.reasons[path] = f"cannot be written: {reason_of(error)}"
-        self.faults.add(path)
-
     def spread(self, changes: Iterable[Change]) -> None:
-        """Let the files that share a fix with one that cannot be written fail with it."""
+        """Fail the files that share a fix with one that failed."""
         for change in changes:
-            lost = sorted(path for path in change.together if path in self.reasons)
-            if lost and change.path not in self.reasons:
-                self.reasons[change.path] = f"shares a fix with {lost[0]}, which is not written"
+            failed = sorted(path for path in change.together if path in self.reasons)
+            if failed and change.path not in self.reasons:
+                self.reasons[change.path] = f"shares a fix with {failed[0]}, which was not written"
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A file to replace."""
+
+    change: Change
+    saved: SavedFile
+    new: bytes
+
+    @property
+    def path(self) -> Path:
+        return self.saved.path
 
 
 def write_changes(
     changes: Sequence[Change], root: Path, before: Sequence[Path] | None = None
 ) -> JournalEntry:
-    """Replace the files that changed, each atomically, files that share a fix all or none.
+    """Replace the changed files, each atomically; files that share a fix all or none.
 
-    Of a hard link only this name is replaced.
+    Of a hard-linked file only the given name is replaced.
 
     Args:
-        changes: the files before and after, by the paths where they really lie.
-        root: the project's folder, which holds the journal.
-        before: the files of the journal's entries when the code was looked at. A fix depends on
-            files that it does not edit, too: where another run has written since, none is made.
+        changes: the changes, by real path.
+        root: the project folder, which holds the journal.
+        before: the journal's entry files when the code was read. Nothing is written if another run
+            has written since, because a fix may depend on files that it does not edit.
 
     Raises:
-        WriteError: a file was changed on disk since it was read, may not be written, or cannot hold
-            its new text; the other files are written.
-        ApplyError: the journal cannot be written, or another run is writing or wrote since; no
-            file is.
+        WriteError: a file changed on disk, is not writable, or cannot hold its new text; the others
+            are written.
+        ApplyError: the journal cannot be written, or another run is writing or has written; no file
+            is changed.
     """
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     failures = _Failures()
-    planned: list[tuple[Change, bytes, bytes, int]] = []
+    tasks: list[_Task] = []
+    groups: dict[frozenset[Path], int] = {}
     for change in changes:
-        plan = _plan(change, root.resolve())
-        if isinstance(plan, str):
-            failures.reasons[change.path] = plan
+        group = groups.setdefault(change.together, len(groups))
+        task = _task(change, root.resolve(), group)
+        if isinstance(task, str):
+            failures.reasons[change.path] = task
         else:
-            planned.append((change, *plan))
+            tasks.append(task)
     failures.spread(changes)
-    planned = [plan for plan in planned if plan[0].path not in failures.reasons]
+    tasks = [task for task in tasks if task.path not in failures.reasons]
     entry = JournalEntry("", created, ())
-    if planned:
-        with exclusive(root):
+    if tasks:
+        with project_lock(root):
             if before is not None and entry_files(root) != list(before):
                 raise ApplyError(
-                    f"{root}: another run of remat-migrate wrote here since the code was read;"
-                    " no file was changed; run again"
+                    f"{root}: another run of remat-migrate wrote to this project since the code"
+                    " was read; no file was changed; run again"
                 )
-            put_back_under_lock(root)
-            entry, tasks = _entered(planned, JournalEntry(next_id(root), created, ()))
+            clean_up_under_lock(root)
+            entry = JournalEntry(next_id(root), created, tuple(task.saved for task in tasks))
             store(entry, root, "no file was changed")
             entry = _write(entry, tasks, root, failures)
     if not entry.files:
@@ -147,20 +139,17 @@ def write_changes(
     return entry
 
 
-# -- writing
-
-
-def _plan(change: Change, root: Path) -> tuple[bytes, bytes, int] | str:
-    """Old bytes, new bytes and permission bits for a change, or why it cannot be."""
+def _task(change: Change, root: Path, group: int) -> _Task | str:
+    """Return how to replace a file, or why it cannot be replaced."""
     path = change.path
     if os.path.realpath(path) != str(path):
-        return "is or lies behind a symbolic link since it was read; run again"
+        return "became a symbolic link, or is behind one, since it was read; run again"
     if not path.is_relative_to(root):
-        return f"lies outside of {root}, whose journal could not bring it back"
+        return f"is outside {root}, so undo could not restore it"
     if part := foreign_part(path, root):
-        return f"is in {part}, which is no part of the project: run remat-migrate in there"
-    if reason := write_obstacle(path):
-        return reason
+        return f"is in {part}, which is not part of the project; run remat-migrate in there"
+    if obstacle := write_obstacle(path):
+        return obstacle
     try:
         found, mode = read_regular(path), stat.S_IMODE(path.stat().st_mode)
     except OSError as error:
@@ -169,59 +158,41 @@ def _plan(change: Change, root: Path) -> tuple[bytes, bytes, int] | str:
         new = change.after.encode(change.after.text)
         old = change.before.encode(change.before.text)
     except UnicodeEncodeError as error:
-        bad = error.object[error.start]
-        return f"cannot hold {bad!r}: its encoding is {change.after.encoding}"
+        return f"cannot hold {error.object[error.start]!r} in its encoding, {change.after.encoding}"
     if found == new:
-        return _DONE
+        return _ALREADY_FIXED
     if found != old:
         if found.decode(change.before.encoding, errors="replace") == change.before.text:
-            return f"has characters that {change.before.encoding} would write as other bytes"
+            return f"has bytes that {change.before.encoding} would not write back unchanged"
         return _CHANGED
-    return old, new, mode
-
-
-def _entered(
-    planned: Sequence[tuple[Change, bytes, bytes, int]], entry: JournalEntry
-) -> tuple[JournalEntry, list[_Task]]:
-    """The entry with the files that are to be written, and the writing of each."""
-    numbers: dict[frozenset[Path], int] = {}
-    tasks = []
-    for change, old, new, mode in planned:
-        group = numbers.setdefault(change.together, len(numbers))
-        saved = SavedFile(change.path, old, sha256(new), mode, group)
-        tasks.append(_Task(change, old, new, temporary_of(change.path, entry.id), saved))
-    return replace(entry, files=tuple(task.saved for task in tasks)), tasks
+    return _Task(change, SavedFile(path, old, sha256(new), mode, group), new)
 
 
 def _write(
-    entry: JournalEntry,
-    tasks: Sequence[_Task],
-    root: Path,
-    failures: _Failures,
+    entry: JournalEntry, tasks: Sequence[_Task], root: Path, failures: _Failures
 ) -> JournalEntry:
-    """Write the files of an entry that is stored. Returns the entry of those that were written."""
+    """Write the files of a stored entry and return the entry of those that were written."""
     groups: dict[int, list[_Task]] = defaultdict(list)
     for task in tasks:
         groups[task.saved.group].append(task)
     failed: set[Path] = set()
     for group in groups.values():
-        begun: list[_Task] = []
-        if not _is_written(group, failures, begun):
+        replaced: list[_Task] = []
+        if not _is_written(group, entry.id, failures, replaced):
             failures.spread(task.change for task in group)
             failed.update(task.path for task in group)
-            for task in begun:
-                _put_back(task, failures)
+            for task in replaced:
+                _restore(task, entry.id, failures)
     for folder in sorted({task.path.parent for task in tasks}):
         try:
             sync_folder(folder)
         except OSError as error:
             failures.unsettled.append(
-                f"{folder}: what was written may not outlast a crash: {reason_of(error)}"
+                f"{folder}: the changes may be lost in a crash: {reason_of(error)}"
             )
-    done = replace(
-        entry, files=tuple(f for f in entry.files if f.path not in failed - failures.stuck)
-    )
-    # A fix that is stuck half made keeps its entry open: then the next run puts it back.
+    written = tuple(f for f in entry.files if f.path not in failed - failures.stuck)
+    done = replace(entry, files=written)
+    # The entry of a stuck fix stays open, so that the next run restores it.
     if not failures.stuck:
         try:
             settle(done, entry, root)
@@ -230,43 +201,44 @@ def _write(
     return done
 
 
-def _is_written(group: Sequence[_Task], failures: _Failures, begun: list[_Task]) -> bool:
-    """Whether files that share fixes could all be written; it stops at the first that cannot.
+def _is_written(
+    group: Sequence[_Task], entry_id: str, failures: _Failures, replaced: list[_Task]
+) -> bool:
+    """Write files that share fixes, up to the first failure, and return whether there was none.
 
-    Those that may have been replaced are added to `begun`.
+    Adds the files that may have been replaced to `replaced`.
     """
     task = group[0]
     try:
         for task in group:
-            write_new(task.temporary, task.new, task.path)
+            write_new(temporary_of(task.path, entry_id), task.new, task.path)
         for task in group:
             found = read_regular(task.path)
-            if found != task.old:
-                failures.reasons[task.path] = _DONE if found == task.new else _CHANGED
+            if found != task.saved.old:
+                failures.reasons[task.path] = _ALREADY_FIXED if found == task.new else _CHANGED
                 return False
-            begun.append(task)
-            os.replace(task.temporary, task.path)
+            replaced.append(task)
+            os.replace(temporary_of(task.path, entry_id), task.path)
     except OSError as error:
-        failures.by_system(task.path, error)
+        failures.reasons[task.path] = f"cannot be written: {reason_of(error)}"
+        failures.faults.add(task.path)
         return False
     finally:
         for task in group:
-            discard(task.temporary)
+            discard(temporary_of(task.path, entry_id))
     return True
 
 
-def _put_back(task: _Task, failures: _Failures) -> None:
+def _restore(task: _Task, entry_id: str, failures: _Failures) -> None:
     try:
         if read_regular(task.path) == task.new:
-            write_new(task.temporary, task.old, task.path)
-            os.replace(task.temporary, task.path)
+            restore(task.saved, task.new, entry_id)
     except FileNotFoundError:
         return
     except OSError as error:
-        discard(task.temporary)
         failures.faults.add(task.path)
         failures.stuck.add(task.path)
         failures.reasons[task.path] += (
-            f"; it has its new text all the same and could not be put back"
-            f" ({reason_of(error)}): remat-migrate undo does it"
+            f"; it has its new content nevertheless and could not be restored"
+            f" ({reason_of(error)}): run remat-migrate undo"
         )

@@ -1,4 +1,4 @@
-"""Playing the journal back: `undo`, and what a run that was killed left half done."""
+"""Restoring files from the journal: `undo`, and the clean-up after a killed run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .journal_entries import (
     JournalEntry,
     SavedFile,
     entry_files,
-    exclusive,
     journal_folder,
     load,
     open_files,
@@ -24,6 +23,7 @@ from .journal_entries import (
     sha256,
     temporary_of,
 )
+from .project_lock import project_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,135 +31,82 @@ class UndoResult:
     """What `undo` did.
 
     Attributes:
-        created: when the run that was undone wrote its files, in UTC.
-        restored: files that have their old bytes again.
-        already: files that had them.
-        left: files that were left alone, and why; they stay in the journal.
+        created: when the undone run wrote its files, in UTC.
+        restored: files that have their old content again.
+        unchanged: files that already had it.
+        skipped: files that were left alone, and why. They stay in the journal.
     """
 
     created: str
     restored: tuple[Path, ...]
-    already: tuple[Path, ...]
-    left: Mapping[Path, str]
+    unchanged: tuple[Path, ...]
+    skipped: Mapping[Path, str]
 
 
 def undo(root: Path, *, force: bool = False) -> UndoResult:
-    """Give the files of the newest entry their old bytes, and take the entry off the journal.
-
-    A file that was edited since the run is left alone, and stays in the entry.
+    """Restore the files of the newest entry and remove the entry from the journal.
 
     Args:
-        root: the project's folder.
-        force: restore files that were edited or deleted since, too.
+        root: the project folder.
+        force: also restore files that were edited or deleted since the run.
 
     Raises:
         ApplyError: there is nothing to undo, the journal is damaged or cannot be written, or
             another run is writing.
     """
-    nothing = ApplyError(f"there is nothing to undo in {root}")
+    nothing = ApplyError(f"nothing to undo in {root}")
     if not journal_folder(root).is_dir():
         raise nothing
-    with exclusive(root):
+    with project_lock(root):
         entries = entry_files(root)
         if not entries:
             raise nothing
         entry = load(entries[-1], root)
         reopen(entry, root)
         restored: list[Path] = []
-        already: list[Path] = []
-        left: dict[Path, str] = {}
+        unchanged: list[Path] = []
+        skipped: dict[Path, str] = {}
         for saved in entry.files:
-            discard(temporary_of(saved.path, entry.id))  # of a run that was killed
+            discard(temporary_of(saved.path, entry.id))  # left by a killed run
             try:
-                found = _found(saved)
+                found = _content(saved.path)
                 if found == saved.old:
-                    already.append(saved.path)
-                elif reason := _reason_to_leave(saved, found, force):
-                    left[saved.path] = reason
+                    unchanged.append(saved.path)
+                elif reason := _reason_to_skip(saved, found, force):
+                    skipped[saved.path] = reason
                 else:
-                    _restore(saved, found, entry.id)
+                    restore(saved, found, entry.id)
                     restored.append(saved.path)
             except OSError as error:
-                left[saved.path] = f"cannot be restored: {reason_of(error)}"
-        settle(replace(entry, files=tuple(f for f in entry.files if f.path in left)), entry, root)
-    return UndoResult(entry.created, tuple(restored), tuple(already), left)
+                skipped[saved.path] = f"cannot be restored: {reason_of(error)}"
+        rest = tuple(saved for saved in entry.files if saved.path in skipped)
+        settle(replace(entry, files=rest), entry, root)
+    return UndoResult(entry.created, tuple(restored), tuple(unchanged), skipped)
 
 
-def put_back_killed(root: Path) -> tuple[Path, ...]:
-    """Put back what a run that was killed has left in the middle of a fix.
+def clean_up_killed_run(root: Path) -> tuple[Path, ...]:
+    """Restore files that a killed run left with part of a fix, and return them.
 
-    What it had written of whole fixes stays, and `undo` takes it back. Temporary files are removed.
-    To be called before the code is looked at: of half a fix nothing might be found.
-
-    Args:
-        root: the project's folder.
-
-    Returns:
-        The files that were put back.
+    Complete fixes stay, and `undo` reverts them. Call this before analysing the code, because an
+    analysis may find nothing in half a fix.
 
     Raises:
-        ApplyError: a file cannot be put back, or another run is writing.
+        ApplyError: a file cannot be restored, or another run is writing.
     """
     if not open_files(root):
         return ()
-    with exclusive(root):
-        return put_back_under_lock(root)
+    with project_lock(root):
+        return clean_up_under_lock(root)
 
 
-# -- one file
-
-
-def _found(saved: SavedFile) -> bytes | None:
-    """What a file holds now; None if there is none.
-
-    Raises:
-        OSError: it cannot be read, or something else is in its place.
-    """
-    if os.path.realpath(saved.path) != str(saved.path):
-        raise OSError("it is or lies behind a symbolic link now")
-    try:
-        return read_regular(saved.path)
-    except FileNotFoundError:
-        return None
-
-
-def _reason_to_leave(saved: SavedFile, found: bytes | None, force: bool) -> str | None:
-    if found is None:
-        return None if force else "is gone (--force brings back the old one)"
-    if sha256(found) != saved.new_sha256 and not force:
-        return "was edited since (--force restores the old one, edits are lost)"
-    return write_obstacle(saved.path)
-
-
-def _restore(saved: SavedFile, found: bytes | None, entry_id: str) -> None:
-    """Give a file its old bytes.
-
-    Raises:
-        OSError: that cannot be, or it was changed while it was tried.
-    """
-    temporary = temporary_of(saved.path, entry_id)
-    write_new(temporary, saved.old, None if found is None else saved.path)
-    try:
-        if found is None:
-            os.chmod(temporary, saved.mode)
-        if _found(saved) != found:
-            raise OSError("it was changed just now")
-        os.replace(temporary, saved.path)
-    except OSError:
-        discard(temporary)
-        raise
-    sync_folder(saved.path.parent)
-
-
-def put_back_under_lock(root: Path) -> tuple[Path, ...]:
-    """As `put_back_killed`, for a run that has the lock."""
-    put_back: list[Path] = []
+def clean_up_under_lock(root: Path) -> tuple[Path, ...]:
+    """Do the work of `clean_up_killed_run` for a caller that holds the lock."""
+    restored: list[Path] = []
     for file in reversed(open_files(root)):
         entry = load(file, root)
-        for saved in entry.files:
-            discard(temporary_of(saved.path, entry.id))
         groups: dict[int, list[SavedFile]] = defaultdict(list)
         for saved in entry.files:
+            discard(temporary_of(saved.path, entry.id))
             groups[saved.group].append(saved)
         kept: list[SavedFile] = []
         for group in groups.values():
@@ -169,17 +116,64 @@ def put_back_under_lock(root: Path) -> tuple[Path, ...]:
                 continue
             for saved in group:
                 if states[saved.path] == "new":
-                    _put_back(saved, entry)
-                    put_back.append(saved.path)
+                    _restore_half_fixed(saved, entry)
+                    restored.append(saved.path)
                 elif states[saved.path] == "other":
-                    kept.append(saved)  # perhaps it was new before it was edited
+                    kept.append(saved)  # It may have been new before it was edited.
         settle(replace(entry, files=tuple(kept)), entry, root)
-    return tuple(sorted(put_back))
+    return tuple(sorted(restored))
+
+
+def restore(saved: SavedFile, found: bytes | None, entry_id: str) -> None:
+    """Give a file its old content.
+
+    Args:
+        saved: the file.
+        found: its current content; None if it does not exist.
+        entry_id: the id of its journal entry.
+
+    Raises:
+        OSError: the file cannot be written, or changed meanwhile.
+    """
+    temporary = temporary_of(saved.path, entry_id)
+    write_new(temporary, saved.old, None if found is None else saved.path)
+    try:
+        if found is None:
+            os.chmod(temporary, saved.mode)
+        if _content(saved.path) != found:
+            raise OSError("it was changed just now")
+        os.replace(temporary, saved.path)
+    except OSError:
+        discard(temporary)
+        raise
+    sync_folder(saved.path.parent)
+
+
+def _content(path: Path) -> bytes | None:
+    """Return a file's content; None if it does not exist.
+
+    Raises:
+        OSError: the file cannot be read, or is no longer a regular file.
+    """
+    if os.path.realpath(path) != str(path):
+        raise OSError("it is now a symbolic link, or behind one")
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        return None
+
+
+def _reason_to_skip(saved: SavedFile, found: bytes | None, force: bool) -> str | None:
+    if found is None:
+        return None if force else "was deleted (use --force to restore it)"
+    if sha256(found) != saved.new_sha256 and not force:
+        return "was edited since the run (use --force to restore it and discard the edits)"
+    return write_obstacle(saved.path)
 
 
 def _state(saved: SavedFile) -> str:
     try:
-        found = _found(saved)
+        found = _content(saved.path)
     except OSError:
         return "other"
     if found == saved.old:
@@ -187,13 +181,13 @@ def _state(saved: SavedFile) -> str:
     return "new" if found is not None and sha256(found) == saved.new_sha256 else "other"
 
 
-def _put_back(saved: SavedFile, entry: JournalEntry) -> None:
+def _restore_half_fixed(saved: SavedFile, entry: JournalEntry) -> None:
     try:
-        if reason := write_obstacle(saved.path):
-            raise OSError(reason)
-        _restore(saved, _found(saved), entry.id)
+        if obstacle := write_obstacle(saved.path):
+            raise OSError(obstacle)
+        restore(saved, _content(saved.path), entry.id)
     except OSError as error:
         raise ApplyError(
-            f"{saved.path}: a run that was killed left this file with half of a fix, and it cannot"
-            f" be put back: {reason_of(error)}; mend that and run again"
+            f"{saved.path}: a killed run left part of a fix in this file, and it cannot be"
+            f" restored: {reason_of(error)}; resolve this and run again"
         ) from error

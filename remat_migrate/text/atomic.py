@@ -1,7 +1,6 @@
-"""Replacing a file so that at any moment it is whole: the old one or the new one.
+"""Replacing a file atomically: at any moment it is complete, old or new.
 
-All is done by calls of the system, one by one: what a run that is killed between two of them leaves
-behind is tested for every such place (`tests/kills.py`).
+Uses plain system calls; `tests/kills.py` kills a run between any two of them and checks the result.
 """
 
 from __future__ import annotations
@@ -12,44 +11,41 @@ import os
 import stat
 from pathlib import Path
 
-# What a file system answers that does not know an operation, or a user who may not do it.
+# The file system does not support an operation, or the user may not perform it.
 _CANNOT = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA, errno.ENOTSUP})
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
 
 def write_obstacle(path: Path) -> str | None:
-    """Why a file must not be written; None if it may be.
+    """Return why a file must not be written; None if it may be.
 
-    Replacing a file needs no leave to write *it*, only its folder, and root may do anything: both
-    would pass by what `chmod -w` is meant to protect. So the file's own mode is asked.
+    Replacing a file only needs write access to its folder, and root may write anything. To respect
+    `chmod -w` this checks the mode of the file itself.
     """
     try:
         found = path.stat()
     except OSError as error:
-        return f"cannot be reached: {error.strerror or error}"
+        return f"cannot be accessed: {error.strerror or error}"
     if not stat.S_ISREG(found.st_mode):
         return "is not a regular file"
     if not found.st_mode & 0o222:
-        return "is read-only; allow writing it (chmod +w) to have it fixed"
+        return "is read-only; make it writable (chmod +w) to fix it"
     if not os.access(path, os.W_OK):
-        return "may not be written by this user"
+        return "is not writable by this user"
     if not os.access(path.resolve().parent, os.W_OK | os.X_OK):
-        return "lies in a folder that may not be written by this user"
+        return "is in a folder that is not writable by this user"
     return None
 
 
 def read_regular(path: Path, *, linked: bool = False) -> bytes:
-    """The bytes of a regular file.
-
-    A file that something else has taken the place of is not followed, if it is a link, and not
-    waited for, if it is a pipe.
+    """Read a regular file, without blocking on a pipe.
 
     Args:
         path: the file.
-        linked: whether it may be a link to one.
+        linked: whether to follow a symbolic link.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        OSError: the file cannot be read, or is not a regular file.
     """
     flags = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
     if not linked:
@@ -58,7 +54,7 @@ def read_regular(path: Path, *, linked: bool = False) -> bytes:
         handle = os.open(path, flags)
     except OSError as error:
         if error.errno == errno.ELOOP and not linked:
-            raise OSError(errno.ELOOP, "it is a symbolic link now") from error
+            raise OSError(errno.ELOOP, "it is a symbolic link") from error
         raise
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -70,17 +66,16 @@ def read_regular(path: Path, *, linked: bool = False) -> bytes:
 
 
 def write_new(path: Path, data: bytes, like: Path | None = None, mode: int = 0o666) -> None:
-    """Write a file that is not there yet, down to the disk.
+    """Create a file and sync it to disk.
 
     Args:
-        path: the file.
-        data: its bytes.
-        like: a file that it gets the mode, the owner and further attributes of, access lists among
-            them, as far as this user may give them.
-        mode: without `like`, its permission bits, less the process's mask.
+        path: the file, which must not exist.
+        data: its content.
+        like: a file to copy mode, owner and extended attributes from, as far as permitted.
+        mode: without `like`, the permission bits, less the umask.
 
     Raises:
-        OSError: it cannot be written; what was begun is gone again.
+        OSError: the file cannot be written; nothing of it is left.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
     handle = os.open(path, flags, mode if like is None else 0o600)
@@ -102,7 +97,7 @@ def write_new(path: Path, data: bytes, like: Path | None = None, mode: int = 0o6
 def _keep_attributes(path: Path, like: Path) -> None:
     wanted, found = os.stat(like), os.stat(path)
     if os.name == "posix":
-        # Giving a file to another user takes root; a group, membership in it.
+        # Changing the owner requires root; changing the group, membership in it.
         if found.st_uid != wanted.st_uid:
             with contextlib.suppress(PermissionError):
                 os.chown(path, wanted.st_uid, -1)
@@ -129,35 +124,32 @@ def _attributes(path: Path) -> list[str]:
 
 
 def discard(path: Path) -> None:
-    """Remove a temporary file, if it is there and can be removed.
-
-    One that cannot does no harm to any other file, and the next run removes it.
-    """
+    """Remove a temporary file if possible; otherwise the next run does."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
 def write_over(path: Path, data: bytes) -> None:
-    """Write a file whole, in the place of one that there may be; a link stays one.
+    """Create or replace a file atomically, following symbolic links.
 
     Raises:
-        OSError: it cannot be written; the file is as it was.
+        OSError: the file cannot be written; it is unchanged.
     """
     import hashlib
 
     real = Path(os.path.realpath(path))
     name = hashlib.sha256(os.fsencode(real.name)).hexdigest()[:16]
     temporary = real.parent / f".remat-{name}.tmp"
-    discard(temporary)  # of a run that was killed
+    discard(temporary)  # left by a killed run
     write_new(temporary, data, real if real.exists() else None)
     move_over(temporary, real)
 
 
 def move_over(new: Path, path: Path) -> None:
-    """Put a file, written by `write_new` in the same folder, in the place of another.
+    """Replace `path` by a file that `write_new` created in the same folder.
 
     Raises:
-        OSError: it cannot be put there; it is gone again.
+        OSError: the file cannot be replaced; `new` is removed.
     """
     try:
         os.replace(new, path)
@@ -168,7 +160,7 @@ def move_over(new: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where the system lets one.
+    """Sync a folder's entries to disk, where the system supports it.
 
     Raises:
         OSError: the disk failed.
@@ -182,6 +174,6 @@ def sync_folder(folder: Path) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        # A folder that one may write but not list; a file system without such a thing.
+        # The folder is writable but not readable, or the file system cannot sync folders.
         if error.errno not in _CANNOT:
             raise

@@ -123,7 +123,7 @@ def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
     """What `undo` did."""
     for path in result.restored:
         yield f"restored {screen.path(path)}"
-    for path in result.already:
+    for path in result.unchanged:
         yield f"{screen.path(path)} was as before already"
     files = pluralize(len(result.restored), "file")
     yield f"Restored {files} as before the fixes of {result.created}."
