@@ -20,7 +20,7 @@ def by_position(
     last: int,
 ) -> tuple[Fix, str]:
     """The fix that makes calls pass their static arguments by position, or why there is none."""
-    from remat_migrate.rewrite.arguments.positional_calls import positional_changes
+    from remat_migrate.rewrite.arguments.calls import positional_changes
 
     try:
         edits = positional_changes(project, static, calls, last)

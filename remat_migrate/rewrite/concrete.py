@@ -1,4 +1,4 @@
-"""Migrating `concrete=`: drop it, name static arguments, or close over them."""
+"""Migrates `concrete=`: drops it, names static arguments, or closes over them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..analysis import Module, Project
-from ..analysis.names.scopes import FunctionNode, parameters
-from ..analysis.needs.need import Need
+from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.site import Option, Site
-from ..analysis.sites.uses import Call
 from ..analysis.statics.static_arguments import find_statics
-from ..analysis.statics.statics import Required, Statics
+from ..analysis.statics.statics import Statics
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
-from .arguments.argument_specs import Added, spec_changes
-from .arguments.calls import pass_by_position
+from .arguments.calls import pass_all_by_position
+from .checkpoint_code import CheckpointCode
 from .closures.when_to_close import closing_all_changes, closing_changes
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .imports import written
 from .options import drop_option, given_behind, naming_changes, static_argnums_changes
 from .refusal import Refused
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A place and what it says about a migration."""
+    """A place that explains a migration."""
 
     module: Module
     node: ast.expr | ast.stmt | ast.keyword | ast.arg
@@ -38,9 +35,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How one `concrete=` is migrated: what was decided, its changes, the places that explain it.
+    """How one `concrete=` is migrated.
 
-    `breaks`: what callers outside the project may lose by it.
+    Attributes:
+        title: the decision.
+        changes: its changes.
+        notes: the places that explain it.
+        breaks: why callers outside the project may break; "" if they cannot.
     """
 
     title: str
@@ -50,7 +51,7 @@ class Migration:
 
 
 def drop(project: Project, use: ConcreteUse) -> Migration:
-    """Take out a `concrete=False`."""
+    """Remove a `concrete=False`."""
     changes = [*drop_option(project, use.option), *_named_behind(use.option)]
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
@@ -59,12 +60,12 @@ Decide = Callable[[Project, Site], Statics]
 
 
 def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -> Migration:
-    """Migrate a `concrete=True`, or a parameter that is handed on as `concrete`.
+    """Migrate a `concrete=True`, or a parameter that is passed on as `concrete`.
 
-    `decide` says what must be static at an application.
+    `decide` tells what must be static at an application.
 
     Raises:
-        Refused: no rewriting keeps the meaning.
+        Refused: no rewrite keeps the meaning.
     """
     option, sites = use.option, use.sites
     if use.value is None:
@@ -72,22 +73,18 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
         return Migration(title, distinct([*dropped, *_named_behind(option)]), breaks=breaks)
     if not sites:
         raise Refused(
-            "where it is applied cannot be seen: take `concrete` out and name the static arguments"
-            " in `static_argnums` at each application",
+            "no application of it is found: remove `concrete`, and name the static arguments in"
+            " `static_argnums` at each application",
             option.module,
             option.value,
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
-    shared = _shared_indices(plans, option)
+    # One `static_argnums` in the place of the option serves all applications.
+    shared = len({plan.indices for plan in plans}) == 1
     changes: list[Change] = []
-    notes: list[Note] = []
-    titles: list[str] = []
     in_place = False
     for plan in plans:
-        notes += plan.notes
         changes += plan.changes
-        if plan.title not in titles:
-            titles.append(plan.title)
         if plan.indices:
             own = option.call is plan.site.application
             named = "static_argnums" in plan.site.arguments
@@ -97,34 +94,36 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
                     in_place = True
                 continue
             changes += at_application(project, plan.site, plan.indices, named)
-    if not in_place and not any(plan.replaces for plan in plans):
-        # `functools.partial` is still needed where a plan writes it anew.
-        needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
-        changes += drop_option(project, option, shorten=not needed)
     if not any(plan.replaces for plan in plans):
+        if not in_place:
+            # A plan that adds `functools.partial` needs its import.
+            needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
+            changes += drop_option(project, option, shorten=not needed)
         changes += _named_behind(option)
-    return Migration("; ".join(titles), distinct(changes), tuple(notes))
+    title = "; ".join(dict.fromkeys(plan.title for plan in plans))
+    notes = tuple(note for plan in plans for note in plan.notes)
+    return Migration(title, distinct(changes), notes)
 
 
 def _named_behind(option: Option) -> list[Change]:
-    """The changes that name what stands behind an option by position."""
+    """Return the changes that name the options that follow one by position."""
     if not isinstance(option.call, ast.Call):
         return []
     return naming_changes(option.module, given_behind(option))
 
 
 def distinct(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Changes without repetitions.
+    """Return changes without repetitions.
 
     Raises:
-        Refused: two change one call in different ways.
+        Refused: two of them change one call in different ways.
     """
     found: dict[tuple[object, ...], Change] = {}
     for change in dict.fromkeys(changes):
         if isinstance(change, SetArgument | ArrangeArguments | Replace):
             name = change.name if isinstance(change, SetArgument) else ""
             if found.setdefault((type(change), change.node, name), change) != change:
-                raise Refused("two changes of one place contradict each other")
+                raise Refused("two changes of the same code contradict each other")
         else:
             found[change,] = change
     return tuple(found.values())
@@ -132,9 +131,9 @@ def distinct(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done at one application.
+    """How one application is rewritten.
 
-    `replaces`: the changes rewrite the application itself, the option included.
+    `replaces` tells whether the changes replace the application, including the option.
     """
 
     site: Site
@@ -146,10 +145,10 @@ class Plan:
 
 
 def plan_site(project: Project, site: Site, statics: Statics, option: Option | None) -> Plan:
-    """How one application is rewritten so that `statics` are static; `option` goes.
+    """Plan how one application makes `statics` static, without `option`.
 
     Raises:
-        Refused: no rewriting keeps the meaning.
+        Refused: no rewrite keeps the meaning.
     """
     if statics.obstacle is not None:
         obstacle = statics.obstacle
@@ -158,15 +157,20 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
             raise why
         return _closure_of_all(project, site, statics, option, (), why)
     if not statics.required and statics.changing is None:
-        return Plan(site, "drop `concrete`: Python needs the value of no argument")
-    needs = [n for one in statics.each for r in one.required for n in r.needs]
-    notes = tuple(_note(r.needs[0], r) for r in statics.required if r.needs)
+        return Plan(site, "drop `concrete`: no argument must be concrete")
+    notes = tuple(
+        Note(
+            r.needs[0].module, r.needs[0].node, f"`{r.name}` must be concrete: {r.needs[0].reason}"
+        )
+        for r in statics.required
+        if r.needs
+    )
     try:
         changes = _positional(project, site, statics)
     except Refused as refused:
         return _closure(project, site, statics, option, notes, refused)
     assert statics.indices is not None
-    hoisted = hoist(project, needs)
+    hoisted = hoist(project, (n for one in statics.each for r in one.required for n in r.needs))
     title = f"static_argnums={statics.indices!r}"
     changed = {change.node for change in changes}
     calls = len({call.node for one in statics.each for call, _ in one.bound} & changed)
@@ -175,11 +179,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     if hoisted:
         title += ", with `jax.ensure_compile_time_eval`"
     called = tuple(
-        Note(
-            call.module,
-            call.node,
-            "called here; a static argument must stand by position",
-        )
+        Note(call.module, call.node, "called here; static arguments must be passed by position")
         for one in statics.each
         for call, _ in one.bound
         if call.node in changed
@@ -187,19 +187,15 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     return Plan(site, title, statics.indices, (*changes, *hoisted), (*notes, *called))
 
 
-def _note(need: Need, required: Required) -> Note:
-    return Note(need.module, need.node, f"Python needs `{required.name}`: {need.reason}")
-
-
 def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
-    """The changes of calls that static arguments by position ask for.
+    """Return the changes of calls that must pass static arguments by position.
 
     Raises:
-        Refused: some call cannot be seen or cannot be rewritten.
+        Refused: a call is unknown or cannot be rewritten.
     """
     if "methods" in site.arguments:
         raise Refused(
-            "`methods` names other methods than `__call__`: name their static arguments in"
+            "`methods` names methods other than `__call__`: name their static arguments in"
             " `static_argnums`",
             site.module,
             site.reference,
@@ -207,28 +203,28 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
     if site.definition.static_option is None:
         raise Refused(f"`{site.api}` has no static arguments", site.module, site.reference)
     if statics.indices is None:
-        raise Refused("a parameter that Python needs can only be passed by keyword")
+        raise Refused("a parameter that must be concrete is keyword-only")
     if statics.changing is not None:
         raise Refused(
-            f"`{statics.changing.id}` may change between calls, and JAX would not see it: it traces"
-            " the function once",
+            f"`{statics.changing.id}` may change between calls, which JAX would not notice: it"
+            " traces the function once",
             statics.target.function.module if statics.target else site.module,
             statics.changing,
         )
     for item in (r for one in statics.each for r in one.required):
         if not item.certain:
             raise Refused(
-                f"`{item.name}` may be a Python value that is needed, or an array: not all of its"
-                " callers can be seen"
+                f"`{item.name}` may be a Python value that must be concrete, or an array: not all"
+                " of its callers are known"
             )
         if not item.by_value:
             raise Refused(
-                f"what is passed for `{item.name}` can change, and JAX would not see the change"
-                " of a static argument"
+                f"the argument for `{item.name}` is mutable, and JAX does not notice changes of a"
+                " static argument"
             )
     if statics.escapes:
         escape = statics.escapes[0]
-        raise Refused(f"not every call can be seen: {escape.reason}", escape.module, escape.node)
+        raise Refused(f"not all calls are known: {escape.reason}", escape.module, escape.node)
     return [
         change
         for one in statics.each
@@ -240,41 +236,24 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
 def _calls_by_position(
     project: Project, site: Site, statics: Statics, function: Function
 ) -> list[Change]:
-    changes: list[Change] = []
     positions = [r.position for r in statics.required if r.position is not None]
-    count = len(positional_parameters(function.node))
-    last = max(min(p, count - 1) for p in positions)
-    star = max((p - count + 1 for p in positions), default=0)
-    every = site.definition.counting == "method-without-self"
-    if not statics.bound and _has_default(statics, function.node):
-        raise Refused("no call can be seen, and callers may leave the argument to its default")
     needed = {r.name for r in statics.required}
-    through: list[tuple[Call, list[Added]]] = []
-    for call, bound in statics.bound:
-        made, added = pass_by_position(
-            call, bound, function, last, needed=needed, every=every, star_count=max(star, 0)
-        )
-        through.append((call, added))
-        if made and not call.own:
-            raise Refused(
-                "a call that must be rewritten may call another function, too",
-                call.module,
-                call.node,
-            )
-        if made and not call.module.editable:
-            raise Refused(
-                "a call that must be rewritten stands in a file that was not named: name it, too",
-                call.module,
-                call.node,
-            )
-        changes += made
-    return [*changes, *spec_changes(project, through)]
-
-
-def _has_default(statics: Statics, function: ast.AST) -> bool:
-    assert isinstance(function, FunctionNode)
-    names = {r.name for r in statics.required}
-    return any(p.arg in names and default_of(function, p) is not None for p in parameters(function))
+    last = len(positional_parameters(function.node)) - 1
+    if not statics.bound and any(
+        p.arg in needed and default_of(function.node, p) is not None
+        for p in parameters(function.node)
+    ):
+        raise Refused("no call is known, and callers may leave the argument to its default")
+    changes, specs = pass_all_by_position(
+        project,
+        statics.bound,
+        function,
+        max(min(p, last) for p in positions),
+        needed=needed,
+        every=site.definition.counting == "method-without-self",
+        star_count=max(0, *(p - last for p in positions)),
+    )
+    return [*changes, *specs]
 
 
 def _closure(
@@ -293,16 +272,15 @@ def _closure(
         if refused.module is None:
             raise why from refused
         raise Refused(
-            f"{why.reason}; and it cannot be closed over: {refused.reason}",
+            f"{why.reason}; and a closure is not possible: {refused.reason}",
             why.module or refused.module,
             why.node or refused.node,
         ) from refused
-    names = ", ".join(f"`{r.name}`" for r in closed.required)
     if why.module is not None and isinstance(why.node, ast.expr):
         notes = (*notes, Note(why.module, why.node, why.reason))
+    names = ", ".join(f"`{r.name}`" for r in closed.required)
     title = f"close over {names}" if names else "a new checkpointed function for each call"
-    own = _holds(site, option)
-    return Plan(site, title, (), tuple(changes), notes, own)
+    return Plan(site, title, (), tuple(changes), notes, _holds(site, option))
 
 
 def _closure_of_all(
@@ -319,37 +297,33 @@ def _closure_of_all(
         raise why from refused
     if why.module is not None and isinstance(why.node, ast.expr | ast.stmt | ast.arg):
         notes = (*notes, Note(why.module, why.node, why.label))
-    own = _holds(site, option)
-    return Plan(site, "close over all arguments", (), tuple(changes), notes, own)
+    return Plan(site, "close over all arguments", (), tuple(changes), notes, _holds(site, option))
 
 
 def _holds(site: Site, option: Option | None) -> bool:
-    """Whether an application that is written anew holds the option that goes."""
+    """Return whether an application holds the option, so that replacing it removes both."""
     if option is None or site.application is None:
         return True
     return any(node is option.call for node in ast.walk(site.application))
 
 
-def _shared_indices(plans: list[Plan], option: Option) -> bool:
-    """Whether one `static_argnums` in the place of the option serves all applications."""
-    return len({plan.indices for plan in plans}) == 1
-
-
 def at_application(
     project: Project, site: Site, indices: tuple[int, ...], named: bool
 ) -> list[Change]:
-    """The changes that write `static_argnums` at an application; `named`: it has some already."""
+    """Return the changes that write `static_argnums` at an application.
+
+    `named` tells whether it has some already.
+    """
     if not site.certain:
         raise Refused(
-            "what is applied there is not always a checkpoint, and takes no `static_argnums`",
+            "this is not always a checkpoint, so it may not take `static_argnums`",
             site.module,
             site.reference,
         )
     if isinstance(site.application, ast.Call) or named:
         return static_argnums_changes(site, indices, None)
     assert site.application is not None
-    partial = written(project, site.module, "functools.partial", site.application)
-    code = Code.of(
-        f"{partial.text}({{checkpoint}}, static_argnums={indices!r})", checkpoint=site.application
-    )
-    return [Replace(site.module, site.application, code), *partial.changes]
+    code = CheckpointCode("{checkpoint}", (f"static_argnums={indices!r}",))
+    partial = code.decorator(project, site.module, site.application)
+    new = Code.of(partial.text, checkpoint=site.application)
+    return [Replace(site.module, site.application, new), *partial.changes]

@@ -1,4 +1,4 @@
-"""Literals that are written at another place than they stand: which may be, and their text."""
+"""Expressions that can move: literals, their text in another file, and side effects."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from ..text.tokens import layout_of
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether an expression means the same wherever it is written."""
+    """Return whether an expression is a literal, which means the same anywhere."""
     match node:
-        case ast.Constant():
-            return True
-        case ast.UnaryOp(operand=ast.Constant()):
+        case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
             return True
         case ast.Tuple(elts=parts):
             return all(is_literal(p) for p in parts)
@@ -21,7 +19,7 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def literal_text(module: Module, node: ast.expr, into: Module) -> str:
-    """A literal of `module` as it is written in another file, with the quotes of that file."""
+    """Return the source code of a literal of `module` in another file, with that file's quotes."""
     match node:
         case ast.Constant(value=str() | bytes() as value):
             return quoted(value, into)
@@ -33,9 +31,18 @@ def literal_text(module: Module, node: ast.expr, into: Module) -> str:
 
 
 def quoted(value: str | bytes, module: Module) -> str:
-    """A string as Python writes it, with the quotes that a file prefers."""
+    """Return the literal of a string, with the quotes that a file prefers."""
     text = repr(value)
     prefix, _, inner = text.partition("'")
     if layout_of(module.source).quote == '"' and text.endswith("'") and '"' not in inner:
         return f'{prefix}"{inner[:-1]}"'
     return text
+
+
+def has_side_effects(node: ast.AST) -> bool:
+    """Return whether evaluating an expression may do more than compute a value."""
+    effects = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+    value = node.value if isinstance(node, ast.keyword) else node
+    if isinstance(value, ast.Lambda):
+        return False
+    return any(isinstance(inner, effects) for inner in ast.walk(value))

@@ -1,4 +1,4 @@
-"""Making arguments static where nobody asked for it before: `static_argnums`, or a closure."""
+"""Makes arguments static at a site without `concrete=`: `static_argnums`, or a closure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .refusal import Refused
 
 
 def make_static(project: Project, site: Site, names: Collection[str]) -> Migration:
-    """Make parameters of what a site wraps static, and nothing else that is an array.
+    """Make some parameters of the function that a site wraps static.
 
     Raises:
-        Refused: no rewriting keeps the meaning, or not all of them can be static.
+        Refused: no rewrite keeps the meaning, or one of them cannot be static.
     """
     statics = _only(find_statics(project, site), site, names)
     named = site.arguments.get("static_argnums")
     if named is not None and named.call is not site.application:
         raise Refused(
-            "`static_argnums` stands where other applications may share it: name the argument"
-            " there, and pass it by position",
+            "other applications may share this `static_argnums`: name the argument there, and pass"
+            " it by position",
             named.module,
             named.value,
         )
@@ -34,8 +34,9 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
         scanned = layer is not None and layer.how.endswith(".scan")  # `in_axes=nn.broadcast`
         if layer is not None and not (scanned and set(names) <= arguments.by_position):
             raise Refused(
-                f"a call goes through `{layer.how}`, which may trace its arguments: name what"
-                " Python needs static there, too, and in `static_argnums`",
+                f"a call goes through `{layer.how}`, which may trace its arguments: make the"
+                " arguments that must be concrete static there, too, and name them in"
+                " `static_argnums`",
                 call.module,
                 call.node,
                 "called here",
@@ -48,7 +49,7 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
 
 
 def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
-    """The decision for some parameters alone, and for those that JAX takes no value of."""
+    """Return the decision for some parameters, and for those that JAX cannot trace."""
     obstacle = statics.obstacle
     if obstacle is not None and obstacle.parameter in {"", *names}:
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)

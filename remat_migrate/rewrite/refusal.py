@@ -1,4 +1,4 @@
-"""Why a rewriting is not done."""
+"""Refusals: why a rewrite is not made."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from ..analysis import Module
 
 @dataclass
 class Refused(Exception):
-    """A rewriting would not keep the meaning, or the tool cannot tell.
+    """A rewrite would change the meaning, or the tool cannot rule that out.
 
     Attributes:
-        reason: what stands in the way and what to write instead.
-        module: where; None for nowhere in particular.
-        node: the place that shows it.
+        reason: what prevents it, and what to write instead.
+        module: the module of `node`; None for no particular place.
+        node: the place that shows the reason.
         label: what that place shows, in a few words.
     """
 
     reason: str
     module: Module | None = None
     node: ast.AST | None = None
-    label: str = "this stands in the way"
+    label: str = "this prevents it"
+
+
+def check_selected(module: Module, node: ast.AST, what: str = "it") -> None:
+    """Raise Refused if a node is in a file that the user did not select."""
+    if not module.editable:
+        raise Refused(f"{what} is in a file that was not selected: select it, too", module, node)
 
 
 def check_editable(module: Module, nodes: Iterable[ast.AST]) -> None:
-    """Insist that nodes can be edited where they stand.
-
-    Raises:
-        Refused: one stands in an f-string. There is no telling where its parts are before Python
-            3.12, and what quotes it may have.
-    """
+    """Raise Refused if a node is in an f-string, whose parts have no positions before 3.12."""
     for node in nodes:
         if any(isinstance(around, ast.JoinedStr) for around in module.ancestors(node)):
-            raise Refused("it stands inside an f-string: take it out of it first", module, node)
+            raise Refused("it is inside an f-string: move it out first", module, node)

@@ -24,11 +24,6 @@ class Signature:
     passed: tuple[str, ...]
 
     @property
-    def parameters(self) -> str:
-        """The parameters on one line."""
-        return ", ".join(self.written)
-
-    @property
     def arguments(self) -> str:
         """The arguments on one line."""
         return ", ".join(self.passed)

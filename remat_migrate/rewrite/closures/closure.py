@@ -1,4 +1,4 @@
-"""Closing over what Python must know: an inner checkpointed function of the other arguments.
+"""Closes over values needed at trace time: an inner checkpointed function of the other arguments.
 
     @partial(jax.checkpoint, concrete=True)        def block(x, *, train=False):
     def block(x, *, train=False):             ->       @jax.checkpoint
@@ -6,101 +6,74 @@
                                                            ...
                                                        return checkpointed_block(x)
 
-The signature stays, so callers need not be known.
+The signature does not change, so not all callers need to be known.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.libraries.apis import TRANSPARENT
 from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.placement.call_graph import own_nodes
 from ...analysis.sites.site import Site
 from ...analysis.statics.statics import Statics
-from ...analysis.values.callees import Target
 from ...codemod.changes import Change, Nest
 from ..arguments.signature import free_name, names_in
-from ..imports import written
+from ..checkpoint_code import CheckpointCode
 from ..options import keep
 from ..refusal import Refused
-from .closure_of_call import check_not_hidden, close_over_call
+from .closure_of_call import check_not_shadowed, close_over_call
 from .subclass import checkpointed_subclass
 
 
 def close_over(
-    project: Project,
-    site: Site,
-    statics: Statics,
-    checkpoint: str,
-    options: Sequence[str],
-    hoisted: Sequence[Change] = (),
+    project: Project, site: Site, statics: Statics, checkpoint: CheckpointCode
 ) -> list[Change]:
-    """The changes that close over the required parameters at one application.
-
-    Args:
-        project: the project.
-        site: the application.
-        statics: what Python must know there.
-        checkpoint: the Api as it is to be written, such as `jax.checkpoint`.
-        options: the options that stay, as `name=value`.
-        hoisted: the changes that compute at compile time what Python needs.
+    """Return the changes that close over the required parameters at one application.
 
     Raises:
-        Refused: the form does not allow it.
+        Refused: the form of the application does not allow it.
     """
-    target = statics.target
+    target, module = statics.target, site.module
     if target is None:
-        raise Refused("what is wrapped cannot be seen", site.module, site.reference)
-    if target.function.module.editable is False and site.form.startswith("decorator"):
-        raise Refused("it stands in a file that is not to be changed", site.module, site.reference)
-    if site.form.startswith("decorator"):
-        if site.subject is not None and isinstance(site.subject[1], ast.ClassDef):
-            raise Refused(
-                "it decorates a class: apply it where the class is used, with the static"
-                " arguments by position",
-                site.module,
-                site.reference,
-            )
-        return _nested_body(project, site, target, statics, checkpoint, options, hoisted)
-    if target.owner is not None and site.definition.wraps_classes:
-        return [*checkpointed_subclass(project, site, statics, checkpoint, options), *hoisted]
-    return [*close_over_call(site, target, statics, checkpoint, options), *hoisted]
-
-
-# -- decorated functions
+        raise Refused("the wrapped function cannot be determined", module, site.reference)
+    if not site.form.startswith("decorator"):
+        if target.owner is not None and site.definition.wraps_classes:
+            return checkpointed_subclass(project, site, target, statics, checkpoint)
+        return close_over_call(site, target, statics, checkpoint)
+    if site.subject is not None and isinstance(site.subject[1], ast.ClassDef):
+        raise Refused(
+            "the checkpoint decorates a class: apply it where the class is used, and pass the"
+            " static arguments by position",
+            module,
+            site.reference,
+        )
+    node = target.function.node
+    if not isinstance(node, ast.FunctionDef):
+        raise Refused("the function is asynchronous", module, site.reference)
+    return _nested_body(project, site, node, statics, checkpoint)
 
 
 def _nested_body(
     project: Project,
     site: Site,
-    target: Target,
+    node: ast.FunctionDef,
     statics: Statics,
-    checkpoint: str,
-    options: Sequence[str],
-    hoisted: Sequence[Change],
+    checkpoint: CheckpointCode,
 ) -> list[Change]:
-    module, node = site.module, target.function.node
-    if not isinstance(node, ast.FunctionDef):
-        raise Refused("an asynchronous function", module, site.reference)
+    module = site.module
     _check_body(module, node)
     assert site.application is not None
-    check_not_hidden(module, site.application, node, checkpoint, options)
+    check_not_shadowed(module, site.application, node, checkpoint)
     names = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in names]
     # A name that the body assigns is local there: it becomes a parameter with a default.
     reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
     if reassigned and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
-    decorator = checkpoint
-    changes: list[Change] = []
-    if options:
-        partial = written(project, module, "functools.partial", _first_statement(node))
-        decorator = f"{partial.text}({checkpoint}, {', '.join(options)})"
-        changes += partial.changes
-    else:
-        changes += _spared_import(project, module, site)
+    decorator = checkpoint.decorator(project, module, _first_statement(node))
     index = node.decorator_list.index(site.application)
     nest = Nest(
         module,
@@ -108,28 +81,22 @@ def _nested_body(
         free_name(f"checkpointed_{node.name.strip('_')}", names_in(node)),
         frozenset(closed),
         reassigned,
-        decorator,
+        decorator.text,
         index,
-        _decorators_below(module, node, index, project),
-        _plain_super(module, node),
+        _moved_decorators(module, node, index, project),
+        _explicit_super(module, node),
     )
-    return [nest, *changes, *hoisted]
+    changes = [nest, *decorator.changes]
+    call = site.application
+    if not checkpoint.options and isinstance(call, ast.Call) and site.reference in call.args:
+        # The import of `functools.partial` may become unused.
+        changes += keep(project, module, call, site.reference)
+    return changes
 
 
-def _plain_super(module: Module, node: ast.FunctionDef) -> str:
-    """What `super()` in the function becomes in a nested one; "" where there is none.
-
-    Raises:
-        Refused: the class has no name that is seen there.
-    """
-    calls = [
-        n
-        for n in own_nodes(node)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Name)
-        and n.func.id == "super"
-        and not n.args
-    ]
+def _explicit_super(module: Module, node: ast.FunctionDef) -> str:
+    """Return what `super()` becomes in a nested function; "" if the function does not call it."""
+    calls = [n for n in own_nodes(node) if _is_call_of(n, "super")]
     if not calls:
         return ""
     cls = module.enclosing_class(node)
@@ -147,21 +114,19 @@ def _check_body(module: Module, node: ast.FunctionDef) -> None:
     for inner in own_nodes(node):
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             raise Refused("a generator cannot be checkpointed", module, inner)
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-            if inner.func.id in ("locals", "eval", "exec") or (
-                inner.func.id == "vars" and not inner.args
-            ):
-                raise Refused(f"its body calls `{inner.func.id}()`", module, inner)
+        match inner:
+            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" as name)):
+                raise Refused(f"its body calls `{name}()`", module, inner)
+        if _is_call_of(inner, "vars"):
+            raise Refused("its body calls `vars()`", module, inner)
 
 
-def own_nodes(node: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without those of functions and classes in it."""
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        inner = stack.pop()
-        yield inner
-        if not isinstance(inner, FunctionNode | ast.ClassDef):
-            stack.extend(ast.iter_child_nodes(inner))
+def _is_call_of(node: ast.AST, name: str) -> bool:
+    """Return whether a node calls a builtin function without positional arguments."""
+    match node:
+        case ast.Call(func=ast.Name(id=called), args=[]):
+            return called == name
+    return False
 
 
 def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
@@ -171,23 +136,17 @@ def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
 
 
 def _first_statement(node: ast.FunctionDef) -> ast.stmt:
-    """The first statement behind the docstring."""
-    first = node.body[0]
-    if (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-        and len(node.body) > 1
-        and node.body[1].lineno > node.lineno
-    ):
-        return node.body[1]
-    return first
+    """Return the first statement after the docstring."""
+    match node.body:
+        case [ast.Expr(ast.Constant(str())), second, *_] if second.lineno > node.lineno:
+            return second
+    return node.body[0]
 
 
-def _decorators_below(
+def _moved_decorators(
     module: Module, node: ast.FunctionDef, index: int, project: Project
 ) -> frozenset[int]:
-    """The decorators under the checkpoint go with the inner function, but for `nn.compact`."""
+    """Return the decorators below the checkpoint, which move with it, except `nn.compact`."""
     found = []
     for number, decorator in enumerate(node.decorator_list[index + 1 :], index + 1):
         names = project.qualified(module, decorator)
@@ -195,15 +154,7 @@ def _decorators_below(
             continue
         if not names & TRANSPARENT:
             raise Refused(
-                "a decorator under the checkpoint would run at every call", module, decorator
+                "a decorator below the checkpoint would run at every call", module, decorator
             )
         found.append(number)
     return frozenset(found)
-
-
-def _spared_import(project: Project, module: Module, site: Site) -> list[Change]:
-    """Removes the import of `functools.partial` where only the old decorator used it."""
-    call = site.application
-    if not isinstance(call, ast.Call) or site.reference not in call.args:
-        return []
-    return keep(project, module, call, site.reference)

@@ -1,4 +1,4 @@
-"""Closing over what Python must know where a checkpoint is applied and called at once.
+"""Closes over values needed at trace time where a checkpoint is called as it is applied.
 
 jax.checkpoint(f, concrete=True)(x, train)   ->   jax.checkpoint(lambda x: f(x, train))(x)
 """
@@ -18,13 +18,13 @@ from ...analysis.statics.statics import Statics
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.signature import free_name, lambda_text, names_in
-
-_EFFECTS = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+from ..checkpoint_code import CheckpointCode
+from ..literals import has_side_effects
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """An argument of the call: `name=`, if it is passed by keyword, and the parameter."""
+    """An argument of the call: `name=` if it is passed by keyword, and its parameter."""
 
     node: ast.expr
     keyword: str
@@ -32,9 +32,9 @@ class _Argument:
 
 
 def close_over_at_once(
-    site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
+    site: Site, statics: Statics, checkpoint: CheckpointCode
 ) -> list[Change] | None:
-    """The changes of a checkpoint that is called where it is applied; None for other forms."""
+    """Return the changes for `jax.checkpoint(f)(x)`; None for other forms."""
     outer = _call_at_once(site)
     bound = next((b for call, b in statics.bound if call.node is outer), None)
     if outer is None or statics.target is None or bound is None or bound.wrong or bound.star:
@@ -45,13 +45,13 @@ def close_over_at_once(
         closed |= {k.arg for k in bound.double_star if k.arg is not None}
     arguments = list(_arguments(outer, bound))
     traced = [a for a in arguments if a.parameter and a.parameter not in closed]
-    return _closed_over(site, outer, checkpoint, options, arguments, traced, bound)
+    return _closed_over(site, outer, checkpoint, arguments, traced, bound)
 
 
 def close_over_all_at_once(
-    project: Project, site: Site, checkpoint: str, options: Sequence[str]
+    project: Project, site: Site, checkpoint: CheckpointCode
 ) -> list[Change] | None:
-    """The same where the wrapped function cannot be seen: only arrays stay arguments."""
+    """Return the same where the wrapped function is unknown: only arrays stay arguments."""
     outer = _call_at_once(site)
     if outer is None or site.subject is None:
         return None
@@ -67,11 +67,11 @@ def close_over_all_at_once(
             taken.add(parameter)
         arguments.append(_Argument(node, prefix, parameter))
     traced = [a for a in arguments if kinds_of(project).of(site.module, a.node) == "array"]
-    return _closed_over(site, outer, checkpoint, options, arguments, traced)
+    return _closed_over(site, outer, checkpoint, arguments, traced)
 
 
 def _call_at_once(site: Site) -> ast.Call | None:
-    """The call around an application that wraps an expression: `jax.checkpoint(f)(x)`."""
+    """Return the call around an application that wraps an expression: `jax.checkpoint(f)(x)`."""
     if site.application is None or site.subject is None:
         return None
     outer = site.module.parent(site.application)
@@ -83,13 +83,12 @@ def _call_at_once(site: Site) -> ast.Call | None:
 def _closed_over(
     site: Site,
     outer: ast.Call,
-    checkpoint: str,
-    options: Sequence[str],
+    checkpoint: CheckpointCode,
     arguments: Sequence[_Argument],
     traced: Sequence[_Argument],
     bound: Arguments | None = None,
 ) -> list[Change] | None:
-    """The checkpoint of a function of the `traced` arguments; None where that is not the same.
+    """Return the checkpoint of a function of the `traced` arguments; None if that differs.
 
     With `bound`, a lambda is written without the parameters that it closes over.
     """
@@ -107,7 +106,7 @@ def _closed_over(
         return None
     parts = {f"traced{number}": argument.node for number, argument in enumerate(traced)}
     passed = ", ".join(f"{{{name}}}" for name in parts)
-    text = f"{checkpoint}({', '.join([function.text, *options])})({passed})"
+    text = f"{checkpoint.around(function.text)}({passed})"
     return [Replace(site.module, outer, Code(text, (*function.parts, *parts.items())))]
 
 
@@ -122,21 +121,15 @@ def _arguments(call: ast.Call, bound: Arguments) -> Iterator[_Argument]:
 
 
 def _order_matters(kept: Iterable[_Argument], traced: Iterable[_Argument]) -> bool:
-    """Whether arguments that are closed over do something, and others do, too."""
-    kept_effects = sum(_has_effects(a.node) for a in kept)
-    return bool(kept_effects) and kept_effects + sum(_has_effects(a.node) for a in traced) > 1
-
-
-def _has_effects(node: ast.expr) -> bool:
-    if isinstance(node, ast.Lambda):
-        return False
-    return any(isinstance(inner, _EFFECTS) for inner in ast.walk(node))
+    """Return whether closing over arguments changes the order of side effects."""
+    kept_effects = sum(has_side_effects(a.node) for a in kept)
+    return bool(kept_effects) and kept_effects + sum(has_side_effects(a.node) for a in traced) > 1
 
 
 def _of_call(
     subject: ast.expr, arguments: Sequence[_Argument], traced: Sequence[_Argument]
 ) -> Code | None:
-    """`lambda x: f(x, train)`; what must be evaluated before is a default: `n=sizes[i]`."""
+    """Return `lambda x: f(x, train)`; values that must be computed first become defaults."""
     own = {a.parameter for a in traced}
     if any(isinstance(n, ast.Call) for n in ast.walk(subject)) or own & names_in(subject):
         return None
@@ -165,7 +158,7 @@ def _of_call(
 def _of_lambda(
     subject: ast.Lambda, kept: Sequence[_Argument], traced: Sequence[_Argument], bound: Arguments
 ) -> Code | None:
-    """The same lambda without the parameters that are closed over under their own names."""
+    """Return the lambda without the parameters that are closed over under their own names."""
     if bound.unclear or len(parameters(subject)) > len(positional_parameters(subject)):
         return None
     names = [a.parameter for a in traced]
@@ -183,7 +176,7 @@ def _of_lambda(
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether an expression means the same inside the checkpoint, where operations are traced."""
+    """Return whether an expression has the same value inside the checkpoint, which traces."""
     match node:
         case ast.Name() | ast.Constant() | ast.Lambda():
             return True

@@ -1,23 +1,23 @@
-"""Closing over what Python must know where a checkpoint is applied by a call.
+"""Closes over values needed at trace time where a call applies a checkpoint.
 
 f = jax.checkpoint(g, concrete=True)   ->   def f(x, train):
                                                 return jax.checkpoint(lambda x: g(x, train))(x)
 
-A checkpoint differentiates what its function closes over like an argument, and leaves alone what is
-not traced. So where it cannot be told which arguments Python needs, all of them are closed over:
+A checkpoint differentiates with respect to values that its function closes over, too, and leaves
+values alone that are not traced. So if the arguments that must be concrete are unknown, the fix
+closes over all of them:
 
 f = jax.checkpoint(g, concrete=True)   ->   @functools.wraps(g)
                                             def f(*args, **kwargs):
                                                 return jax.checkpoint(lambda: g(*args, **kwargs))()
 
-`functools.wraps` keeps the signature, by which `jax.jit` finds its `static_argnames`.
+`functools.wraps` keeps the signature, which `jax.jit` needs for `static_argnames`.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...analysis import Module, Project
@@ -29,6 +29,7 @@ from ...analysis.values.bind import default_of
 from ...analysis.values.callees import Target
 from ...codemod.changes import Change, Code, Insert, Replace, ReplaceStatement
 from ..arguments.signature import Signature, free_name, lambda_text, names_in, signature
+from ..checkpoint_code import CheckpointCode
 from ..imports import written
 from ..literals import is_literal, literal_text
 from ..refusal import Refused
@@ -36,36 +37,25 @@ from .closure_at_once import close_over_all_at_once, close_over_at_once
 
 
 def close_over_call(
-    site: Site,
-    target: Target,
-    statics: Statics,
-    checkpoint: str,
-    options: Sequence[str],
+    site: Site, target: Target, statics: Statics, checkpoint: CheckpointCode
 ) -> list[Change]:
-    """The changes of a call that applies a checkpoint.
+    """Return the changes for an application by a call.
 
     Raises:
-        Refused: what is wrapped cannot be named, or called, where the checkpoint is applied.
+        Refused: the wrapped function cannot be named, or called, where the checkpoint is applied.
     """
     module, call = site.module, site.application
     assert isinstance(call, ast.Call)
     assert site.subject is not None
     owner, subject = site.subject
     if owner is not module or not isinstance(subject, ast.expr):
-        raise Refused("what is wrapped is named in another file", owner, site.reference)
-    at_once = close_over_at_once(site, statics, checkpoint, options)
+        raise Refused("the wrapped function is named in another file", owner, site.reference)
+    at_once = close_over_at_once(site, statics, checkpoint)
     if at_once is not None:
         return at_once
     node = target.function.node
-    for parameter in parameters(node):
-        default = default_of(node, parameter)
-        if default is not None and not is_literal(default) and owner is not target.function.module:
-            raise Refused(
-                f"the default of `{parameter.arg}` is not a literal",
-                target.function.module,
-                default,
-            )
-    closed = [r.name for r in statics.required]
+    if owner is not target.function.module:
+        check_defaults(target)
     whole = signature(
         node,
         skip=target.skip,
@@ -73,41 +63,39 @@ def close_over_call(
         by_keyword=target.given,
         defaults=lambda d: literal_text(target.function.module, d, module),
     )
-    without = {*closed, *target.given}
+    without = {*(r.name for r in statics.required), *target.given}
     array = signature(node, skip=target.skip, without=without, defaults=None)
-    check_not_hidden(module, call, node, checkpoint, options)
-    form = _Form(checkpoint, options, whole, array)
+    check_not_shadowed(module, call, node, checkpoint)
+    form = _Form(checkpoint, whole, array)
     if isinstance(subject, ast.Lambda):
         return [Replace(module, call, Code.of(form.as_lambda("{body}"), body=subject.body))]
     return _changes(module, call, subject, form)
 
 
-def close_over_all(
-    project: Project, site: Site, checkpoint: str, options: Sequence[str]
-) -> list[Change]:
-    """The changes of a call that applies a checkpoint: it closes over all arguments.
+def close_over_all(project: Project, site: Site, checkpoint: CheckpointCode) -> list[Change]:
+    """Return the changes for an application by a call that closes over all arguments.
 
     Raises:
-        Refused: it wraps a class or a lambda, or what it wraps is named in another file.
+        Refused: it wraps a class or a lambda, or a function that another file names.
     """
     module, call = site.module, site.application
     if site.definition.counting != "function" or not isinstance(call, ast.Call):
-        raise Refused("it wraps no function by a call", module, site.reference)
+        raise Refused("no call wraps a function here", module, site.reference)
     if site.subject is None or site.subject[0] is not module:
-        raise Refused("what is wrapped is named in another file", module, site.reference)
+        raise Refused("the wrapped function is named in another file", module, site.reference)
     if site.spread:
-        raise Refused("`static_argnums` may be among the options that are spread", module, call)
+        raise Refused("`static_argnums` may be among the unpacked options", module, call)
     subject = site.subject[1]
     if not isinstance(subject, ast.expr) or isinstance(subject, ast.Lambda):
-        raise Refused("what it wraps has no name", module, site.reference)
-    at_once = close_over_all_at_once(project, site, checkpoint, options)
+        raise Refused("the wrapped function has no name", module, site.reference)
+    at_once = close_over_all_at_once(project, site, checkpoint)
     if at_once is not None:
         return at_once
     taken = names_in(call)
     everything = (f"*{free_name('args', taken)}", f"**{free_name('kwargs', taken)}")
     wraps = written(project, module, "functools.wraps", call)
     whole = Signature(everything, everything)
-    form = _Form(checkpoint, options, whole, Signature((), ()), wraps.text)
+    form = _Form(checkpoint, whole, Signature((), ()), wraps.text)
     statement = module.parent(call)
     if not isinstance(statement, ast.Return):
         return [*_changes(module, call, subject, form), *wraps.changes]
@@ -115,53 +103,51 @@ def close_over_all(
     return [*_as_definition(module, statement, name, subject, form), *wraps.changes]
 
 
-def check_not_hidden(
-    module: Module,
-    application: ast.expr,
-    function: FunctionNode,
-    checkpoint: str,
-    options: Sequence[str],
+def check_not_shadowed(
+    module: Module, application: ast.expr, function: FunctionNode, checkpoint: CheckpointCode
 ) -> None:
-    """Insist that a checkpoint reads the same names inside of a function.
+    """Raise Refused if a parameter of a function shadows a name that the checkpoint uses."""
+    read = names_in(ast.parse(checkpoint.around("None")))
+    shadowed = sorted(read & {p.arg for p in parameters(function)})
+    if shadowed:
+        raise Refused(f"a parameter shadows `{shadowed[0]}`", module, application)
 
-    Raises:
-        Refused: a parameter of the function hides one of them.
-    """
-    read = names_in(ast.parse(f"{checkpoint}({', '.join(options)})"))
-    hidden = sorted(read & {p.arg for p in parameters(function)})
-    if hidden:
-        raise Refused(f"a parameter hides `{hidden[0]}`", module, application)
+
+def check_defaults(target: Target) -> None:
+    """Raise Refused if a default of a function is not a literal, which any file can repeat."""
+    function = target.function
+    for parameter in parameters(function.node):
+        default = default_of(function.node, parameter)
+        if default is not None and not is_literal(default):
+            reason = f"the default of `{parameter.arg}` is not a literal"
+            raise Refused(reason, function.module, default)
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
     """A function of the parameters `whole` that passes `array` to what it checkpoints.
 
-    `wraps`: how `functools.wraps` is written, where `whole` is not the signature.
+    `wraps` is the source code of `functools.wraps`, where `whole` is not the signature.
     """
 
-    checkpoint: str
-    options: Sequence[str]
+    checkpoint: CheckpointCode
     whole: Signature
     array: Signature
     wraps: str = ""
 
     def as_lambda(self, body: str) -> str:
-        inner = ", ".join([lambda_text(self.array.written, body), *self.options])
-        return lambda_text(
-            self.whole.written, f"{self.checkpoint}({inner})({self.array.arguments})"
-        )
+        checkpointed = self.checkpoint.around(lambda_text(self.array.written, body))
+        return lambda_text(self.whole.written, f"{checkpointed}({self.array.arguments})")
 
     def as_definition(self, name: str, plain: str) -> str:
         decorator = f"@{self.wraps}({plain})\n" if self.wraps else ""
         inner = lambda_text(self.array.written, f"{plain}({self.whole.arguments})")
-        checkpoint = f"{self.checkpoint}({', '.join([inner, *self.options])})"
-        head = f"{decorator}def {name}({self.whole.parameters}):\n"
-        return f"{head}    return {checkpoint}({self.array.arguments})\n"
+        head = f"{decorator}def {name}({', '.join(self.whole.written)}):\n"
+        return f"{head}    return {self.checkpoint.around(inner)}({self.array.arguments})\n"
 
 
 def _changes(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> list[Change]:
-    """The changes that put a form in the place of an application."""
+    """Return the changes that replace an application with a form."""
     assigned = _assigned_name(module, call)
     if assigned is not None:
         return _as_definition(module, *assigned, subject, form)
@@ -180,7 +166,7 @@ def _changes(module: Module, call: ast.Call, subject: ast.expr, form: _Form) -> 
 def _defined_before(
     module: Module, statement: ast.stmt, call: ast.Call, subject: ast.expr, form: _Form
 ) -> list[Change]:
-    """A definition in front of the statement that holds an application."""
+    """Return the changes that define the function before the statement that applies it."""
     match subject:
         case ast.Name(id=known) | ast.Attribute(attr=known):
             base = known.strip("_")
@@ -200,7 +186,7 @@ def _defined_before(
 def _statement_to_define_before(
     module: Module, call: ast.Call, subject: ast.expr
 ) -> ast.stmt | None:
-    """The statement that holds an application, where a definition in front of it means the same."""
+    """Return the statement that applies it, if a definition before it has the same meaning."""
     statement = module.statement(call)
     function = module.enclosing_function(call)
     scopes = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -220,7 +206,7 @@ def _statement_to_define_before(
     loops = itertools.takewhile(lambda n: n is not function, module.ancestors(statement))
     in_loop = any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in loops)
     if in_loop and _may_change(module, subject):
-        return None  # it would read the names of the last round
+        return None  # it would read the names as the last iteration leaves them
     return statement
 
 
@@ -235,9 +221,9 @@ def _assigned_name(module: Module, call: ast.expr) -> tuple[ast.Assign, str] | N
 
 
 def _outlives_loop(module: Module, statement: ast.Assign, name: str) -> bool:
-    """Whether a function made in a loop is used but for being called there.
+    """Return whether a function that is made in a loop is used other than by calls in it.
 
-    It would read the names of the last round.
+    Later it would read the names as the last iteration leaves them.
     """
     function = module.enclosing_function(statement)
     around = itertools.takewhile(lambda n: n is not function, module.ancestors(statement))
@@ -257,9 +243,9 @@ def _outlives_loop(module: Module, statement: ast.Assign, name: str) -> bool:
 
 
 def _may_change(module: Module, subject: ast.expr, *, here: bool = False) -> bool:
-    """Whether the wrapped expression may mean another function by the time of the call.
+    """Return whether the wrapped expression may be another function by the time of the call.
 
-    `here`: all calls follow in the same round of the loop that it stands in, if any.
+    With `here`, all calls are in the same iteration of the loop around it.
     """
     for node in ast.walk(subject):
         if isinstance(node, ast.Call | ast.Subscript):
@@ -273,7 +259,7 @@ def _may_change(module: Module, subject: ast.expr, *, here: bool = False) -> boo
 
 
 def _is_assigned(module: Module, subject: ast.expr, attribute: str) -> bool:
-    """Whether the statement of an expression assigns an attribute, or several statements do."""
+    """Return whether the statement of an expression, or more than one, assigns an attribute."""
     stores = [
         n
         for n in ast.walk(module.tree)
@@ -290,7 +276,7 @@ def _as_definition(
     subject: ast.expr,
     form: _Form,
 ) -> list[Change]:
-    """A definition in the place of the statement that assigns or returns the application."""
+    """Return the changes that replace the assignment or `return` with a definition."""
     codes: list[Code] = []
     plain = module.segment(subject)
     if variable in names_in(subject) or _may_change(module, subject, here=True):

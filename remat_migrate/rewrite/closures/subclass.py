@@ -1,4 +1,4 @@
-"""Closing over flags of a Flax class: a subclass whose `__call__` is checkpointed.
+"""Closes over flags of a Flax class: a subclass whose `__call__` is checkpointed.
 
     Layer = nn.remat(Block, concrete=True)
 
@@ -14,45 +14,42 @@ becomes
 
     Layer = CheckpointBlock
 
-The subclass has the name that `nn.remat` gives to the class it makes, so parameters keep theirs.
+The subclass has the name of the class that `nn.remat` makes, so parameters keep their names.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.site import Site
 from ...analysis.statics.statics import Statics
-from ...analysis.values.bind import default_of
 from ...analysis.values.callees import Target
 from ...analysis.values.values import Class
 from ...codemod.changes import Change, Code, Insert, Replace
 from ..arguments.signature import signature
-from ..imports import written
-from ..literals import is_literal, literal_text
+from ..checkpoint_code import CheckpointCode
+from ..literals import literal_text
 from ..refusal import Refused
+from .closure_of_call import check_defaults
 
 
 def checkpointed_subclass(
-    project: Project, site: Site, statics: Statics, checkpoint: str, options: Sequence[str]
+    project: Project, site: Site, target: Target, statics: Statics, checkpoint: CheckpointCode
 ) -> list[Change]:
-    """The changes that put a subclass in the place of a wrapped Flax class.
+    """Return the changes that replace a wrapped Flax class with a subclass.
 
     Raises:
-        Refused: what is wrapped has no name of its own there, or a signature that cannot be
-            written down.
+        Refused: the class has no name there, or the signature cannot be repeated there.
     """
-    target, module = statics.target, site.module
-    assert target is not None
+    module = site.module
     owner = _wrapped_class(project, site)
     subject = site.subject[1] if site.subject is not None else None
     if owner is None or not isinstance(subject, ast.Name | ast.Attribute):
-        raise Refused("a Flax class that is chosen at run time", module, site.reference)
+        raise Refused("the Flax class is chosen at run time", module, site.reference)
     if "methods" in site.arguments:
-        raise Refused("`methods` names other methods than `__call__`", module, site.reference)
+        raise Refused("`methods` names methods other than `__call__`", module, site.reference)
     place = _place(module, site)
     # The name that the transformation gives to the class that it makes.
     prefix = "Core_remat_static" if site.api.endswith("partitioning.remat") else "Checkpoint"
@@ -62,8 +59,12 @@ def checkpointed_subclass(
     ):
         raise Refused(f"`{name}` is taken", module, site.reference)
     assert site.application is not None
+    check_defaults(target)
+    decorator = checkpoint.decorator(project, module, place)
+    text = _class_text(target, statics, name, decorator.text, module)
     return [
-        *_definition(project, site, target, statics, (name, subject, checkpoint), options, place),
+        Insert(module, place, (Code.of(text, base=subject),)),
+        *decorator.changes,
         Replace(module, site.application, Code(name)),
     ]
 
@@ -78,7 +79,7 @@ def _wrapped_class(project: Project, site: Site) -> Class | None:
 
 
 def _place(module: Module, site: Site) -> ast.stmt:
-    """The statement in front of which the subclass is defined: not in the body of a class."""
+    """Return the statement before which the subclass is defined: not in the body of a class."""
     assert site.application is not None
     place = module.statement(site.application)
     while isinstance(holder := module.scope_at(place).node, ast.ClassDef):
@@ -94,31 +95,15 @@ def _place(module: Module, site: Site) -> ast.stmt:
                 if isinstance(n, ast.Name)
             }
             if bound & local:
-                raise Refused("what is wrapped changes in a comprehension", module, around)
+                raise Refused("the wrapped class varies in a comprehension", module, around)
         if around is place:
             break
     return place
 
 
-def _definition(
-    project: Project,
-    site: Site,
-    target: Target,
-    statics: Statics,
-    names: tuple[str, ast.expr, str],
-    options: Sequence[str],
-    place: ast.stmt,
-) -> list[Change]:
-    module, node = site.module, target.function.node
-    name, base, checkpoint = names
-    for parameter in parameters(node):
-        default = default_of(node, parameter)
-        if default is not None and not is_literal(default):
-            raise Refused(
-                f"the default of `{parameter.arg}` is not a literal",
-                target.function.module,
-                default,
-            )
+def _class_text(target: Target, statics: Statics, name: str, decorator: str, module: Module) -> str:
+    """Return the source code of the subclass of `{base}`."""
+    node = target.function.node
     closed = {r.name for r in statics.required}
     if node.args.kwarg is not None:
         closed.add(node.args.kwarg.arg)
@@ -130,12 +115,6 @@ def _definition(
         for p in parameters(node)[1:]
         if p.arg not in closed
     ]
-    imports: tuple[Change, ...] = ()
-    decorator = checkpoint
-    if options:
-        partial = written(project, module, "functools.partial", place)
-        decorator = f"{partial.text}({checkpoint}, {', '.join(options)})"
-        imports = partial.changes
     passed = ", ".join(["self", *array])
     lines = [
         f"class {name}({{base}}):",
@@ -147,4 +126,4 @@ def _definition(
         f"        return checkpointed_call({passed})",
         "",
     ]
-    return [Insert(module, place, (Code.of("\n".join(lines), base=base),)), *imports]
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""When to close over: what stays of an application's options, and what is closed over with them."""
+"""The changes that close over arguments at an application, and the options that it keeps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...analysis.statics.mutated_names import changes_later
 from ...analysis.statics.statics import Required, Statics
 from ...analysis.values.bind import positional_parameters
 from ...codemod.changes import Change
+from ..checkpoint_code import CheckpointCode
 from ..compile_time import hoist
 from ..options import given_behind, literal_indices
 from ..refusal import Refused, check_editable
@@ -21,46 +22,43 @@ from .closure_of_call import close_over_all
 def closing_changes(
     project: Project, site: Site, statics: Statics, option: Option | None
 ) -> tuple[list[Change], Statics]:
-    """The changes that close over what Python must know at an application, and what that is.
+    """Return the changes that close over the required arguments, and the complete decision.
 
     Raises:
-        Refused: it would not keep the meaning.
+        Refused: closing over them would change the meaning.
     """
     _check(site)
     statics = _with_named(site, statics)
-    checkpoint, options = _rest(site, option)
+    checkpoint = _kept(site, option)
     hoisted = hoist(project, [n for r in statics.required for n in r.needs])
-    return close_over(project, site, statics, checkpoint, options, hoisted), statics
+    return [*close_over(project, site, statics, checkpoint), *hoisted], statics
 
 
 def closing_all_changes(
     project: Project, site: Site, statics: Statics, option: Option | None
 ) -> list[Change]:
-    """The changes that close over all arguments at an application.
+    """Return the changes that close over all arguments at an application.
 
     Raises:
-        Refused: it is of a form that does not allow it.
+        Refused: the form of the application does not allow it.
     """
     _check(site)
-    checkpoint, options = _rest(site, option)
-    changes = close_over_all(project, site, checkpoint, options)
+    changes = close_over_all(project, site, _kept(site, option))
     needs = [n for one in statics.each for r in one.required for n in r.needs]
     return [*changes, *hoist(project, needs)]
 
 
 def _check(site: Site) -> None:
     if not site.module.editable:
-        raise Refused("it stands in a file that is not to be changed")
+        raise Refused("it is in a file that was not selected")
     if not site.certain:
-        raise Refused(
-            "what is applied there is not always a checkpoint", site.module, site.reference
-        )
+        raise Refused("it is not always a checkpoint", site.module, site.reference)
     assert site.application is not None
     check_editable(site.module, [site.application])
 
 
 def _with_named(site: Site, statics: Statics) -> Statics:
-    """What `static_argnums` names already is closed over, too: indices change."""
+    """Return a decision that includes the present `static_argnums`, whose indices change."""
     named, target = site.arguments.get("static_argnums"), statics.target
     if named is None or target is None:
         return statics
@@ -80,8 +78,8 @@ def _with_named(site: Site, statics: Statics) -> Statics:
     return replace(statics, required=(*statics.required, *more))
 
 
-def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
-    """The checkpoint as it stays: what is called, and its options without those that go."""
+def _kept(site: Site, option: Option | None) -> CheckpointCode:
+    """Return the checkpoint with the options that it keeps."""
     module = site.module
     call = site.application
     named = site.arguments.get("static_argnums")
@@ -89,7 +87,7 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
     elsewhere = named is not None and named.call is not call
     if not isinstance(call, ast.Call):
         assert call is not None
-        return module.segment(call), ["static_argnums=()"] if elsewhere else []
+        return CheckpointCode(module.segment(call), ("static_argnums=()",) if elsewhere else ())
     # The call that gives the options: the application, or a partial that is called at once.
     holder = call
     if isinstance(call.func, ast.Call) and call.func.args == [site.reference]:
@@ -97,12 +95,8 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
             holder = call.func
     if option is not None and option.call is not holder and option.module is module:
         if any(inner is option.call for inner in ast.walk(call)):
-            raise Refused(
-                "its options are spread from a dictionary in the same place: write them as"
-                " keywords",
-                module,
-                option.call,
-            )
+            reason = "its options are unpacked from a dictionary here: write them as keywords"
+            raise Refused(reason, module, option.call)
     through_partial = holder.args and holder.args[0] is site.reference
     head = holder.args[0] if through_partial else holder.func
     options = []
@@ -113,25 +107,21 @@ def _rest(site: Site, option: Option | None) -> tuple[str, list[str]]:
             continue
         name = changes_later(module, keyword.value)
         if name is not None:
-            raise Refused(
-                f"the option `{keyword.arg}` depends on `{name.id}`, which may have changed by the"
-                " time of the call",
-                module,
-                name,
-            )
+            reason = f"the option `{keyword.arg}` depends on `{name.id}`, which may change later"
+            raise Refused(reason, module, name)
         options.append(module.segment(keyword))
     if elsewhere:
         spread = next((keyword for keyword in call.keywords if keyword.arg is None), None)
         if spread is not None:
-            raise Refused("`static_argnums` is among the options that are spread", module, spread)
+            raise Refused("`static_argnums` is among the unpacked options", module, spread)
         options.append("static_argnums=()")
     behind = given_behind(option) if option is not None and option.call is holder else []
     by_position = option is not None and option.position is not None and option.call is holder
     if len(call.args) > (2 + len(behind) if by_position else 1):
-        raise Refused("options are given by position", module, call)
+        raise Refused("options are passed by position", module, call)
     for option_name, value in behind:
         text = module.segment(value)
         if isinstance(value, ast.NamedExpr):
             text = f"({text})"
         options.append(f"{option_name}={text}")
-    return module.segment(head), options
+    return CheckpointCode(module.segment(head), tuple(options))
