@@ -8,8 +8,11 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.call_graph import own_nodes
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart, wraps_policy
+from remat_migrate.analysis.placement.whole_and_last import (
+    DifferentiatedPart,
+    parts_in,
+    wraps_policy,
+)
 from remat_migrate.analysis.placement.workload import is_light
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.callees import targets_of
@@ -98,7 +101,7 @@ class LastStage(Rule):
         """One finding for each checkpoint that is the last stage of what is differentiated."""
         if not sites_in(project, module):
             return
-        for part in placement_of(project).parts(module):
+        for part in parts_in(project, module):
             if part.found.part != "last" or wraps_policy(part.site):
                 continue
             if not may_be_head(project, part):

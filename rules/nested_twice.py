@@ -8,8 +8,7 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.whole_and_last import wraps_policy
+from remat_migrate.analysis.placement.whole_and_last import parts_in, wraps_policy
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
@@ -86,7 +85,7 @@ class NestedTwice(Rule):
             for site in sites_in(project, module)
             if site.application is not None and site.definition.same_function and site.certain
         ]
-        parts = placement_of(project).parts(module) if sites else []
+        parts = parts_in(project, module) if sites else []
         wholes = {
             part.site: part
             for part in parts

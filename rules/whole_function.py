@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within
-from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import (
     DifferentiatedPart,
     Sureness,
+    parts_in,
     wraps_policy,
 )
 from remat_migrate.analysis.sites.site import sites_in
@@ -120,7 +120,7 @@ class WholeFunction(Rule):
         """One finding for each checkpoint that is all of what is differentiated."""
         if not sites_in(project, module):
             return
-        for part in placement_of(project).parts(module):
+        for part in parts_in(project, module):
             if part.found.part == "last" or wraps_policy(part.site):
                 continue
             # Around checkpointed stages it is RMT305: it only has to come off.

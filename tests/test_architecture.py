@@ -112,7 +112,6 @@ def layer(name: str, depth: int = 1) -> str:
     return parts[depth] if len(parts) > depth else "__init__"
 
 
-@pytest.mark.xfail(reason="the cycles within analysis/, codemod/ and text/ are being removed")
 def test_imports_follow_the_layers():
     wrong = []
     for name, imported in GRAPH.items():
@@ -132,7 +131,6 @@ def test_imports_follow_the_layers():
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.xfail(reason="the cycles within analysis/, codemod/ and text/ are being removed")
 def test_no_import_cycles():
     try:
         tuple(TopologicalSorter(GRAPH).static_order())

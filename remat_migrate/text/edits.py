@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import ApplyError
-from .source_file import Span
+
+
+class Span(NamedTuple):
+    """A half-open range of character offsets."""
+
+    start: int
+    end: int
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share a character, or an empty one lies within or at the start."""
+        if self.start == other.start:
+            return True
+        return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True, slots=True, order=True)

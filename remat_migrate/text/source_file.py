@@ -18,9 +18,10 @@ import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ..errors import SourceError
+from .edits import Span
 from .escapes import original, original_column
 
 Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
@@ -32,19 +33,6 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _KNOWN_NAME = re.compile(r"^(utf-8|latin-1|iso-8859-1|iso-latin-1)-.*$")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-
-
-class Span(NamedTuple):
-    """A half-open range of character offsets."""
-
-    start: int
-    end: int
-
-    def overlaps(self, other: Span) -> bool:
-        """Whether the two share a character, or an empty one lies within or at the start."""
-        if self.start == other.start:
-            return True
-        return self.start < other.end and other.start < self.end
 
 
 class Container(Protocol):

@@ -74,6 +74,7 @@ class Module:
     editable: bool = True
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
     _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
+    _flows: dict[Scope, Flow] = field(default_factory=dict, repr=False)
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
     _nodes: list[ast.AST] = field(default_factory=list, repr=False)
     _indexed: bool = field(default=False, repr=False)
@@ -163,12 +164,12 @@ class Module:
         self._index()
         return self._scopes[node]
 
-    @staticmethod
-    def flow(scope: Scope) -> Flow:
+    def flow(self, scope: Scope) -> Flow:
         """The reaching bindings of a scope, computed on first use."""
-        if scope.flow is None:
-            scope.flow = Flow(scope)
-        return scope.flow
+        flow = self._flows.get(scope)
+        if flow is None:
+            flow = self._flows[scope] = Flow(scope)
+        return flow
 
     def enclosing_function(self, node: ast.AST) -> FunctionNode | None:
         """The function whose body holds `node`."""

@@ -11,10 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from .flow import Flow
+from typing import Literal
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeNode = ast.Module | ast.ClassDef | FunctionNode
@@ -55,7 +52,6 @@ class Scope:
     node: ScopeNode
     parent: Scope | None
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    flow: Flow | None = None
     _declared: _Declarations | None = None
 
     @property

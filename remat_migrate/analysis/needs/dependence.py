@@ -7,13 +7,12 @@ results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 from ..libraries import library_arguments
 from ..libraries.library_needs import array_method, needs_of
-from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions
@@ -21,105 +20,11 @@ from ..values.contents import Contents, contents_of
 from ..values.evaluator import Evaluator
 from ..values.overrides import Callees, Overrides
 from ..values.values import Class, External, Function, Value
-from .item_dependence import Key, element, item, supplied
-
-Operation = tuple[Module, ast.expr]
-# A value that depends on more items of a parameter than this depends on the parameter.
-_MOST_ITEMS = 32
+from .item_dependence import ItemAnalysis, element, item, supplied
+from .operations import NONE, Dependence, Dependences, Key, merged, through
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operations:
-    """`jax.numpy` operations that a value went through.
-
-    They are shared, not copied: in a chain of n operations all of them together take n places.
-
-    Attributes:
-        last: the latest operation, with its module; None where ways meet.
-        before: what the operands went through.
-    """
-
-    last: Operation | None
-    before: tuple[Operations, ...]
-
-    def all(self) -> frozenset[Operation]:
-        """Every operation."""
-        found: set[Operation] = set()
-        seen = {self}
-        waiting = [self]
-        while waiting:
-            operations = waiting.pop()
-            if operations.last is not None:
-                found.add(operations.last)
-            new = set(operations.before) - seen
-            seen |= new
-            waiting += new
-        return frozenset(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """An expression needs the value of a parameter.
-
-    Attributes:
-        parameter: its name.
-        index: the item of it, where only one is needed: the position in `*args` or a tuple, the key
-            in `**kwargs` or a dict, the attribute of an object.
-        through: the `jax.numpy` operations between the parameter and the expression, if there are
-            any: inside a checkpointed function their results are tracers even where the parameter
-            is static.
-    """
-
-    parameter: str
-    index: int | str | None = None
-    through: Operations | None = None
-
-    @property
-    def traced(self) -> frozenset[Operation]:
-        """The operations between the parameter and the expression, in any order."""
-        return frozenset() if self.through is None else self.through.all()
-
-    def after(self, operations: Operations) -> Dependence:
-        """The dependence of a value that went through further operations."""
-        before = [operations] if self.through is None else [self.through, operations]
-        return Dependence(self.parameter, self.index, joined(before))
-
-
-Dependences = frozenset[Dependence]
-NONE: Dependences = frozenset()
-
-
-def joined(operations: Sequence[Operations]) -> Operations:
-    """Operations as one."""
-    return operations[0] if len(operations) == 1 else Operations(None, tuple(operations))
-
-
-def merged(found: Iterable[Dependence]) -> Dependences:
-    """For each parameter one dependence with all operations, and one without where there is one.
-
-    Which operations lie on the same way does not matter, and there are twice as many ways after
-    every `x = x + jnp.sin(x)`.
-    """
-    items: dict[tuple[str, bool], dict[int | str | None, dict[Operations, None]]] = {}
-    for dependence in found:
-        through = dependence.through
-        alike = items.setdefault((dependence.parameter, through is None), {})
-        operations = alike.setdefault(dependence.index, {})
-        if through is not None:
-            operations[through] = None
-    for alike in items.values():
-        if len(alike) > _MOST_ITEMS:
-            together = {one: None for operations in alike.values() for one in operations}
-            alike.clear()
-            alike[None] = together
-    return frozenset(
-        Dependence(parameter, index, joined(list(operations)) if operations else None)
-        for (parameter, _), alike in items.items()
-        for index, operations in alike.items()
-    )
-
-
-class DependenceAnalysis:
+class DependenceAnalysis(ItemAnalysis):
     """The dependences of one function's expressions, nested functions included.
 
     `receiver` is the class of the object that the method is called on. `result_of` gives the
@@ -135,18 +40,14 @@ class DependenceAnalysis:
         overrides: Overrides,
         result_of: Callable[[Function, Class | None, Key | None], Dependences],
     ) -> None:
-        self.evaluator = evaluator
+        super().__init__(evaluator, function.module)
         self.receiver = receiver
         self._overrides = overrides
         self._result_of = result_of
         self._callees: dict[ast.expr, Callees] = {}
         self._numbers: dict[ast.expr, bool] = {}
-        self.module = function.module
         self.node = function.node
         self.scope = self.module.scope_of(function.node)
-        self.items_known: dict[tuple[ast.expr, Key], Dependences] = {}
-        self.items_running: set[tuple[ast.expr, Key]] = set()
-        self.items_cut = 0
         self._known: dict[ast.expr, Dependences] = {}
         self._running: set[ast.AST] = set()
         self._cut = False
@@ -193,7 +94,7 @@ class DependenceAnalysis:
         # An operator on the result of an operation of JAX is one more.
         if isinstance(node, ast.BinOp | ast.Compare | ast.Subscript):
             if any(d.through for d in found) and not self._at_compile_time(node):
-                return _through(found, self.module, node, traced_only=True)
+                return through(found, self.module, node, traced_only=True)
         return found
 
     def _operands(self, node: ast.expr) -> Dependences:
@@ -335,7 +236,7 @@ class DependenceAnalysis:
                     case _:
                         found |= self.depends(node.func.value)
                 if array_method(node.func) is not None:
-                    return _through(found, self.module, node)
+                    return through(found, self.module, node)
         return frozenset(found)
 
     def is_number(self, node: ast.expr) -> bool:
@@ -383,7 +284,7 @@ class DependenceAnalysis:
             return self._union(*needed)
         found = self._union(*arguments)
         if name.startswith(library_arguments.TRACED_MODULES) and not self._at_compile_time(node):
-            return _through(found, self.module, node)
+            return through(found, self.module, node)
         return found
 
     def _at_compile_time(self, node: ast.AST) -> bool:
@@ -417,20 +318,3 @@ class DependenceAnalysis:
             for inner in supplied(self, function.node, call, skipped(callee), name, index):
                 found.add(inner.after(needed.through) if needed.through else inner)
         return frozenset(found)
-
-
-def _through(
-    found: Iterable[Dependence], module: Module, node: ast.expr, *, traced_only: bool = False
-) -> Dependences:
-    """The dependences of the result of an operation; with `traced_only`, one on tracers alone."""
-    results: dict[Operations | None, Operations] = {}
-    through: set[Dependence] = set()
-    for dependence in found:
-        before = dependence.through
-        if before is None and traced_only:
-            through.add(dependence)
-            continue
-        if before not in results:
-            results[before] = Operations((module, node), () if before is None else (before,))
-        through.add(Dependence(dependence.parameter, dependence.index, results[before]))
-    return frozenset(through)

@@ -7,23 +7,20 @@ function that is called with `**opts`.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from ..names.scopes import FunctionNode
+from ..names.module import Module
+from ..names.scopes import Binding, FunctionNode
 from ..values.bind import Arguments, bind_call, positional_parameters
 from ..values.callees import underlying
 from ..values.classes import class_annotations, class_chain, self_assignments
-from ..values.contents import unwrapped
-from ..values.values import Class, External, Function
+from ..values.contents import Contents, unwrapped
+from ..values.evaluator import Evaluator
+from ..values.overrides import Callees
+from ..values.values import Class, External, Function, Value
+from .operations import NONE, Dependences, Key
 
-if TYPE_CHECKING:
-    from .dependence import Dependence, DependenceAnalysis
-
-    Dependences = frozenset[Dependence]
-
-Key = str | int
-_NONE: Dependences = frozenset()
 # Calls that give a container with the contents of their first argument and of their keywords.
 _COPIES = frozenset(
     {
@@ -36,7 +33,61 @@ _COPYING_METHODS = frozenset({"copy", "_replace", "replace", "_asdict"})
 _KEYS_AND_LEAVES = frozenset({"jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"})
 
 
-def item(analysis: DependenceAnalysis, node: ast.expr, key: Key) -> Dependences:
+class ItemAnalysis(ABC):
+    """What the analysis of a function's dependences offers to the analysis of items.
+
+    Attributes:
+        evaluator: evaluates expressions.
+        module: the function's module.
+        items_known: the items that were asked for.
+        items_running: the items that are being analysed, to end recursion.
+        items_cut: how often a recursion was ended.
+    """
+
+    def __init__(self, evaluator: Evaluator, module: Module) -> None:
+        self.evaluator = evaluator
+        self.module = module
+        self.items_known: dict[tuple[ast.expr, Key], Dependences] = {}
+        self.items_running: set[tuple[ast.expr, Key]] = set()
+        self.items_cut = 0
+
+    @property
+    @abstractmethod
+    def contents(self) -> Contents:
+        """What the code shows of its values."""
+
+    @abstractmethod
+    def callees(self, node: ast.expr) -> Callees:
+        """Return what calling an expression may run."""
+
+    @abstractmethod
+    def depends(self, node: ast.expr | None) -> Dependences:
+        """Return the parameters whose value an expression needs to have a value."""
+
+    @abstractmethod
+    def stored_in(self, node: ast.Name) -> Dependences:
+        """Return what the values depend on that are put into an object made here."""
+
+    @abstractmethod
+    def binding(self, binding: Binding) -> Dependences:
+        """Return what the value that a binding gives its name depends on."""
+
+    @abstractmethod
+    def parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
+        """Return what a parameter, or an item of it, depends on."""
+
+    @abstractmethod
+    def inside(self, node: ast.AST) -> bool:
+        """Return whether a node is the function or stands in it."""
+
+    @abstractmethod
+    def function_result(
+        self, function: Function, callee: Value, node: ast.Call, key: Key | None = None
+    ) -> Dependences:
+        """Return what the result of a function of the project depends on."""
+
+
+def item(analysis: ItemAnalysis, node: ast.expr, key: Key) -> Dependences:
     """What `node[key]`, or the attribute `node.key`, depends on."""
     match node:
         case ast.Dict():
@@ -46,7 +97,7 @@ def item(analysis: DependenceAnalysis, node: ast.expr, key: Key) -> Dependences:
         case ast.Tuple() | ast.List() if isinstance(key, int):
             if not any(isinstance(part, ast.Starred) for part in node.elts):
                 in_range = -len(node.elts) <= key < len(node.elts)
-                return analysis.depends(node.elts[key]) if in_range else _NONE
+                return analysis.depends(node.elts[key]) if in_range else NONE
         case ast.BinOp(op=ast.BitOr()):
             return item(analysis, node.left, key) | item(analysis, node.right, key)
         case ast.BoolOp():
@@ -66,14 +117,14 @@ def item(analysis: DependenceAnalysis, node: ast.expr, key: Key) -> Dependences:
     return analysis.depends(node)
 
 
-def _guarded(analysis: DependenceAnalysis, node: ast.Name, key: Key) -> Dependences:
+def _guarded(analysis: ItemAnalysis, node: ast.Name, key: Key) -> Dependences:
     """An item of a name, found once; `opts = merge(opts)` goes in circles."""
     known = analysis.items_known.get((node, key))
     if known is not None:
         return known
     if (node, key) in analysis.items_running:
         analysis.items_cut += 1
-        return _NONE
+        return NONE
     cut = analysis.items_cut
     analysis.items_running.add((node, key))
     try:
@@ -85,8 +136,8 @@ def _guarded(analysis: DependenceAnalysis, node: ast.Name, key: Key) -> Dependen
     return found
 
 
-def _of_display(analysis: DependenceAnalysis, node: ast.Dict, key: Key) -> Dependences:
-    found: Dependences = _NONE
+def _of_display(analysis: ItemAnalysis, node: ast.Dict, key: Key) -> Dependences:
+    found: Dependences = NONE
     for name, value in reversed(list(zip(node.keys, node.values, strict=True))):
         if name is None:
             found |= item(analysis, value, key)
@@ -97,9 +148,9 @@ def _of_display(analysis: DependenceAnalysis, node: ast.Dict, key: Key) -> Depen
     return found
 
 
-def _of_name(analysis: DependenceAnalysis, node: ast.Name, key: Key) -> Dependences:
+def _of_name(analysis: ItemAnalysis, node: ast.Name, key: Key) -> Dependences:
     bindings = analysis.module.reaching(node)
-    found: Dependences = _NONE
+    found: Dependences = NONE
     for binding in bindings:
         if binding.kind == "parameter":
             found |= analysis.parameter(binding, key)
@@ -117,7 +168,7 @@ def _of_name(analysis: DependenceAnalysis, node: ast.Name, key: Key) -> Dependen
     return found
 
 
-def _items(analysis: DependenceAnalysis, node: ast.expr, key: Key) -> Iterator[ast.expr]:
+def _items(analysis: ItemAnalysis, node: ast.expr, key: Key) -> Iterator[ast.expr]:
     """The expressions that `node[key]` may be, where they are written in the function."""
     match node:
         case ast.Dict():
@@ -133,8 +184,8 @@ def _items(analysis: DependenceAnalysis, node: ast.expr, key: Key) -> Iterator[a
                         yield from _items(analysis, binding.value, key)
 
 
-def _of_call(analysis: DependenceAnalysis, node: ast.Call, key: Key) -> Dependences:
-    found: Dependences = _NONE
+def _of_call(analysis: ItemAnalysis, node: ast.Call, key: Key) -> Dependences:
+    found: Dependences = NONE
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING_METHODS:
         return _of_keywords(analysis, node, key, [node.func.value, *node.args])
     values = analysis.callees(node.func).values
@@ -153,7 +204,7 @@ def _of_call(analysis: DependenceAnalysis, node: ast.Call, key: Key) -> Dependen
 
 
 def _of_keywords(
-    analysis: DependenceAnalysis, node: ast.Call, key: Key, sources: Sequence[ast.expr]
+    analysis: ItemAnalysis, node: ast.Call, key: Key, sources: Sequence[ast.expr]
 ) -> Dependences:
     """An item of a copy that keywords change: `dict(base, train=train)`, `replace(o, n=n)`."""
     for keyword in node.keywords:
@@ -163,9 +214,7 @@ def _of_keywords(
     return _union(item(analysis, source, key) for source in (*sources, *spread))
 
 
-def _field(
-    analysis: DependenceAnalysis, cls: Class, node: ast.Call, key: Key
-) -> Dependences | None:
+def _field(analysis: ItemAnalysis, cls: Class, node: ast.Call, key: Key) -> Dependences | None:
     """What a field of a new object depends on; None where the class does not tell."""
     fields: list[str] = []
     for owner in class_chain(analysis.evaluator, cls):
@@ -191,22 +240,20 @@ def _field(
     return _of_keywords(analysis, node, key, ())
 
 
-def element(
-    analysis: DependenceAnalysis, iterable: ast.expr, path: tuple[int, ...] = ()
-) -> Dependences:
+def element(analysis: ItemAnalysis, iterable: ast.expr, path: tuple[int, ...] = ()) -> Dependences:
     """What an element that a loop over `iterable` sees depends on; `path` is its unpacking."""
     iterable = unwrapped(iterable)
     contents = analysis.contents
     if contents.is_mapping(iterable):
-        return _NONE
+        return NONE
     match iterable:
         case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
-            return _NONE
+            return NONE
         case ast.Call(func=ast.Attribute(attr="items"), args=[]) if path[:1] == (0,):
-            return _NONE
+            return NONE
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
             if path[:1] == (0,):
-                return _NONE
+                return NONE
             return element(analysis, inner, path[1:])
         case ast.Call(func=ast.Name(id="zip"), args=parts) if path:
             if 0 <= path[0] < len(parts):
@@ -214,11 +261,11 @@ def element(
         case ast.Call() if path[:1] == (0,):
             values = analysis.evaluator.values(analysis.module, iterable.func)
             if any(isinstance(v, External) and v.name in _KEYS_AND_LEAVES for v in values):
-                return _NONE
+                return NONE
         case ast.Tuple() | ast.List() | ast.Set():
             return _union(_unpacked(analysis, part, path) for part in iterable.elts)
         case ast.Name():
-            found: Dependences = _NONE
+            found: Dependences = NONE
             for binding in analysis.module.reaching(iterable):
                 if binding.kind == "parameter" and contents.is_mapping_binding(binding):
                     continue
@@ -232,7 +279,7 @@ def element(
     return analysis.depends(iterable)
 
 
-def _unpacked(analysis: DependenceAnalysis, node: ast.expr, path: tuple[int, ...]) -> Dependences:
+def _unpacked(analysis: ItemAnalysis, node: ast.expr, path: tuple[int, ...]) -> Dependences:
     if isinstance(node, ast.Starred):
         return element(analysis, node.value, path)
     if path and path[0] >= 0:
@@ -241,7 +288,7 @@ def _unpacked(analysis: DependenceAnalysis, node: ast.expr, path: tuple[int, ...
 
 
 def supplied(
-    analysis: DependenceAnalysis,
+    analysis: ItemAnalysis,
     function: FunctionNode,
     call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
     skip: int,
@@ -275,7 +322,7 @@ def supplied(
 
 
 def _of_star(
-    analysis: DependenceAnalysis,
+    analysis: ItemAnalysis,
     bound: Arguments,
     args: Sequence[ast.expr],
     first: int,
@@ -291,7 +338,7 @@ def _of_star(
 
 
 def _from_star(
-    analysis: DependenceAnalysis, args: Sequence[ast.expr], first: int, place: int
+    analysis: ItemAnalysis, args: Sequence[ast.expr], first: int, place: int
 ) -> Dependences:
     """The argument that stands `place` behind the beginning of the first `*arguments`."""
     behind = args[first:]

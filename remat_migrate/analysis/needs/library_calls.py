@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from ..libraries import library_arguments
 from ..libraries.library_needs import LibraryFunction, always_concrete, needs_of
-from .dependence import DependenceAnalysis, Dependences
+from .dependence import DependenceAnalysis
 from .item_dependence import element
 from .need import Need
 from .object_uses import is_part
+from .operations import Dependences
 
 # Builtins that compare the elements of what they are given.
 _OF_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})

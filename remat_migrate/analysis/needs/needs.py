@@ -31,11 +31,11 @@ from ..values.callees import (
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
-from .dependence import NONE, Dependence, Dependences, merged
-from .item_dependence import Key, item, supplied
+from .item_dependence import item, supplied
 from .library_calls import LibraryCalls
 from .need import Learned, Need, learned_needs, merged_needs
 from .object_uses import called_object, is_part
+from .operations import NONE, Dependence, Dependences, Key, merged
 from .static_layers import static_passed
 
 # Methods of lists, sets and dictionaries that hash their first argument, or count by it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import SAME_CALL
 from ..libraries.transforms import Gradient
@@ -17,9 +16,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
-
-if TYPE_CHECKING:
-    from .placement import Placement
+from .applied_transforms import AppliedTransforms
 
 # More functions than this are not looked at: what lies behind them counts as not differentiated.
 _MOST = 4000
@@ -53,17 +50,17 @@ class Reach:
         )
 
 
-def find_reach(placement: Placement, *, backward: bool = False) -> Reach:
+def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reach:
     """What the derivatives of the project's modules run; of those that go `backward` alone."""
-    modules = set(placement.project.modules.values())
+    modules = set(transforms.project.modules.values())
     reach = Reach()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
-        for derivative in placement.derivatives(module):
+        for derivative in transforms.derivatives(module):
             if backward and derivative.gradient.mode == "forward":
                 continue
             for value in derivative.functions:
-                queue += ((function, False) for function in _run_by(placement, value))
+                queue += ((function, False) for function in _run_by(transforms, value))
     while queue and len(reach.plainly) + len(reach.in_loops) < _MOST:
         function, in_loop = queue.pop()
         known = reach.in_loops if in_loop else reach.plainly
@@ -71,7 +68,7 @@ def find_reach(placement: Placement, *, backward: bool = False) -> Reach:
             continue
         known.add(function.node)
         queue += ((setup, in_loop) for setup in _set_up_for(function))
-        for inner, looped in _calls(placement, function):
+        for inner, looped in _calls(transforms, function):
             queue.append((inner, in_loop or looped))
     return reach
 
@@ -103,37 +100,37 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
         function = module.enclosing_function(function)
 
 
-def _calls(placement: Placement, function: Function) -> Iterator[tuple[Function, bool]]:
+def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
     """The functions that a function calls or passes on, and whether as the body of a loop."""
-    module, evaluator = function.module, placement.evaluator
-    bodies = {id(loop.use.subject): loop for loop in placement.loops(module)}
+    module, evaluator = function.module, transforms.evaluator
+    bodies = {id(loop.use.subject): loop for loop in transforms.loops(module)}
     for node in own_nodes(function.node):
         if not isinstance(node, ast.Call):
             continue
         callees = evaluator.values(module, node.func)
         for value in callees:
-            for inner in _run_by(placement, value):
+            for inner in _run_by(transforms, value):
                 yield inner, _is_looped(value)
-        known = bool(callees) and all(_runs_once(placement, value) for value in callees)
+        known = bool(callees) and all(_runs_once(transforms, value) for value in callees)
         for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
             if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
             looped = id(arg) in bodies or not known
             for value in evaluator.values(module, arg):
                 if isinstance(value, Function | Applied | Wrapped | Partial):
-                    for inner in _run_by(placement, value):
+                    for inner in _run_by(transforms, value):
                         yield inner, looped or _is_looped(value)
 
 
-def _runs_once(placement: Placement, value: Value) -> bool:
+def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
     """Whether a function that is passed to a value is run in no loop: `jax.jit`, a gradient."""
     while isinstance(value, Partial):
         value = value.func
     if not isinstance(value, External):
         return False
-    if value.name == "functools.partial" or placement.project.apis.find(value.name) is not None:
+    if value.name == "functools.partial" or transforms.project.apis.find(value.name) is not None:
         return True
-    if isinstance(placement.evaluator.transforms.find(value.name), Gradient):
+    if isinstance(transforms.evaluator.transforms.find(value.name), Gradient):
         return True
     return value.name in SAME_CALL and not value.name.endswith(".scan")
 
@@ -147,13 +144,13 @@ def _is_looped(value: Value) -> bool:
     )
 
 
-def _run_by(placement: Placement, value: Value) -> Iterator[Function]:
+def _run_by(transforms: AppliedTransforms, value: Value) -> Iterator[Function]:
     if isinstance(value, Class):
         return  # calling a class makes an instance
-    for target in targets_of(placement.evaluator, value):
+    for target in targets_of(transforms.evaluator, value):
         yield target.function
     # `model.apply(variables, x)`
     receiver = getattr(value, "receiver", None)
     if isinstance(receiver, Instance):
-        for target in targets_of(placement.evaluator, receiver):
+        for target in targets_of(transforms.evaluator, receiver):
             yield target.function

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..names.module import Module
 from ..sites.site import sites_in
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
+from .applied_transforms import AppliedTransforms
 from .call_graph import own_nodes
 from .loops import LoopUse
-
-if TYPE_CHECKING:
-    from .placement import Placement
 
 Work = Literal["checkpointed", "unseen", "heavy", "light"]
 
@@ -30,15 +28,15 @@ _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
 _DEPTH = 3
 
 
-def body_work(placement: Placement, loop: LoopUse) -> Work:
+def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
     """What a round of a loop does, its own functions followed a few calls deep.
 
     "checkpointed" also where the loop itself stands in a checkpointed function, or a checkpoint
     is mentioned in the body.
     """
-    if loop.loop.own_checkpoints or _in_checkpoint(placement, loop.module, loop.node):
+    if loop.loop.own_checkpoints or _in_checkpoint(transforms, loop.module, loop.node):
         return "checkpointed"
-    works = {_work(placement, body, 0) for body in loop.bodies} or {"unseen"}
+    works = {_work(transforms, body, 0) for body in loop.bodies} or {"unseen"}
     if loop.use.subject is not None and not loop.bodies:
         return "light"  # nothing is known of it at all
     for work in ("checkpointed", "heavy", "unseen"):
@@ -47,8 +45,8 @@ def body_work(placement: Placement, loop: LoopUse) -> Work:
     return "light"
 
 
-def _in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
-    sites = sites_in(placement.project, module)
+def _in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) -> bool:
+    sites = sites_in(transforms.project, module)
     applied = {site.application for site in sites}
     wrapped = {site.subject[1] for site in sites if site.subject is not None}
     for around in module.ancestors(node):
@@ -64,28 +62,28 @@ def _in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _work(placement: Placement, value: Value, depth: int) -> Work:
+def _work(transforms: AppliedTransforms, value: Value, depth: int) -> Work:
     if any(isinstance(layer, Applied) for layer in layers(value)):
         return "checkpointed"
     if isinstance(value, Instance) and isinstance(value.cls, Applied):
         return "checkpointed"
     if isinstance(value, Parameter) and depth <= _DEPTH:
         # The function is the caller's: one checkpointed function among them is enough.
-        passed = placement.arguments.resolved(value)
-        works = {_work(placement, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
+        passed = transforms.arguments.resolved(value)
+        works = {_work(transforms, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
         return "checkpointed" if "checkpointed" in works else "unseen"
-    functions = [target.function for target in targets_of(placement.evaluator, value)]
+    functions = [target.function for target in targets_of(transforms.evaluator, value)]
     if isinstance(value, Instance) and isinstance(value.cls, External):
         return "heavy" if _LAYERS.match(value.cls.name) else "light"
     if not functions:
         return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"
-    works = {_function_work(placement, function, depth) for function in functions}
+    works = {_function_work(transforms, function, depth) for function in functions}
     return next((w for w in ("checkpointed", "heavy", "unseen") if w in works), "light")
 
 
-def _function_work(placement: Placement, function: Function, depth: int) -> Work:
+def _function_work(transforms: AppliedTransforms, function: Function, depth: int) -> Work:
     module = function.module
-    for site in sites_in(placement.project, module):
+    for site in sites_in(transforms.project, module):
         if any(around is function.node for around in module.ancestors(site.reference)):
             return "checkpointed"
     found: set[Work] = set()
@@ -97,16 +95,16 @@ def _function_work(placement: Placement, function: Function, depth: int) -> Work
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if any(word in name.lower() for word in _CHECKPOINT_WORDS):
             return "checkpointed"  # `remat_ffn(x)`, where a caller says which
-        values = placement.evaluator.values(module, node.func)
+        values = transforms.evaluator.values(module, node.func)
         if name in _PRODUCTS:
             found.add("heavy")
         if depth < _DEPTH:
-            found |= {_work(placement, v, depth + 1) for v in values if not _is_library(v)}
+            found |= {_work(transforms, v, depth + 1) for v in values if not _is_library(v)}
         for arg in node.args:
             if isinstance(arg, ast.Name | ast.Lambda | ast.Attribute) and depth < _DEPTH:
                 found |= {
-                    _work(placement, v, depth + 1)
-                    for v in placement.evaluator.values(module, arg)
+                    _work(transforms, v, depth + 1)
+                    for v in transforms.evaluator.values(module, arg)
                     if isinstance(v, Function | Applied)
                 }
     return next((w for w in ("checkpointed", "heavy", "unseen") if w in found), "light")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..libraries.apis import SAME_CALL
 from ..names.module import Module
@@ -14,11 +14,9 @@ from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.bind import bind_call
 from ..values.values import External, Function, Instance, Parameter, Partial
+from .applied_transforms import AppliedTransforms
 from .differentiation import Derivative
 from .loops import LoopUse
-
-if TYPE_CHECKING:
-    from .placement import Placement
 
 # Methods of a Flax module; the ones but `apply` are called once, for the parameters.
 _MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
@@ -68,10 +66,12 @@ class Follow:
     `through`: also into the parameters of the project's functions that it is passed to.
     """
 
-    def __init__(self, placement: Placement, module: Module, *, through: bool = False) -> None:
-        self.placement = placement
+    def __init__(
+        self, transforms: AppliedTransforms, module: Module, *, through: bool = False
+    ) -> None:
+        self.transforms = transforms
         self.module = module
-        self.evaluator = placement.evaluator
+        self.evaluator = transforms.evaluator
         self.through = through
         self.seen: set[ast.AST] = set()
 
@@ -173,7 +173,7 @@ class Follow:
                 yield Occurrence("elsewhere", self.module, node)
 
     def _transformed(self, node: ast.expr) -> Occurrence | None:
-        match self.placement.use_at(self.module, node):
+        match self.transforms.use_at(self.module, node):
             case LoopUse() as loop:
                 return Occurrence("body", self.module, node, loop=loop)
             case Derivative() as derivative:
@@ -215,7 +215,7 @@ class Follow:
             if isinstance(value, External):
                 if value.name == "functools.partial" or value.name in SAME_CALL:
                     return True
-                if self.placement.project.apis.find(value.name) is not None:
+                if self.transforms.project.apis.find(value.name) is not None:
                     return True
         return False
 
@@ -239,7 +239,7 @@ class Follow:
     # -- into functions of the project
 
     def _inside(self, module: Module) -> Follow:
-        inside = Follow(self.placement, module, through=self.through)
+        inside = Follow(self.transforms, module, through=self.through)
         inside.seen = self.seen
         return inside
 
@@ -274,7 +274,7 @@ class Follow:
 
     def _loads(self, function: FunctionNode, name: str) -> Iterator[ast.Name]:
         """Where a parameter of a function is read."""
-        for node in self.placement.mentions(self.module).names.get(name, ()):
+        for node in self.transforms.mentions(self.module).names.get(name, ()):
             for binding in self.module.reaching(node):
                 if binding.kind == "parameter" and binding.scope.node is function:
                     yield node
@@ -294,7 +294,7 @@ class Follow:
                 yield Occurrence("elsewhere", self.module, target)
 
     def _attributes(self, name: str) -> Iterator[Occurrence]:
-        for node in self.placement.mentions(self.module).attributes.get(name, ()):
+        for node in self.transforms.mentions(self.module).attributes.get(name, ()):
             yield from self._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
@@ -306,7 +306,7 @@ class Follow:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
-        for node in self.placement.mentions(self.module).names.get(name, ()):
+        for node in self.transforms.mentions(self.module).names.get(name, ()):
             if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
                 yield from self._follow(node)
 

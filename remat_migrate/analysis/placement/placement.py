@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from functools import cached_property
 
-from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
-from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.passed_arguments import Arguments
 from ..sites.site import Site
-from ..values.evaluator import Evaluator
+from .applied_transforms import AppliedTransforms
 from .call_graph import Reach, find_reach
-from .differentiation import Derivative, derivative_rules, find_derivatives
-from .loops import LoopUse, find_loops, is_real
+from .loops import LoopUse, is_real
 from .occurrences import Follow, Occurrence
-from .transformed_functions import Transformed, find_transformed
-from .whole_and_last import DifferentiatedPart, find_parts
 
 # How many functions lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -28,91 +22,22 @@ def placement_of(project: Project) -> Placement:
     return project.once(Placement)
 
 
-@dataclass(eq=False, slots=True)
-class Placement:
-    """What is known of gradients and loops, module by module, found when first asked for."""
+class Placement(AppliedTransforms):
+    """What is differentiated and what runs in loops, and where functions are used."""
 
-    project: Project
-    arguments: Arguments = field(init=False)
-    _mentions: dict[Module, Mentions] = field(default_factory=dict)
-    _transformed: dict[Module, list[Transformed]] = field(default_factory=dict)
-    _uses: dict[Module, dict[ast.expr, LoopUse | Derivative]] = field(default_factory=dict)
-    _loops: dict[Module, tuple[LoopUse, ...]] = field(default_factory=dict)
-    _derivatives: dict[Module, tuple[Derivative, ...]] = field(default_factory=dict)
-    _rules: dict[Module, frozenset[FunctionNode]] = field(default_factory=dict)
-    _occurrences: dict[tuple[ast.AST, bool], tuple[Occurrence, ...]] = field(default_factory=dict)
-    _reach: Reach | None = None
-    _reach_back: Reach | None = None
-    _parts: dict[Module, list[DifferentiatedPart]] | None = None
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self._occurrences: dict[tuple[ast.AST, bool], tuple[Occurrence, ...]] = {}
 
-    def __post_init__(self) -> None:
-        self.arguments = Arguments(self.project)
-
-    @property
-    def evaluator(self) -> Evaluator:
-        """What tells what an expression denotes."""
-        return self.project.evaluator
-
-    def mentions(self, module: Module) -> Mentions:
-        """Where a module reads each name."""
-        if module not in self._mentions:
-            self._mentions[module] = find_mentions(module)
-        return self._mentions[module]
-
-    def _all(self, module: Module) -> list[Transformed]:
-        if module not in self._transformed:
-            mentions = self.mentions(module)
-            self._transformed[module] = find_transformed(
-                module, mentions, self.evaluator, self.arguments
-            )
-        return self._transformed[module]
-
-    def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
-        """What is done to the function that an expression is, or that a decorator decorates."""
-        if module not in self._uses:
-            every: list[LoopUse | Derivative] = [*self.loops(module), *self.derivatives(module)]
-            self._uses[module] = {found.use.subject or found.node: found for found in every}
-        return self._uses[module].get(node)
-
-    def loops(self, module: Module) -> tuple[LoopUse, ...]:
-        """The loops of a module."""
-        if module not in self._loops:
-            self._loops[module] = tuple(find_loops(self._all(module), self.evaluator))
-        return self._loops[module]
-
-    def derivatives(self, module: Module) -> tuple[Derivative, ...]:
-        """The places in a module where functions are differentiated."""
-        if module not in self._derivatives:
-            self._derivatives[module] = tuple(find_derivatives(self._all(module), self.evaluator))
-        return self._derivatives[module]
-
-    @property
+    @cached_property
     def reach(self) -> Reach:
-        """Which functions run inside something differentiated."""
-        if self._reach is None:
-            self._reach = find_reach(self)
-        return self._reach
+        """The functions that run inside something differentiated."""
+        return find_reach(self)
 
-    @property
+    @cached_property
     def reach_back(self) -> Reach:
-        """Which functions run inside something whose gradient goes backward."""
-        if self._reach_back is None:
-            self._reach_back = find_reach(self, backward=True)
-        return self._reach_back
-
-    def parts(self, module: Module) -> list[DifferentiatedPart]:
-        """The checkpoints of a module that are the whole, or the last stage, of what is
-        differentiated."""
-        if self._parts is None:
-            self._parts = find_parts(self)
-        return self._parts.get(module, [])
-
-    def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
-        """Whether code is part of a function's own derivative rule."""
-        if module not in self._rules:
-            self._rules[module] = derivative_rules(module, self.evaluator)
-        rules = self._rules[module]
-        return any(around in rules for around in (node, *module.ancestors(node)))
+        """The functions that run inside something that is differentiated in reverse mode."""
+        return find_reach(self, backward=True)
 
     def occurrences(
         self, module: Module, function: ast.AST, *, through: bool = False

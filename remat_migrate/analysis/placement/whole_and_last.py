@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..names.module import Module
+from ..project import Project
 from ..sites.site import Site, sites_in
 from ..values.callees import underlying
 from ..values.values import Class, Function, Value
 from .differentiation import Derivative
+from .occurrences import Occurrence
+from .placement import Placement, placement_of
 from .stages import Checkpointed, checkpointed_parts
-
-if TYPE_CHECKING:
-    from .occurrences import Occurrence
-    from .placement import Placement
 
 # How sure it is that the checkpoint is run in no other way: it is not; nothing else is seen, but
 # something may be chosen or wrapped; others may import it; it is called in another way as well.
@@ -49,9 +48,14 @@ def _place(value: Value) -> tuple[str, str, int, int]:
     return type(value).__name__, getattr(inner, "name", ""), 0, 0
 
 
-def find_parts(placement: Placement) -> dict[Module, list[DifferentiatedPart]]:
-    """The parts by the module of their site, one for each site."""
-    project = placement.project
+def parts_in(project: Project, module: Module) -> list[DifferentiatedPart]:
+    """Return the checkpoints of a module that are the whole of a function that is differentiated,
+    or its last stage."""
+    return project.once(_find_parts).get(module, [])
+
+
+def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
+    placement = placement_of(project)
     sites: dict[ast.expr, Site] = {}
     for module in project.modules.values():
         for site in sites_in(project, module):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..libraries.apis import SAME_CALL, TRANSPARENT
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from .application import api_of, subject_of
 from .bind import bind_call
+from .evaluation import Evaluation, Substitution
 from .haiku_transforms import transformed
 from .values import (
     NOTHING,
@@ -30,13 +30,8 @@ from .values import (
     Wrapped,
 )
 
-if TYPE_CHECKING:
-    from .evaluator import Evaluator
 
-Substitution = Mapping[tuple[FunctionNode, str], Values]
-
-
-def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
     """What calling `callee` with the arguments of `node` gives."""
     if api_of(ev.apis, callee) is not None:
         return _applied(ev, callee, module, node)
@@ -55,7 +50,7 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
         case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
             return ev.values(module, node.args[0]) if node.args else NOTHING
         case External("builtins.super") if not node.args:
-            return ev._super(module, node)
+            return _super(ev, module, node)
         case External("builtins.staticmethod" | "types.MappingProxyType") if node.args:
             return ev.values(module, node.args[0])
         case External("builtins.dict" | "types.SimpleNamespace"):
@@ -100,7 +95,7 @@ def _is_class(value: Value | None) -> bool:
     return False
 
 
-def _may_be_class(ev: Evaluator, applied: Applied) -> bool:
+def _may_be_class(ev: Evaluation, applied: Applied) -> bool:
     """Whether an application takes classes: `nn.remat(get_block(name))`."""
     node = applied.node
     values = ev.values(applied.module, node.func if isinstance(node, ast.Call) else node)
@@ -124,7 +119,7 @@ def _is_called(module: Module, node: ast.Call) -> bool:
     )
 
 
-def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:
+def _getattr(ev: Evaluation, module: Module, node: ast.Call) -> Values:
     found: set[Value] = set()
     match node.args:
         case [base, ast.Constant(value=str(name)), *_]:
@@ -133,7 +128,7 @@ def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:
     return frozenset(found)
 
 
-def _applied(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+def _applied(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
     subject = subject_of(ev.apis, callee, module, node)
     if subject is None:
         return frozenset((Partial(callee, module, node, by_functools=False),))
@@ -144,7 +139,7 @@ def _applied(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Va
 
 
 def _called_partial(
-    ev: Evaluator, inner: Value, given: ast.Call, module: Module, node: ast.Call
+    ev: Evaluation, inner: Value, given: ast.Call, module: Module, node: ast.Call
 ) -> Values:
     if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
         return called(ev, inner, module, node)
@@ -157,7 +152,7 @@ def _called_partial(
 
 
 def _returned_to(
-    ev: Evaluator, function: Function, module: Module, node: ast.Call, *, skip: int
+    ev: Evaluation, function: Function, module: Module, node: ast.Call, *, skip: int
 ) -> Values:
     found = returned(ev, function)
     if not any(_mentions(value, function.node) for value in found):
@@ -167,26 +162,26 @@ def _returned_to(
     return substitute(ev, found, swap)
 
 
-def returned(ev: Evaluator, function: Function) -> Values:
+def returned(ev: Evaluation, function: Function) -> Values:
     """What a function may return, in terms of its parameters."""
     node = function.node
-    known = ev._returned.get(node)
+    known = ev.returned.get(node)
     if known is not None:
         return known
-    if ("returned", node) in ev._running:
+    if ("returned", node) in ev.running:
         return NOTHING
-    ev._running.add(("returned", node))
+    ev.running.add(("returned", node))
     found: set[Value] = set()
     try:
         for expr in returned_expressions(node):
             found |= ev.values(function.module, expr)
     finally:
-        ev._running.discard(("returned", node))
-    ev._returned[node] = frozenset(found)
-    return ev._returned[node]
+        ev.running.discard(("returned", node))
+    ev.returned[node] = frozenset(found)
+    return ev.returned[node]
 
 
-def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
+def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
     """`values` with parameters replaced by what is passed for them."""
     found: set[Value] = set()
     for value in values:
@@ -205,7 +200,7 @@ def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
 
 
 def apply_decorator(
-    ev: Evaluator, callee: Value, module: Module, node: ast.expr, argument: Value
+    ev: Evaluation, callee: Value, module: Module, node: ast.expr, argument: Value
 ) -> Values:
     """What calling `callee` with one value gives, as a decorator does."""
     if api_of(ev.apis, callee) is not None:
@@ -251,3 +246,11 @@ def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
             yield inner.value
         # No statement stands in an expression, but for those of lambdas.
         stack += [child for child in ast.iter_child_nodes(inner) if not isinstance(child, ast.expr)]
+
+
+def _super(ev: Evaluation, module: Module, node: ast.Call) -> Values:
+    function = module.enclosing_function(node)
+    cls = module.enclosing_class(function) if function is not None else None
+    bases = cls.bases if cls is not None else ()
+    values = frozenset().union(*(ev.values(module, base) for base in bases))
+    return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

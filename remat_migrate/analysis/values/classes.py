@@ -6,21 +6,18 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from .bind import positional_parameters
+from .evaluation import Evaluation
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
 
-if TYPE_CHECKING:
-    from .evaluator import Evaluator
 
-
-def class_chain(ev: Evaluator, cls: Class) -> Iterator[Value]:
+def class_chain(ev: Evaluation, cls: Class) -> Iterator[Value]:
     """A class and its bases in method resolution order (C3); external bases as External."""
     return _linearized(ev, cls, {})
 
 
-def _linearized(ev: Evaluator, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
+def _linearized(ev: Evaluation, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
     """The order of lookup from `cls` on; `known` holds the orders of bases that are merged."""
     seen: set[Value] = set()
     while True:
@@ -41,7 +38,7 @@ def _linearized(ev: Evaluator, cls: Value, known: dict[Value, list[Value]]) -> I
     yield from (v for v in _merged([*(known[base] for base in bases), bases]) if v not in seen)
 
 
-def _bases(ev: Evaluator, cls: Value) -> list[Value]:
+def _bases(ev: Evaluation, cls: Value) -> list[Value]:
     """The bases of a class; a base that is checkpointed or otherwise lifted is the class itself."""
     found: dict[Value, None] = {}
     for base in cls.node.bases if isinstance(cls, Class) else ():
@@ -80,13 +77,13 @@ def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
         left = [rest for order in left if (rest := [v for v in order if v != first])]
 
 
-def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:
+def class_attribute(ev: Evaluation, cls: Class, name: str, receiver: Instance | None) -> Values:
     """What an attribute of a class, or of its instance `receiver`, denotes."""
     return attribute_in(ev, class_chain(ev, cls), cls, name, receiver)
 
 
 def attribute_in(
-    ev: Evaluator, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
+    ev: Evaluation, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
 ) -> Values:
     """The same, looked up in `chain`: the method resolution order of `cls` or the rest of it."""
     found: set[Value] = set()

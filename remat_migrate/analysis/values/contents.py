@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
+from .evaluation import Evaluation
 from .values import External
-
-if TYPE_CHECKING:
-    from .evaluator import Evaluator
 
 # Methods of strings that no container and no array has.
 _TEXT_METHODS = frozenset(dir(str)) - frozenset((*dir(list), *dir(dict), *dir(set), *dir(bool)))
@@ -35,17 +32,18 @@ _TREE_LEAVES = frozenset(
 Stored = tuple[ast.Name, str | int | None, ast.expr]
 
 
-def contents_of(evaluator: Evaluator, module: Module, function: FunctionNode) -> Contents:
+def contents_of(evaluator: Evaluation, module: Module, function: FunctionNode) -> Contents:
     """What a function's code shows of its values."""
-    if function not in evaluator.contents:
-        evaluator.contents[function] = Contents(evaluator, module, function)
-    return evaluator.contents[function]
+    found = evaluator.contents.get(function)
+    if not isinstance(found, Contents):
+        found = evaluator.contents[function] = Contents(evaluator, module, function)
+    return found
 
 
 class Contents:
     """What one function's code shows of its values, nested functions included."""
 
-    def __init__(self, evaluator: Evaluator, module: Module, function: FunctionNode) -> None:
+    def __init__(self, evaluator: Evaluation, module: Module, function: FunctionNode) -> None:
         self.evaluator = evaluator
         self.module = module
         self._mappings: set[Binding | str] = set()

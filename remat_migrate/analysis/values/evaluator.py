@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from ..libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
-from ..libraries.transforms import TransformTable
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from .application import api_of
 from .calls import apply_decorator, called
 from .classes import class_attribute
 from .containers import Part, elements, items, keys, literal_index, looked_up
+from .evaluation import Evaluation
 from .haiku_transforms import unpacked
 from .parameter_values import annotated_values, parameter_values
 from .values import (
@@ -33,49 +32,21 @@ from .values import (
     Wrapped,
 )
 
-if TYPE_CHECKING:
-    from .contents import Contents
-
 _MAX_VALUES = 64
-Substitution = Mapping[tuple[FunctionNode, str], Values]
 
 
-class Evaluator:
-    """Evaluates expressions of a project's modules to sets of symbolic values.
-
-    `find_module` gives the project's module for a dotted name seen from an importing module.
-    """
+class Evaluator(Evaluation):
+    """Evaluates expressions of a project's modules to sets of symbolic values."""
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
-        self.apis = apis
-        # What differentiates and what loops; the project sets it.
-        self.transforms = TransformTable()
-        self._find_module = find_module
-        # Installed modules by dotted name, see `opened`; the project sets it.
-        self.find_installed: Callable[[str], Module | None] = lambda name: None
-        # The classes that inherit from a class, filled where inherited methods are looked into.
-        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
+        super().__init__(apis, find_module)
         self._opened: dict[str, Values] = {}
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
-        self._returned: dict[FunctionNode, Values] = {}
-        self._running: set[object] = set()
-        # What the project gives as `apply_fn` of training states; set by `parts`.
-        self.applies: Values = NOTHING
-        # Functions that do nothing but reductions and the like; kept by `stages`.
-        self.light: dict[FunctionNode, bool] = {}
-        # What functions show of their values; kept by `contents.contents_of`.
-        self.contents: dict[FunctionNode, Contents] = {}
-        # Kept by `naming.interesting_names`.
-        self.names: dict[object, frozenset[str]] = {}
-        # Other names that files of the project give to Apis, for others to import.
-        self.aliases: set[str] = set()
-        # The Apis that are passed for parameters of the project's functions.
-        self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
 
     def forget(self) -> None:
         """Drop what is known, because more Apis are."""
-        for known in (self._known, self._members, self._returned):
+        for known in (self._known, self._members, self.returned):
             known.clear()
 
     def pass_on(self, function: FunctionNode, name: str, value: Value) -> None:
@@ -95,7 +66,7 @@ class Evaluator:
         head = name.partition(".")[0]
         if head in KNOWN_PACKAGES:
             return frozenset((External(name),))
-        module = self._find_module(name, importer)
+        module = self.find_module(name, importer)
         if module is not None:
             return frozenset((ModuleValue(module),))
         parent, _, last = name.rpartition(".")
@@ -137,9 +108,9 @@ class Evaluator:
         key = (module, name)
         if key in self._members:
             return self._members[key]
-        if key in self._running:
+        if key in self.running:
             return NOTHING
-        self._running.add(key)
+        self.running.add(key)
         try:
             api = self.apis.find(f"{module.name}.{name}")
             if api is not None:
@@ -147,7 +118,7 @@ class Evaluator:
             else:
                 found = self._bindings(module, module.exported(name))
                 if not found and module.is_package:
-                    inner = self._find_module(f"{module.name}.{name}", module)
+                    inner = self.find_module(f"{module.name}.{name}", module)
                     if inner is not None:
                         found = frozenset((ModuleValue(inner),))
                 if not found:
@@ -155,7 +126,7 @@ class Evaluator:
                         for value in self.import_base(star, module):
                             found |= self.attribute(value, name)
         finally:
-            self._running.discard(key)
+            self.running.discard(key)
         self._members[key] = found
         return found
 
@@ -331,13 +302,13 @@ class Evaluator:
         known = self._known.get(node)
         if known is not None:
             return known
-        if node in self._running:
+        if node in self.running:
             return NOTHING
-        self._running.add(node)
+        self.running.add(node)
         try:
             found = self._evaluate(module, node)
         finally:
-            self._running.discard(node)
+            self.running.discard(node)
         if len(found) > _MAX_VALUES:
             found = NOTHING
         self._known[node] = found
@@ -441,10 +412,3 @@ class Evaluator:
         found = [self.values(module, expr) for expr in looked_up(node)]
         found += [called(self, callee, module, node) for callee in self.values(module, node.func)]
         return frozenset().union(*found)
-
-    def _super(self, module: Module, node: ast.Call) -> Values:
-        function = module.enclosing_function(node)
-        cls = module.enclosing_class(function) if function is not None else None
-        bases = cls.bases if cls is not None else ()
-        values = frozenset().union(*(self.values(module, base) for base in bases))
-        return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

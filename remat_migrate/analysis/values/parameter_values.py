@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from .bind import default_of, positional_parameters
+from .evaluation import Evaluation
 from .values import NOTHING, Class, External, Instance, Parameter, Value, Values
-
-if TYPE_CHECKING:
-    from .evaluator import Evaluator
 
 
 def parameter_values(
-    ev: Evaluator, module: Module, function: FunctionNode, node: ast.arg
+    ev: Evaluation, module: Module, function: FunctionNode, node: ast.arg
 ) -> Values:
     """What is known of a parameter's value."""
     found: set[Value] = {Parameter(module, function, node.arg)}
@@ -37,7 +34,7 @@ def parameter_values(
     return frozenset(found)
 
 
-def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Values:
+def annotated_values(ev: Evaluation, module: Module, annotation: ast.expr) -> Values:
     """Instances of the project's classes that an annotation names."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         name = annotation.value

@@ -1,0 +1,80 @@
+"""What the parts of the evaluator share: its tables, what it has found, and its questions.
+
+An expression may be a call, whose result is what another expression denotes, and so on: the modules
+of this package call one another. They all take an `Evaluation`; `Evaluator` implements it.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+from ..libraries.apis import ApiTable
+from ..libraries.transforms import TransformTable
+from ..names.module import Module
+from ..names.scopes import Binding, FunctionNode
+from .values import NOTHING, Class, External, Value, Values
+
+Substitution = Mapping[tuple[FunctionNode, str], Values]
+
+
+class Evaluation(ABC):
+    """The state of an evaluator.
+
+    Attributes:
+        apis: the checkpoint family.
+        transforms: the functions that differentiate and that loop.
+        find_module: the project's module for a dotted name seen from an importing module.
+        find_installed: an installed module by its dotted name, see `opened`.
+        subclasses: the classes that inherit from a class.
+        passed: the Apis that are passed for parameters of the project's functions.
+        aliases: other names that files of the project give to Apis, for others to import.
+        applies: what the project gives as `apply_fn` of training states.
+        returned: what functions return, as far as it was asked.
+        running: what is being evaluated, to end recursion.
+        names, contents, light: answers kept for `api_names`, `contents` and `workload`.
+    """
+
+    def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
+        self.apis = apis
+        self.transforms = TransformTable()
+        self.find_module = find_module
+        self.find_installed: Callable[[str], Module | None] = lambda name: None
+        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
+        self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
+        self.aliases: set[str] = set()
+        self.applies: Values = NOTHING
+        self.returned: dict[FunctionNode, Values] = {}
+        self.running: set[object] = set()
+        self.names: dict[object, frozenset[str]] = {}
+        self.contents: dict[FunctionNode, object] = {}
+        self.light: dict[FunctionNode, bool] = {}
+
+    @abstractmethod
+    def values(self, module: Module, node: ast.expr) -> Values:
+        """Return what an expression may denote; empty when nothing is known."""
+
+    @abstractmethod
+    def attribute(self, base: Value, name: str) -> Values:
+        """Return what `base.name` denotes."""
+
+    @abstractmethod
+    def member(self, module: Module, name: str) -> Values:
+        """Return what a module-level name denotes, including submodules and `import *`."""
+
+    @abstractmethod
+    def dotted(self, name: str, importer: Module) -> Values:
+        """Return what a dotted name imported in `importer` denotes."""
+
+    @abstractmethod
+    def opened(self, outside: External) -> Values:
+        """Return the function or class behind an external name, if its source is found."""
+
+    @abstractmethod
+    def binding(self, module: Module, binding: Binding) -> Values:
+        """Return what one binding gives its name."""
+
+    @abstractmethod
+    def annotated(self, module: Module, annotation: ast.expr) -> Values:
+        """Return instances of the project's classes that an annotation names."""
