@@ -191,7 +191,7 @@ OPTIONS = {
         # The call stands where nothing may be edited: the function is closed over instead, and the
         # option goes where it is written.
         ("model.py", "model.py:11:5: RMT101", "remat-migrate --fix model.py options.py"),
-        ("options.py", "options.py:1:16: RMT101", "in a file that was not named: name it, too"),
+        ("options.py", "options.py:1:16: RMT101", "in a file that was not passed: pass it, too"),
     ],
 )
 def test_what_is_linked_to_unchanged_files_is_found(

@@ -27,9 +27,9 @@ class Refused(Exception):
 
 
 def check_selected(module: Module, node: ast.AST, what: str = "it") -> None:
-    """Raise Refused if a node is in a file that the user did not select."""
+    """Raise Refused if a node is in a file that the user did not pass."""
     if not module.editable:
-        raise Refused(f"{what} is in a file that was not selected: select it, too", module, node)
+        raise Refused(f"{what} is in a file that was not passed: pass it, too", module, node)
 
 
 def check_editable(module: Module, nodes: Iterable[ast.AST]) -> None:
