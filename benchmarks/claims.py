@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from interception import intercept_checkpoints
+
 # The parts of the document: title and module.
 PARTS = (
     ("Where a checkpoint stands", "stages"),
@@ -66,7 +67,7 @@ def main() -> None:
 
 def document(known: Mapping[tuple[str, str], int] | None, part: str | None) -> str:
     """The document, or one part; what compiled programs need is measured where it is not known."""
-    install()
+    intercept_checkpoints()
     import jax
 
     measured: dict[int, Any] = {}
@@ -90,19 +91,6 @@ def document(known: Mapping[tuple[str, str], int] | None, part: str | None) -> s
     return "\n".join([header, *overview(summary), *parts]) + "\n"
 
 
-def install() -> None:
-    """Intercept checkpoints, which must come before the programs are imported."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "measured")]
-    import jax
-
-    from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
-
-    choose_scheduler(jax.__version__)
-    interception.install()
-    libraries.install()
-
-
 def row_of(make: Callable[[], Any], temporary: int | None, measured: dict[int, Any]) -> Any:
     """What a program needs; one that several claims have is measured once."""
     if id(make) not in measured:
@@ -113,10 +101,10 @@ def row_of(make: Callable[[], Any], temporary: int | None, measured: dict[int, A
 
 def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
     from remat_migrate.measure.worker.entry import Differentiation, Entry
-    from remat_migrate.measure.worker.instruments.compiled import compile_program
+    from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
     from remat_migrate.measure.worker.instruments.flops import flops
-    from remat_migrate.measure.worker.instruments.liveness import peak, size
-    from remat_migrate.measure.worker.instruments.residuals import kept
+    from remat_migrate.measure.worker.instruments.liveness import peak
+    from remat_migrate.measure.worker.instruments.residuals import residual_sizes
     from remat_migrate.measure.worker.interception import LEAVE_OUT, calls_of, plan, sites
 
     claimed = importlib.import_module("claimed.claim")
@@ -125,9 +113,9 @@ def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
         entry = Entry(program.function, program.arguments, {}, Differentiation(**program.how))
         with plan({}):
             gradient = entry.gradient_jaxpr()
-            values = kept(entry)
+            values = residual_sizes(entry)
             if temporary is None:
-                temporary = compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+                temporary = temporary_bytes(entry.differentiated, *entry.shapes)
             forward = flops(entry.forward_jaxpr())
             has_checkpoints = any(map(calls_of, sites()))
         bare = flops(gradient)
@@ -139,7 +127,7 @@ def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
             flops(gradient),
             bare,
             forward,
-            sum(map(size, values)),
+            sum(values),
             len(values),
             temporary,
         )

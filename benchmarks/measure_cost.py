@@ -98,7 +98,7 @@ def row(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
         found["as_is"].append(seconds(trace, given))
         found["analysis"].append(seconds(analyse, given))
     memory = resident()
-    judged = analyse(given).sites
+    judged = analyse(given).measurements
     if len(judged) != checkpoints or any(site.applications != blocks for site in judged):
         raise SystemExit(f"not the checkpoints that were placed: {judged}")
     return {

@@ -45,8 +45,8 @@ from typing import Any
 from remat_migrate.errors import RematMigrateError
 from remat_migrate.measure.measurement import Measurement
 from remat_migrate.measure.options import MeasureOptions
+from remat_migrate.measure.session import measure
 from remat_migrate.measure.target import parse_target
-from remat_migrate.measure.weigh import weigh
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "measured" / "versions"
 LEAST_PEAK_SHARE, LEAST_FLOPS_SHARE = 0.11, 0.005
@@ -114,7 +114,7 @@ def measured(python: Path, options: MeasureOptions) -> Found:
     found = {}
     for target, args, how in targets():
         chosen = replace(options, args=args, running=running, **how)
-        found[target] = weigh(parse_target(target, MODELS), chosen, MODELS)
+        found[target] = measure(parse_target(target, MODELS), chosen, MODELS)
     return found
 
 

@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from interception import ROOT, intercept_checkpoints
+
 PROGRAMS = ROOT / "fixtures" / "placement"
 SIDES = ("before", "after")
 
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--values", type=Path, help="write values and gradients there as .npz")
     given = parser.parse_args()
-    install()
+    intercept_checkpoints()
     names = given.names or sorted(path.stem for path in (PROGRAMS / "before").glob("*.py"))
     rows = {}
     if not given.json:
@@ -47,19 +48,6 @@ def main() -> None:
         print(json.dumps({"jax": jax.__version__, "rows": rows}))
 
 
-def install() -> None:
-    """Intercept checkpoints, which must come before the programs are imported."""
-    sys.path.insert(0, str(ROOT))
-    import jax
-
-    from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
-
-    choose_scheduler(jax.__version__)
-    interception.install()
-    libraries.install()
-
-
 def missing_library(name: str) -> str:
     """A library that a program needs and that is not here."""
     wanted = {"equinox": "equinox", "flax": "flax", "haiku": "haiku"}.get(name.partition("_")[0])
@@ -70,7 +58,7 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     """Peak and temporary bytes and the operations of one program."""
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.instruments.compiled import compile_program
+    from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
     from remat_migrate.measure.worker.interception import plan
 
     program = load(name, side)
@@ -83,9 +71,9 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     if values is not None:
         write_values(values / f"{name}.{side}.npz", loss, arguments, how.by == NONE)
     entry = Entry(loss, arguments, {}, how)
-    cost = sites.cost_of(entry, {})
+    cost = sites.trace(entry, {}).cost
     with plan({}):
-        temporary = compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+        temporary = temporary_bytes(entry.differentiated, *entry.shapes)
     return {"peak": cost.peak_bytes, "flops": cost.flops, "temporary": temporary}
 
 

@@ -17,10 +17,10 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from interception import intercept_checkpoints
+
 TABLES = ("loop", "scan", "head", "chain", "flax", "situations")
 Case = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--alternatives", action="store_true", help="those that no other beats")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    install()
+    intercept_checkpoints()
     rows = []
     for table, row, case in chosen(given.rows):
         found = {"table": table, "row": row, **measured(case, given)}
@@ -45,19 +45,6 @@ def main() -> None:
         import jax
 
         print(json.dumps({"jax": jax.__version__, "rows": rows}))
-
-
-def install() -> None:
-    """Intercept checkpoints, which must come before the programs are imported."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "measured")]
-    import jax
-
-    from remat_migrate.measure.worker import interception, libraries
-    from remat_migrate.measure.worker.instruments.compiled import choose_scheduler
-
-    choose_scheduler(jax.__version__)
-    interception.install()
-    libraries.install()
 
 
 def chosen(asked: list[str]) -> Iterator[tuple[str, str, Case]]:
@@ -112,14 +99,14 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.alternatives import alternatives
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.instruments.compiled import compile_program
+    from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
     from remat_migrate.measure.worker.instruments.flops import flops
     from remat_migrate.measure.worker.interception import LEAVE_OUT, plan
 
     function, arguments, how = case
     entry = Entry(function, arguments, {}, Differentiation(**how))
-    cost = sites.cost_of(entry, {})
-    bare = sites.cost_of(entry, {}, LEAVE_OUT)
+    cost = sites.trace(entry, {}).cost
+    bare = sites.trace(entry, {}, LEAVE_OUT).cost
     found: dict[str, Any] = {
         "peak": cost.peak_bytes,
         "flops": cost.flops,
@@ -129,19 +116,19 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     if entry.how.by != NONE:
         found["forward"] = flops(entry.forward_jaxpr())
     if asked.verdicts:
-        judged = sites.measure(entry).sites
         found["sites"] = [
-            [one.site.function.rpartition(".")[2], one.applications, one.verdict] for one in judged
+            [site.function.rpartition(".")[2], site.applications, site.verdict]
+            for site in sites.measure(entry).measurements
         ]
     if asked.alternatives:
         found["front"] = [
             [one.name, one.peak_bytes, one.flops]
-            for one in alternatives(entry, [], False)
+            for one in alternatives(entry, has_sites=False, compiling=False)
             if one.pareto
         ]
     if asked.compile:
         with plan({}):
-            found["temporary"] = compile_program(entry.differentiated, *entry.shapes)[0]
+            found["temporary"] = temporary_bytes(entry.differentiated, *entry.shapes)
     return found
 
 

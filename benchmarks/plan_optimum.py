@@ -33,8 +33,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
 from remat_migrate.measure.options import MeasureOptions
+from remat_migrate.measure.session import measuring
 from remat_migrate.measure.target import parse_target
-from remat_migrate.measure.weigh import ask, measuring
 from remat_migrate.plan.chain import (
     PLAIN,
     WRAPPED,
@@ -232,12 +232,12 @@ def of_model(name: str, limit: float) -> bool:
     """All chains of a model."""
     text, args = MODELS[name]
     target = parse_target(text, ROOT)
-    with measuring(target, MeasureOptions(args=args), ROOT) as (_, worker):
-        reply = ask(worker, target, "chains", {})
+    with measuring(target, MeasureOptions(args=args), ROOT) as session:
+        reply = session.ask("chains")
         bare = Need(**reply["bare"])
 
         def planning(chain: Chain) -> Planner:
-            return Planner(chain, bare, lambda doing, asked: ask(worker, target, doing, asked))
+            return Planner(chain, bare, session.ask)
 
         kept = True
         for data in reply["chains"]:

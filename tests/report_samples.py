@@ -8,7 +8,8 @@ from support import analysed
 
 from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
-from remat_migrate.measure.measurement import Alternative, Cost, Measurement, SiteWeight, Weight
+from remat_migrate.measure.measurement import Measurement
+from remat_migrate.measure.worker.records import Alternative, Cost, SiteMeasurement, SiteVerdict
 from remat_migrate.report.content import Report, site_rows
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
@@ -63,8 +64,8 @@ def whole_report() -> Report:
 
 def measurement() -> Measurement:
     cost, bare = Cost(600_000, 3_000, 10), Cost(900_000, 2_000, 20)
-    weight = SiteWeight(
-        FOLDER / "a.py", 1, "jax.checkpoint", "f", (), 4, cost, bare, Weight.SAVES, (5, 9)
+    weight = SiteMeasurement(
+        FOLDER / "a.py", 1, "jax.checkpoint", "f", (), 4, cost, bare, SiteVerdict.SAVES, (5, 9)
     )
     rows = (
         Alternative("<b>all</b>", 500_000, 4_000, None, True),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..analysis.needs.need import Learned
     from ..cache.kept import Kept
     from ..engine.apply import Outcome
-    from ..measure.measurement import SiteWeight
-    from ..measure.trial import Weighed
+    from ..measure.fix_effects import FixEffects
+    from ..measure.worker.records import SiteMeasurement
     from ..report.outputs import Output
     from ..verify.fixes import FindingKey, Proved
     from ..verify.options import VerifyOptions
@@ -50,7 +50,7 @@ class Result:
     fixed: Mapping[str, int] | None = None
     failed: bool = False
     proved: Proved | None = None
-    weighed: Weighed | None = None
+    weighed: FixEffects | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def report_trial(run: Run, trial: Trial) -> Result:
 
 def _tried(
     run: Run, unsafe: bool, trial: Trial | None
-) -> tuple[Outcome[Analysis], Proved | None, Weighed | None]:
+) -> tuple[Outcome[Analysis], Proved | None, FixEffects | None]:
     """The fixes, without those that measurements or the code's results speak against."""
     weighed = _weighed(run) if unsafe else None
     refused = weighed.refused if weighed else {}
@@ -153,7 +153,7 @@ def _tried(
     return proved.outcome, proved, weighed
 
 
-def _weighed(run: Run) -> Weighed | None:
+def _weighed(run: Run) -> FixEffects | None:
     """What unsafe fixes do to the targets that the settings name; None where they name none.
 
     Raises:
@@ -162,11 +162,11 @@ def _weighed(run: Run) -> Weighed | None:
     settings = run.settings
     if "target" not in settings.measure or run.overlay:
         return None
+    from ..measure.fix_effects import measure_fixes
     from ..measure.options import configured_targets, measure_options
-    from ..measure.trial import weigh_fixes
     from ..report.terminal.weights import effect_text
 
-    weighed = weigh_fixes(
+    weighed = measure_fixes(
         lambda withheld: fix_in_memory(run, unsafe=True, withheld=withheld),
         settings.root,
         configured_targets(settings),
@@ -266,12 +266,12 @@ def write_reports(
             kept.wrote(output.file, text)
 
 
-def warn_of_waste(result: Result, weights: Sequence[SiteWeight]) -> Result:
+def warn_of_waste(result: Result, weights: Sequence[SiteMeasurement]) -> Result:
     """A result in which advice about a checkpoint that was measured to be wasteful is a warning."""
-    from ..measure.measurement import Weight
+    from ..measure.worker.records import SiteVerdict
     from ..report.content import site_rows
 
-    wasteful = [weight for weight in weights if weight.verdict is Weight.WASTEFUL]
+    wasteful = [weight for weight in weights if weight.verdict is SiteVerdict.WASTEFUL]
     analysis = result.analysis
     rows = site_rows(sites_of(analysis.project), analysis.findings, wasteful) if wasteful else ()
     wasted = {finding for row in rows if row.weights for finding in row.findings}

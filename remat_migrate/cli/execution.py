@@ -215,7 +215,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     from ..discovery.survey import Options
     from ..engine.journal import write_changes
     from ..engine.run import prepare
-    from ..measure.weigh import measuring
+    from ..measure.session import measuring
     from ..plan.applying import Differentiated, rewriting
     from ..report.output import say, screen_of
     from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
@@ -241,10 +241,10 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     write_changes(new.changes, run.settings.root)
     for line in written_lines(new.changes, screen_of(sys.stderr)):
         say(line)
-    with measuring(target, options, base) as (measured, _):
-        for line in rewritten_lines(found, measured.cost):
+    with measuring(target, options, base) as session:
+        for line in rewritten_lines(found, session.measurement.cost):
             say(line)
-    return _RIGHT if measured.cost.peak_bytes <= found.budget_bytes else _UNMET
+    return _RIGHT if session.measurement.cost.peak_bytes <= found.budget_bytes else _UNMET
 
 
 def configured_measurements(settings: Settings, *, policies: bool = False) -> Weighed | None:
@@ -274,8 +274,8 @@ def configured_measurements(settings: Settings, *, policies: bool = False) -> We
 def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
     """Each target measured; one that cannot be is not in the way of the others."""
     from ..errors import VerificationError
+    from ..measure.session import measure
     from ..measure.target import parse_target
-    from ..measure.weigh import weigh
     from ..report.content import Weighed
 
     found, failed = [], {}
@@ -283,7 +283,7 @@ def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Wei
         for number, target in enumerate(targets):
             progress(target, number, len(targets))
             try:
-                found.append(weigh(parse_target(target, base), options, base))
+                found.append(measure(parse_target(target, base), options, base))
             except (UsageError, VerificationError) as error:
                 failed[target] = str(error)
         progress("", len(targets), len(targets))

@@ -230,7 +230,7 @@ def measure_options(command: _Command) -> _Command:
     for decorate in (
         click.option(
             "--fwd-bwd",
-            "pictures",
+            "jaxprs",
             is_flag=True,
             help="Show the forward and the backward computation side by side.",
         ),

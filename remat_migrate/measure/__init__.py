@@ -1,1 +1,1 @@
-"""What each checkpoint of a differentiated function saves and costs, by tracing it on shapes."""
+"""Measure the savings and costs of each checkpoint of a function, by tracing it on shapes."""

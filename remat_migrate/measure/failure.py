@@ -1,4 +1,4 @@
-"""Why a function could not be measured, in words: what its code raised, where, what to do."""
+"""Messages for exceptions that the measured code raises."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# JAX raises these where Python needs the value of an array that is traced.
+# Errors that JAX raises if Python code needs the value of a traced array.
 _NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
 
 
-def reason(error: Mapping[str, Any]) -> str:
-    """What a worker says about an exception, as a message for the user.
+def failure_message(error: Mapping[str, Any]) -> str:
+    """Return the message for an exception.
 
     Args:
-        error: its `type` and `message`, and `at`, the path and line of the user's that it came
-            from, or None.
+        error: its `type` and `message`, and `at`, the path and line in the user's code that raised
+            it, or None.
     """
     kind, message = error["type"], _ADDRESS.sub("", error["message"].strip())
-    place = f" at {_shown(*error['at'])}" if error.get("at") else ""
+    place = f" at {_relative(*error['at'])}" if error.get("at") else ""
     if _NEEDS_VALUE.search(kind):
-        # The lines after the first name functions of remat-migrate's.
+        # Later lines of the message name functions of remat-migrate.
         first = message.partition("\n")[0].rstrip(".")
         return (
-            f"it needs the value of an array{place} ({first}), and it is traced on shapes: pass"
-            " what Python must know as a Python value, not as an array"
+            f"it needs the value of an array{place} ({first}), but is traced on shapes: pass values"
+            " that are needed at trace time as Python values, not as arrays"
         )
-    said = f"{kind}{place}: {message}" if message else f"{kind}{place}"
+    text = f"{kind}{place}: {message}" if message else f"{kind}{place}"
     if kind == "NotImplementedError" and "Effects not supported" in message:
-        said += (
-            "\nJAX differentiates no checkpoint with side effects in it, such as"
+        text += (
+            "\nJAX cannot differentiate a checkpoint with side effects such as"
             " jax.experimental.io_callback: move them out of the checkpointed function"
         )
-    return said
+    return text
 
 
-def _shown(path: str, line: int) -> str:
+def _relative(path: str, line: int) -> str:
     folder = os.getcwd()
     if Path(path).is_relative_to(folder):
         path = os.path.relpath(path, folder)

@@ -1,4 +1,4 @@
-"""What a user says about measuring, from `[tool.remat-migrate.measure]` and the command line."""
+"""Measuring options, from `[tool.remat-migrate.measure]` and the command line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..settings import Settings
 from ..verify.options import VerifyOptions, verify_options
 
 _TABLE = "tool.remat-migrate.measure"
-# Seconds that a request may take: of one function, where verification has many.
+# Seconds for a request.
 _TIMEOUT = 600.0
-HOW = ("value_and_grad", "grad", "none")
+GRAD_MODES = ("value_and_grad", "grad", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +21,18 @@ class MeasureOptions:
     """How to measure.
 
     Attributes:
-        args: `module:function` or `file.py:function` that returns the arguments; None without one.
+        args: `module:function` or `file.py:function` that returns the arguments, or None.
         grad: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
-        argnums: the arguments that are differentiated.
-        has_aux: whether the function returns a pair of a scalar and anything else.
-        jit: whether the gradient computation is compiled as one.
-        x64: whether JAX computes in 64 bits.
-        remat3: whether `jax_remat3` is on.
-        compile: whether to compile, for the temporary memory that the program needs.
+        argnums: arguments to differentiate by.
+        has_aux: whether the function returns a pair of the loss and auxiliary data.
+        jit: whether the gradient computation is compiled as one program.
+        x64: whether to enable 64-bit types.
+        remat3: whether to enable `jax_remat3`.
+        compile: whether to compile, for the temporary memory of the program.
         policies: whether to measure alternatives.
-        residuals: whether to list what the forward pass keeps.
-        pictures: whether to show the forward and the backward computation.
-        running: where and with which limits code runs, which verification decides, too.
+        residuals: whether to list the residuals.
+        jaxprs: whether to show the forward and the backward pass.
+        running: interpreter and limits for running code, shared with verification.
     """
 
     args: str | None = None
@@ -45,15 +45,15 @@ class MeasureOptions:
     compile: bool = False
     policies: bool = False
     residuals: bool = False
-    pictures: bool = False
+    jaxprs: bool = False
     running: VerifyOptions = field(default_factory=VerifyOptions)
 
 
 def measure_options(settings: Settings) -> MeasureOptions:
-    """What the settings say.
+    """Return the options from the settings.
 
     Raises:
-        SettingsError: a value of the wrong type.
+        SettingsError: a value has the wrong type.
     """
     running = verify_options(settings)
     if "timeout" not in settings.verify:
@@ -67,8 +67,10 @@ def measure_options(settings: Settings) -> MeasureOptions:
                     raise SettingsError(f"{name}: expected module:function, got {value!r}")
                 options = replace(options, args=value)
             case "grad":
-                if value not in HOW:
-                    raise SettingsError(f"{name}: expected one of {', '.join(HOW)}, got {value!r}")
+                if value not in GRAD_MODES:
+                    raise SettingsError(
+                        f"{name}: expected one of {', '.join(GRAD_MODES)}, got {value!r}"
+                    )
                 options = replace(options, grad=str(value))
             case "argnums":
                 options = replace(options, argnums=_argnums(value, name))
@@ -83,12 +85,12 @@ def measure_options(settings: Settings) -> MeasureOptions:
 def chosen_options(
     settings: Settings, running: Mapping[str, object], how: Mapping[str, object]
 ) -> MeasureOptions:
-    """What the settings say, and the command line instead.
+    """Return the options from the settings, overridden by the command line.
 
     Args:
         settings: the settings.
-        running: `cases`, `python` and `platform`, None where the command line says nothing.
-        how: values of `MeasureOptions` by name, likewise.
+        running: `cases`, `python` and `platform`; None if not given on the command line.
+        how: other values of `MeasureOptions` by name, likewise.
     """
     options = measure_options(settings)
     paths = {
@@ -105,16 +107,16 @@ def chosen_options(
 
 
 def configured_targets(settings: Settings) -> tuple[str, ...]:
-    """The targets that the settings name, for `report` and for `measure` without one.
+    """Return the targets from the settings.
 
     Raises:
-        SettingsError: not a string or an array of strings.
+        SettingsError: the setting is neither a string nor an array of strings.
     """
     value = settings.measure.get("target", [])
     targets = [value] if isinstance(value, str) else value
     if not isinstance(targets, list) or not all(isinstance(each, str) for each in targets):
         raise SettingsError(
-            f"{settings.config}: {_TABLE}.target: expected module:function or an array of such,"
+            f"{settings.config}: {_TABLE}.target: expected module:function or an array of them,"
             f" got {value!r}"
         )
     return tuple(targets)

@@ -1,4 +1,4 @@
-"""The function that a user names: `module:function` or `path/to/file.py:function`."""
+"""Targets: functions named as `module:function` or `path/to/file.py:function`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..verify.copies.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A function of the user's.
+    """A function in the user's code.
 
     Attributes:
-        text: as the user wrote it.
-        module: the dotted name of its module; None for a file that has none.
-        path: its file; None where only importing the module tells.
-        qualname: its name in the module.
-        root: the project's folder.
-        folders: what must be on `sys.path`, first ones first.
+        text: target as the user wrote it.
+        module: dotted name of the module; None for a file outside any package.
+        path: file of the module; None if it is unknown before the import.
+        qualname: qualified name within the module.
+        root: project folder.
+        folders: folders to put on `sys.path`, in order.
     """
 
     text: str
@@ -32,10 +32,10 @@ class Target:
 
 
 def parse_target(text: str, folder: Path) -> Target:
-    """The function that `text` names, seen from a folder.
+    """Parse a target relative to a folder.
 
     Raises:
-        UsageError: it is none of the two forms, or there is no such file.
+        UsageError: `text` has neither form, or the file does not exist.
     """
     where, colon, qualname = text.rpartition(":")
     if not colon or not where or not _is_dotted(qualname):
@@ -49,11 +49,11 @@ def parse_target(text: str, folder: Path) -> Target:
         place = places.of(path)
         return Target(text, place.module, path, qualname, root, places.search_folders(path))
     if not _is_dotted(where):
-        raise UsageError(f"{text}: {where} is not the name of a module")
+        raise UsageError(f"{text}: {where} is not a module name")
     root = find_root([folder]).resolve()
     found = _module_file(where, folder.resolve(), root)
     if found is None:
-        # An installed module, or one that only the interpreter's own paths lead to.
+        # An installed module, or one on the interpreter's own search path.
         return Target(text, where, None, qualname, root, (folder.resolve(), root))
     path, base = found
     folders = dict.fromkeys((base, *Places(root).search_folders(path)))
@@ -61,7 +61,7 @@ def parse_target(text: str, folder: Path) -> Target:
 
 
 def _module_file(module: str, folder: Path, root: Path) -> tuple[Path, Path] | None:
-    """The file of a module of the project and the folder from which it has that name."""
+    """Return the file of a project module, and the folder to import it from."""
     inner = Path(*module.split("."))
     for base in dict.fromkeys((folder, folder / "src", root, root / "src")):
         for candidate in (base / inner.with_suffix(".py"), base / inner / "__init__.py"):

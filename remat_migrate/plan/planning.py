@@ -12,8 +12,8 @@ from typing import Any
 
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
+from ..measure.session import measuring
 from ..measure.target import Target
-from ..measure.weigh import ask, measuring
 from .budget import Budget
 from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, chain_from, promise
 from .plan import Need, Placement, Plan, decisions, promised
@@ -28,7 +28,7 @@ _STEP = 0.995
 # Points of the Pareto front that are looked for.
 _POINTS = 16
 
-_Ask = Callable[[str, Mapping[str, object]], Mapping[str, Any]]
+_Ask = Callable[..., Mapping[str, Any]]
 
 
 def plan(
@@ -53,12 +53,9 @@ def plan(
     Raises:
         VerificationError: it cannot be measured, or is no chain; the message says why.
     """
-    with measuring(target, options, folder) as (found, worker):
-
-        def asked(doing: str, request: Mapping[str, object]) -> Mapping[str, Any]:
-            return ask(worker, target, doing, request)
-
-        reply = asked("chains", {})
+    with measuring(target, options, folder) as session:
+        found = session.measurement
+        reply = session.ask("chains")
         chains = [chain_from(data) for data in reply["chains"]]
         if not chains:
             raise VerificationError(
@@ -67,7 +64,7 @@ def plan(
             )
         bare = _need(reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
-        planners = [Planner(chain, bare, asked, as_calls=as_calls) for chain in chains]
+        planners = [Planner(chain, bare, session.ask, as_calls=as_calls) for chain in chains]
         tried = list(_of_all(planners, limit))
         best, is_met = best_of(tried, limit)
         front: tuple[Placement, ...] = ()
@@ -155,7 +152,7 @@ class Planner:
                 for arc in path
                 if arc.kind != PLAIN
             ]
-            measured = _need(self._asked("trace", {"runs": runs}))
+            measured = _need(self._asked("trace", runs=runs))
             self._traced[path] = Placement(
                 decisions(self._chain, path), promised(path, self._bare), measured
             )

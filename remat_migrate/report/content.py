@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..analysis import Module, Site
     from ..engine.analyse import Fault, Hidden
     from ..engine.baseline import Comparison
-    from ..measure.measurement import Measurement, SiteWeight
+    from ..measure.measurement import Measurement
+    from ..measure.worker.records import SiteMeasurement
     from ..verify.fixes import Proved
 
 Risk = Literal["high", "medium", "low", "none"]
@@ -40,7 +41,7 @@ class SiteRow:
     site: Site
     risk: Risk
     findings: tuple[Finding, ...]
-    weights: tuple[SiteWeight, ...] = ()
+    weights: tuple[SiteMeasurement, ...] = ()
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ class Weighed:
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def sites(self) -> tuple[SiteWeight, ...]:
+    def sites(self) -> tuple[SiteMeasurement, ...]:
         """The checkpoints of all targets."""
         return tuple(site for one in self.found for site in one.sites)
 
@@ -141,7 +142,7 @@ def risk_of(finding: Finding) -> Risk:
 
 
 def site_rows(
-    sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteWeight] = ()
+    sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteMeasurement] = ()
 ) -> tuple[SiteRow, ...]:
     """The table of sites: each with the findings that concern it.
 
@@ -212,14 +213,14 @@ def _parts(site: Site) -> Iterator[tuple[Path, Span]]:
 
 
 def _shared_out(
-    weights: Sequence[SiteWeight], statements: Mapping[Site, Span]
-) -> Mapping[Site, list[SiteWeight]]:
+    weights: Sequence[SiteMeasurement], statements: Mapping[Site, Span]
+) -> Mapping[Site, list[SiteMeasurement]]:
     """Each weight with the sites that it may be of.
 
     It is of those at its line, or else of those whose statement it stands in; of several, of those
     that are applied there, and of those to what was measured.
     """
-    shares: dict[Site, list[SiteWeight]] = defaultdict(list)
+    shares: dict[Site, list[SiteMeasurement]] = defaultdict(list)
     for weight in weights:
         inside: list[Site] = []
         for site, statement in statements.items():
@@ -244,7 +245,7 @@ def _is_applied(site: Site) -> bool:
     return site.application is not None
 
 
-def _has_name(weight: SiteWeight, site: Site) -> bool:
+def _has_name(weight: SiteMeasurement, site: Site) -> bool:
     names = (weight.function, site.target or "")
     return len({name.rpartition(".")[2] for name in names}) == 1
 

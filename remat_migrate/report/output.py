@@ -108,10 +108,10 @@ def write_measurements(
         lines: list[str] = []
         for one in found:
             lines += [*([""] if lines else []), *measurement_lines(one, screen)]
-            if one.pictures is not None:
+            if one.jaxprs is not None:
                 from .terminal.passes import side_by_side
 
-                lines += ["", *side_by_side(*one.pictures, screen)]
+                lines += ["", *side_by_side(*one.jaxprs, screen)]
         _write(lines, to)
 
 

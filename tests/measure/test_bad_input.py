@@ -1,4 +1,4 @@
-"""What a user may get wrong: a message that says what, exit status 2, and nothing lost."""
+"""Invalid input to `measure`: a helpful message, exit status 2, and no lost results."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from measuring import share, worker_for
 from support import cli, write_files
 
-from remat_migrate.measure import weigh
-from remat_migrate.verify.session import Side, Worker
+from remat_migrate.measure.target import parse_target
+from remat_migrate.measure.worker.inputs import load_function
+from remat_migrate.verify.session import Worker
 
 pytest.importorskip("jax")
 
 ROOT = Path(__file__).parents[2]
 MODULES = ROOT / "fixtures" / "measured" / "bad"
-START = Path(weigh.__file__).parent / "worker" / "start.py"
 MODEL = """\
 import jax
 import jax.numpy as jnp
@@ -62,31 +62,16 @@ def project(tmp_path_factory) -> Path:
     return folder
 
 
-class Kept:
-    """A worker that stays for the next function to measure."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    def close(self) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._worker, name)
-
-
 @pytest.fixture(scope="module")
-def kept(project, tmp_path_factory) -> Iterator[Kept]:
-    side = Side(Path(sys.executable), project, project, (project,), optimized=True)
-    worker = Worker(side, tmp_path_factory.mktemp("worker"), 60.0, 0, START)
-    yield Kept(worker)
-    worker.close()
+def worker(project, tmp_path_factory) -> Iterator[Worker]:
+    with worker_for(project, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
 
 
 @pytest.fixture
-def measure(project, kept, monkeypatch):
-    """`remat-migrate measure` in one process for all functions, which starts again if it ends."""
-    monkeypatch.setattr(weigh, "_worker", lambda *_: kept)
+def measure(project, worker, monkeypatch):
+    """Run `remat-migrate measure` in the project, in one process for all functions."""
+    share(worker, monkeypatch)
     return lambda *words: cli(project, "measure", *words)
 
 
@@ -97,11 +82,11 @@ def at(text: str) -> int:
 
 
 CHECKPOINT = at("@jax.checkpoint")
-SCALAR = "and only a scalar can be differentiated: name the loss, or give --grad none"
-PYTHON_VALUE = "pass what Python must know as a Python value, not as an array"
+SCALAR = "but only a scalar can be differentiated: name the loss, or pass --grad none"
+PYTHON_VALUE = "pass values that are needed at trace time as Python values, not as arrays"
 
 # Words of the command line after `measure`, and how the message begins; `LINE` is that of `LINES`.
-WRONG = {
+INVALID = {
     # the target
     "model:los": "model:los: model has no los; did you mean loss?",
     "modle:loss": "modle:loss: there is no module modle; did you mean model?",
@@ -110,10 +95,10 @@ WRONG = {
     "model": "model: name a function as module:function",
     "model:": "model:: name a function as module:function",
     ":loss": ":loss: name a function as module:function",
-    "model:loss:x": "model:loss:x: model:loss is not the name of a module",
+    "model:loss:x": "model:loss:x: model:loss is not a module name",
     "model:a-b": "model:a-b: name a function as module:function",
     "model:Net.metod": "model:Net.metod: Net has no metod; did you mean method?",
-    "model:number": "model:number: number cannot be called, it is of type int",
+    "model:number": "model:number: number is not callable, it has type int",
     "model:Net": "model:Net: Net is a class: name a function, or a method as Class.method",
     "exits:loss": "exits:loss: SystemExit at exits.py:1: 5",
     "raises:loss": "raises:loss: RuntimeError at raises.py:3: there is no such device",
@@ -122,19 +107,19 @@ WRONG = {
     "needs:loss": "needs:loss: ModuleNotFoundError at needs.py:1: No module named",
     # what it returns
     "model:vector": f"model:vector: it returns float32[4, 8], {SCALAR}",
-    "model:pair": "model:pair: it returns a pair with a scalar first: give --has-aux",
-    "model:step": "model:step: it returns a pair with a scalar first: give --has-aux",
+    "model:pair": "model:pair: it returns a pair of a scalar and other values: pass --has-aux",
+    "model:step": "model:step: it returns a pair of a scalar and other values: pass --has-aux",
     "model:vector_and_more --has-aux": f"model:vector_and_more: it returns float32[4, 8], {SCALAR}",
     "model:triple": f"model:triple: it returns 3 arrays, {SCALAR}",
-    "model:triple --has-aux": "model:triple: has_aux: it returns 3 arrays, and no pair",
-    "model:loss --has-aux": "model:loss: has_aux: it returns float32[], and no pair",
+    "model:triple --has-aux": "model:triple: has_aux: it returns 3 arrays, not a pair",
+    "model:loss --has-aux": "model:loss: has_aux: it returns float32[], not a pair",
     "model:integer": f"model:integer: it returns int32[], {SCALAR}",
     "model:nothing": f"model:nothing: it returns no array, {SCALAR}",
     "model:text": f"model:text: it returns a value of type str, {SCALAR}",
-    "model:generator": "model:generator: it is a generator: measure the function that returns",
+    "model:generator": "model:generator: it is a generator function: measure the function",
     "model:made_generator": "model:made_generator: it returns a value of type generator",
-    "model:coroutine": "model:coroutine: it is a coroutine: measure the function that returns",
-    "model:stream": "model:stream: it is a generator: measure the function that returns",
+    "model:coroutine": "model:coroutine: it is a coroutine function: measure the function",
+    "model:stream": "model:stream: it is a generator function: measure the function",
     # what it does
     "model:branch": "model:branch: it needs the value of an array at model.py:LINE (",
     "model:to_numpy": "model:to_numpy: it needs the value of an array at model.py:LINE (",
@@ -150,21 +135,21 @@ WRONG = {
     "model:loss --args model:arg": "model:arg: model has no arg; did you mean args?",
     "model:loss --args modle:args": "modle:args: there is no module modle; did you mean model?",
     "model:loss --args model": "model: name a function as module:function",
-    "model:loss --args model:number": "model:number: number cannot be called, it is of type int",
+    "model:loss --args model:number": "model:number: number is not callable, it has type int",
     "model:loss --args model:as_list": "model:as_list: the case as_list returned a list: return",
     "model:loss --args model:as_nothing": "model:as_nothing: the case as_nothing returned a NoneT",
-    "model:loss --args model:needing": "model:needing: it gives the arguments, and must take none",
+    "model:loss --args model:needing": "model:needing: a function that returns arguments must not",
     "model:loss --args model:failing": "model:failing: RuntimeError at model.py:",
     "model:loss --args model:leaving": "model:leaving: SystemExit at model.py:",
     "model:loss --args model:yielding_nothing": "model:yielding_nothing: it yields no arguments",
     "model:loss --args model:misfit": "model:loss: TypeError at model.py:LINE: dot_general",
     "model:loss --args model:too_few": "model:loss: TypeError: loss() missing 1 required",
     "model:loss --args model:too_many": "model:loss: TypeError: loss() takes 2 positional",
-    "model:loss --args model:with_text": "model:loss: argument 0 is differentiated and holds a str",
-    "model:loss --args model:with_integers": "model:loss: argument 0 is differentiated and holds i",
-    "model:loss --args model:by_keyword": "model:loss: it is to be differentiated by argument 0,",
-    "model:Net.method --args model:with_net": "model:Net.method: argument 0 is differentiated and ",
-    "model:loss --argnums 2": "model:loss: it is to be differentiated by argument 2, and it is giv",
+    "model:loss --args model:with_text": "model:loss: argument 0 holds a value of type str, which",
+    "model:loss --args model:with_integers": "model:loss: argument 0 holds an array of dtype int32",
+    "model:loss --args model:by_keyword": "model:loss: it cannot be differentiated by argument 0:",
+    "model:Net.method --args model:with_net": "model:Net.method: argument 0 holds a value of type",
+    "model:loss --argnums 2": "model:loss: it cannot be differentiated by argument 2: it gets",
     "model:loss --argnums 1,-1": "model:loss: --argnums names an argument twice",
     "model:loss --cases nothing.py": "cases: ",
 }
@@ -182,31 +167,31 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("words", WRONG)
-def test_wrong(words, measure):
+@pytest.mark.parametrize("words", INVALID)
+def test_invalid(words, measure):
     given = words.split()
     if "--args" not in given and "--cases" not in given:
         given += ["--args", "model:args"]
     ran = measure(*given)
     line = str(at(LINES[words])) if words in LINES else ""
-    assert ran.err.removeprefix("error: ").startswith(WRONG[words].replace("LINE", line))
+    assert ran.err.removeprefix("error: ").startswith(INVALID[words].replace("LINE", line))
     assert "Traceback" not in ran.err
     assert str(ROOT) not in ran.err
     assert ran.out == ""
     assert ran.code == 2
 
 
-def test_values_are_asked_for(measure):
+def test_message_for_values_needed_at_trace_time(measure):
     assert measure("model:branch", "--args", "model:args").err.endswith(PYTHON_VALUE + "\n")
 
 
-def test_callbacks_are_to_be_moved(measure):
+def test_message_for_callbacks(measure):
     error = measure("model:effects", "--args", "model:args").err
     assert " 0x" not in error
     assert error.endswith("move them out of the checkpointed function\n")
 
 
-def test_arguments_are_asked_for(measure):
+def test_message_for_missing_arguments(measure):
     error = measure("model:loss").err
     assert error.startswith("error: model:loss: it needs arguments (w, x): write a function")
 
@@ -235,7 +220,7 @@ def test_arguments_are_asked_for(measure):
         "parts.head:loss --args parts.head:args",
     ],
 )
-def test_right(words, measure):
+def test_valid(words, measure):
     given = words.split() if "--args" in words else [*words.split(), "--args", "model:args"]
     ran = measure(*given, "--output-format", "json")
     assert ran.err == ""
@@ -245,13 +230,13 @@ def test_right(words, measure):
 
 
 @pytest.mark.parametrize("target", ["model:printing", "speaks:loss"])
-def test_what_the_user_prints_is_no_part_of_the_report(target, measure):
+def test_output_of_the_measured_code_is_not_in_the_report(target, measure):
     ran = measure(target, "--args", "model:args", "--output-format", "json")
     assert json.loads(ran.out)["target"] == target
     assert ran.err == ""
 
 
-def test_without_checkpoint_what_one_would_save(measure):
+def test_alternatives_for_a_function_without_checkpoints(measure):
     ran = measure("model:bare", "--args", "model:many_rows")
     assert "It has no checkpoint. What some would do:" in ran.out
     assert "stages" in ran.out
@@ -261,7 +246,7 @@ def test_without_checkpoint_what_one_would_save(measure):
     assert len(document["alternatives"]) > 1
 
 
-def test_one_of_several_fails(measure):
+def test_one_of_several_targets_fails(measure):
     words = ["model:loss", "model:los", "--args", "model:args"]
     ran = measure(*words, "--output-format", "json")
     assert ran.code == 2
@@ -309,7 +294,7 @@ def test_unknown_options(words, message, tmp_path):
     ],
 )
 @pytest.mark.parametrize("command", ["measure", "report"])
-def test_wrong_settings(command, setting, message, tmp_path):
+def test_invalid_settings(command, setting, message, tmp_path):
     target = "" if "target" in setting else 'target = "model:loss"\n'
     settings = f"[tool.remat-migrate.measure]\n{target}{setting}\n"
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
@@ -327,11 +312,11 @@ def test_no_target(tmp_path):
 
 
 def test_time_limit(tmp_path):
-    limit = "[tool.remat-migrate.verify]\ntimeout = 2\n"
+    limit = "[tool.remat-migrate.verify]\ntimeout = 1\n"
     write_files(tmp_path, {"pyproject.toml": limit, "slow.py": "import time\n\ntime.sleep(600)\n"})
     ran = cli(tmp_path, "measure", "slow:loss")
     assert ran.err == (
-        "error: slow:loss: measure: the process took longer than 2 s and was stopped\n"
+        "error: slow:loss: measure: the process took longer than 1 s and was stopped\n"
     )
     assert ran.code == 2
 
@@ -365,26 +350,25 @@ def test_no_jax(tmp_path):
 
 LAYOUTS = {
     "package": ("net/model.py", "net.model", True),
-    "src": ("src/net/model.py", "net.model", True),
-    "namespace": ("net/parts/model.py", "net.parts.model", False),
+    "src": ("src/net_in_src/model.py", "net_in_src.model", True),
+    "namespace": ("namespace/parts/model.py", "namespace.parts.model", False),
     "script": ("scripts/train.py", "scripts/train.py", False),
-    "file in a package": ("net/parts/model.py", "net/parts/model.py", True),
+    "file in a package": ("whole/parts/model.py", "whole/parts/model.py", True),
 }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(layout, tmp_path):
+def test_layouts(layout, tmp_path, monkeypatch):
     path, module, is_package = LAYOUTS[layout]
-    main = "\n\nif __name__ == '__main__':\n    raise SystemExit('run')\n"
-    files = {"pyproject.toml": "", path: MODEL + main}
+    text = "def loss():\n    pass\n\n\nif __name__ == '__main__':\n    raise SystemExit('run')\n"
+    files = {"pyproject.toml": "", path: text}
     if is_package:
-        files[path] = "from .shapes import N\n" + files[path]
+        files[path] = "from .shapes import N\n" + text
         files |= {str(Path(path).parent / "shapes.py"): "N = 8\n"}
         below = [folder for folder in Path(path).parents if folder.name not in ("", "src")]
         files |= {str(folder / "__init__.py"): "" for folder in below}
     write_files(tmp_path, files)
-    words = ("measure", f"{module}:loss", "--args", f"{module}:args", "--output-format", "json")
-    ran = cli(tmp_path, *words)
-    assert ran.err == ""
-    [site] = json.loads(ran.out)["sites"]
-    assert (site["path"], site["line"]) == (path, 6 if is_package else 5)
+    target = parse_target(f"{module}:loss", tmp_path)
+    monkeypatch.setattr(sys, "path", [*map(str, target.folders), *sys.path])
+    function = load_function(target.module, str(target.path), target.qualname)
+    assert Path(function.__code__.co_filename) == tmp_path / path

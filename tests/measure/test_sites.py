@@ -1,26 +1,27 @@
-"""Sites mapped to source: every form of checkpoint is found at its line, and changes nothing."""
+"""Sites are mapped to their source lines, and interception does not change the program."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import cli
+from measuring import worker_for
+from support import cli, write_files
 
-from remat_migrate.measure import weigh
-from remat_migrate.verify.session import Side, Worker
+from remat_migrate.measure.worker.records import SiteMeasurement
+from remat_migrate.verify.session import Worker
 
 pytest.importorskip("jax")
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "fixtures" / "measured" / "sites"
-START = Path(weigh.__file__).parent / "worker" / "start.py"
 LIBRARIES = {"linen": "flax", "nnx": "flax", "haiku": "haiku", "equinox": "equinox"}
 FILES = [
     pytest.param(
@@ -34,23 +35,25 @@ FILES = [
     for path in sorted(FOLDER.glob("*.py"))
 ]
 COMMENT = re.compile(r"# (site|call): ([^#]*)")
-# These take gradients themselves.
+# Takes gradients itself.
 WITHOUT_GRAD = {"own_gradient"}
 
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory) -> Iterator[Worker]:
-    """One process for all files: what is measured first must not matter for the others."""
-    side = Side(Path(sys.executable), FOLDER, FOLDER, (FOLDER,), optimized=True)
-    worker = Worker(side, tmp_path_factory.mktemp("worker"), 300.0, 0, START)
-    yield worker
-    worker.close()
+    """One process for all files: earlier measurements must not affect later ones."""
+    with worker_for(FOLDER, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
 
 
 @pytest.fixture(scope="module")
-def reported() -> set[tuple[str, int, str]]:
-    """The sites that `report` lists without running anything, as name of the file, line and Api."""
-    ran = cli(FOLDER, "report", "--output-format", "json", "--exit-zero")
+def reported(tmp_path_factory) -> set[tuple[str, int, str]]:
+    """The sites that `report` lists, as file name, line and Api."""
+    folder = tmp_path_factory.mktemp("project")
+    write_files(folder, {"pyproject.toml": ""})
+    for path in FOLDER.glob("*.py"):
+        shutil.copy(path, folder)
+    ran = cli(folder, "report", "--output-format", "json", "--exit-zero")
     sites = json.loads(ran.out)["sites"]
     return {(site["path"], site["line"], site["api"]) for site in sites}
 
@@ -68,22 +71,22 @@ def test_sites(path, worker, reported):
         jit=True,
     )
     assert "sites" in reply, reply
-    sites = reply["sites"]
-    assert {site["path"] for site in sites} == {str(path)}
-    found = [f"{site['line']}: {site['function']}*{site['applications']}" for site in sites]
+    sites = list(map(SiteMeasurement._make, reply["sites"]))
+    assert {site.path for site in sites} == {str(path)}
+    found = [f"{site.line}: {site.function}*{site.applications}" for site in sites]
     assert sorted(found) == sorted(commented(path, "site"))
     called = {
-        f"{line}: {site['function']}"
+        f"{line}: {site.function}"
         for site in sites
-        for of, line, _ in site["calls"]
+        for of, line, _ in site.calls
         if of == str(path)
     }
     assert sorted(called) == sorted(commented(path, "call"))
-    assert {(path.name, site["line"], site["api"]) for site in sites} <= reported
+    assert {(path.name, site.line, site.api) for site in sites} <= reported
 
 
 def commented(path: Path, kind: str) -> list[str]:
-    """What the comments of a file say of one kind, each with its line."""
+    """Return the names in the comments of one kind, each with its line."""
     found = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for of_kind, names in COMMENT.findall(line):
@@ -115,7 +118,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def traced() -> dict[str, dict[str, dict[str, object]]]:
-    """Names of parameters and the gradient's program of each file, as it is and intercepted."""
+    """The parameter names and the jaxpr of each file, without and with interception."""
     names = [one.values[0].stem for one in FILES if not one.marks[0].args[0]]
     return {how: _traced(how, names) for how in ("plain", "intercepted")}
 

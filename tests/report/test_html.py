@@ -162,7 +162,7 @@ def test_measured_targets_stand_beside_the_sites() -> None:
     file = SourceFile(FOLDER / "a.py", "f = jax.checkpoint(g)\n")
     analysis = analysed({"a.py": "import jax\nf = jax.checkpoint(abs)\n"})
     [site] = sites_of(analysis.project)
-    weight = replace(found.sites[0], path=site.module.source.path, line=2)
+    weight = found.sites[0]._replace(path=site.module.source.path, line=2)
     found = replace(found, sites=(weight,))
     rows = site_rows([site], (), [weight])
     report = Report(

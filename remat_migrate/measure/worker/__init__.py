@@ -1,5 +1,5 @@
-"""What measures in the user's interpreter: needs the standard library, numpy and jax alone.
+"""The process that measures, in the user's interpreter: needs the standard library, numpy and jax.
 
-It keeps to the syntax of Python 3.9, the oldest that jax 0.4.30 runs on. Nothing is executed on
-arrays: functions are traced on shapes, and compiled where that is asked for.
+Uses the syntax of Python 3.9, the oldest version that jax 0.4.30 supports. Functions are traced on
+shapes, and compiled on request, but never executed.
 """

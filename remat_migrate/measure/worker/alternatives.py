@@ -1,26 +1,26 @@
-"""What else could be done: other policies, and checkpoints on the stages instead.
+"""Measure alternatives: other policies, and checkpoints on the stages of the function.
 
-Each alternative is the whole function again, traced under the same differentiation. Those that no
-other one beats in both peak memory and operations are the Pareto front.
+Each alternative traces the whole function again, differentiated in the same way.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import jax
 
 from . import interception
 from .entry import NONE, Entry
-from .instruments.compiled import compile_program
+from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .instruments.liveness import peak
-from .interception import LEAVE_OUT, Decision, Site
-from .internals import internals
+from .interception import KEEP, LEAVE_OUT, Decision
+from .records import Alternative
 from .stages import Chain, Flat
 
-# The policies that need no names, and are of use on any device.
+# Policies that need no names, and work on any device.
 POLICIES = (
     "nothing_saveable",
     "dots_with_no_batch_dims_saveable",
@@ -30,139 +30,103 @@ POLICIES = (
 _STAGE_POLICIES = ("nothing_saveable", "dots_with_no_batch_dims_saveable")
 _GROUPS = (2, 4)
 
-
-class Alternative(NamedTuple):
-    """One way to place checkpoints.
-
-    Attributes:
-        name: which, in words.
-        peak_bytes: the peak of live bytes of the gradient computation.
-        flops: its floating-point operations.
-        compiled_bytes: temporary memory of the compiled program, None where it was not compiled.
-        lines: the lines of source that it would put under checkpoints, with their file.
-        pareto: whether no other one is better in both.
-    """
-
-    name: str
-    peak_bytes: int
-    flops: int
-    compiled_bytes: Optional[int]
-    lines: Tuple[Tuple[str, int], ...]
-    pareto: bool = False
-
-
 Program = Callable[..., Any]
+_Lines = Tuple[Tuple[Path, int], ...]
 
 
 def alternatives(
-    entry: Entry, sites: List[Site], compiling: bool, stages_alone: bool = False
+    entry: Entry, has_sites: bool, compiling: bool, only_stages: bool = False
 ) -> List[Alternative]:
-    """Measure all ways, the cheapest in memory first.
+    """Measure all alternatives, and sort them by peak.
 
     Args:
         entry: the function.
-        sites: its checkpoints.
-        compiling: whether to compile each, too.
-        stages_alone: only the usual placements on stages: for a function that has no checkpoint.
+        has_sites: whether it applies checkpoints.
+        compiling: whether to compile each alternative.
+        only_stages: whether to leave out unusual placements, for a function without checkpoints.
     """
     found: List[Alternative] = []
-    for name, decisions, default in _of_sites(sites, stages_alone):
-        with interception.plan(decisions, default):
-            found.append(_measured(name, entry.differentiated, entry, compiling, ()))
+    for name, decision in _of_sites(has_sites, only_stages):
+        with interception.plan({}, decision):
+            found.append(_measure(name, entry.differentiated, entry, compiling, ()))
     if entry.how.by != NONE:
-        for name, program, lines in _of_stages(entry, stages_alone):
-            found.append(_measured(name, program, entry, compiling, lines))
-    return front(found)
+        for name, program, lines in _of_stages(entry, only_stages):
+            found.append(_measure(name, program, entry, compiling, lines))
+    return pareto_marked(found)
 
 
-def front(found: List[Alternative]) -> List[Alternative]:
-    """Sorted by peak, with the Pareto front marked; of those that are equal the first one stays."""
-    ordered = sorted(
-        enumerate(found), key=lambda item: (item[1].peak_bytes, item[1].flops, item[0])
-    )
+def pareto_marked(found: List[Alternative]) -> List[Alternative]:
+    """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
     least: Optional[int] = None
     marked = []
-    for _, one in ordered:
+    for one in sorted(found, key=lambda one: (one.peak_bytes, one.flops)):
         best = least is None or one.flops < least
         marked.append(one._replace(pareto=best))
         least = one.flops if best else least
     return marked
 
 
-def _measured(
-    name: str,
-    program: Program,
-    entry: Entry,
-    compiling: bool,
-    lines: Tuple[Tuple[str, int], ...],
+def _measure(
+    name: str, program: Program, entry: Entry, compiling: bool, lines: _Lines
 ) -> Alternative:
-    traced = jax.make_jaxpr(program)(*entry.shapes)
-    jaxpr = internals().dead_code_removed(traced) if entry.how.jit else internals().opened(traced)
-    compiled = compile_program(program, *entry.shapes).temporary_bytes if compiling else None
-    return Alternative(name, peak(jaxpr), flops(jaxpr), compiled, lines)
+    jaxpr = entry.traced(program)
+    compiled = temporary_bytes(program, *entry.shapes) if compiling else None
+    return Alternative(name, peak(jaxpr), flops(jaxpr), compiled, lines=lines)
 
 
-def _of_sites(
-    sites: List[Site], stages_alone: bool
-) -> Iterator[Tuple[str, Dict[Site, Decision], Decision]]:
-    yield "as it is" if sites else "no checkpoint", {}, interception.KEEP
-    if not sites:
+def _of_sites(has_sites: bool, only_stages: bool) -> Iterator[Tuple[str, Decision]]:
+    yield "as it is" if has_sites else "no checkpoint", KEEP
+    if not has_sites:
         return
-    yield "no checkpoint", dict.fromkeys(sites, LEAVE_OUT), LEAVE_OUT
-    if stages_alone:
-        return
-    for policy in POLICIES:
-        options = (("policy", getattr(jax.checkpoint_policies, policy)),)
-        yield (
-            "its checkpoints with " + policy,
-            dict.fromkeys(sites, Decision(True, options)),
-            interception.KEEP,
-        )
+    yield "no checkpoint", LEAVE_OUT
+    for policy in () if only_stages else POLICIES:
+        yield "its checkpoints with " + policy, Decision(True, tuple(_options(policy).items()))
 
 
-def _of_stages(
-    entry: Entry, stages_alone: bool
-) -> Iterator[Tuple[str, Program, Tuple[Tuple[str, int], ...]]]:
+def _of_stages(entry: Entry, only_stages: bool) -> Iterator[Tuple[str, Program, _Lines]]:
     flat = Flat(entry)
-    count = len(flat.jaxpr.eqns)
-
-    def program(wrapped: Dict[Tuple[int, int], Dict[str, Any]]) -> Program:
-        return entry.gradient_of(flat.staged(wrapped))
-
-    for policy in () if stages_alone else POLICIES:
-        yield "whole function with " + policy, program({(0, count): _options(policy)}), ()
+    for policy in () if only_stages else POLICIES:
+        whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
+        yield "whole function with " + policy, entry.gradient_of(flat.staged(whole)), ()
     for chain in flat.chains():
         where = "%s:%s in %s" % (
             os.path.basename(chain.path),
             ",".join(map(str, chain.lines)),
             chain.function,
         )
-        lines = tuple((chain.path, line) for line in chain.lines)
+        lines = tuple((Path(chain.path), line) for line in chain.lines)
         for policy in _STAGE_POLICIES:
-            for name, runs in _placements(chain, stages_alone):
-                wrapped = {run: _options(policy) for run in runs}
-                label = "%s of %s" % (name, where)
-                if policy != "nothing_saveable":
-                    label += " with " + policy
-                yield label, program(wrapped), lines
-    for name, lines, wrapped_scans in _of_scans(flat):
+            for name, runs in _placements(chain, only_stages):
+                program = flat.staged({run: _options(policy) for run in runs})
+                label = "%s of %s%s" % (name, where, _suffix(policy))
+                yield label, entry.gradient_of(program), lines
+    for number in flat.scans():
+        if not flat.frames[number]:
+            continue
+        path, _, line = flat.frames[number][0]
         for policy in _STAGE_POLICIES:
-            label = name if policy == "nothing_saveable" else name + " with " + policy
-            yield label, entry.gradient_of(flat.scanned(wrapped_scans, _options(policy))), lines
+            program = flat.with_bodies({number: _options(policy)}).staged({})
+            label = "body of the scan at %s:%d" % (os.path.basename(path), line)
+            yield label + _suffix(policy), entry.gradient_of(program), ((Path(path), line),)
+
+
+def _suffix(policy: str) -> str:
+    return "" if policy == "nothing_saveable" else " with " + policy
 
 
 def _options(policy: str) -> Dict[str, Any]:
     return {"policy": getattr(jax.checkpoint_policies, policy)}
 
 
-def _placements(chain: Chain, usual_alone: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
+def _placements(chain: Chain, only_usual: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
+    """Yield placements of checkpoints on a chain: a name, and the runs of equations."""
     runs = [(stage.start, stage.stop) for stage in chain.heavy]
     count = len(runs)
     yield "all %d stages" % count, runs
     yield "all stages but the last", runs[:-1]
-    if usual_alone:
+    if only_usual:
         return
-    if len(chain.lines) == 1 and _adjacent(runs):
+    if len(chain.lines) == 1 and _are_adjacent(runs):
         for size in _GROUPS:
             if count % size == 0 and count // size > 1:
                 groups = [
@@ -171,22 +135,9 @@ def _placements(chain: Chain, usual_alone: bool) -> Iterator[Tuple[str, List[Tup
                 yield "groups of %d stages" % size, groups
     elif count > 2:
         for line in chain.lines:
-            own = [(s.start, s.stop) for s in chain.heavy if s.line == line]
+            own = [(stage.start, stage.stop) for stage in chain.heavy if stage.line == line]
             yield "line %d alone" % line, own
 
 
-def _adjacent(runs: List[Tuple[int, int]]) -> bool:
+def _are_adjacent(runs: List[Tuple[int, int]]) -> bool:
     return all(first[1] == second[0] for first, second in zip(runs, runs[1:]))
-
-
-def _of_scans(flat: Flat) -> Iterator[Tuple[str, Tuple[Tuple[str, int], ...], Tuple[int, ...]]]:
-    """The scans at the top of a function whose bodies could be under a checkpoint."""
-    for number in flat.scans():
-        frames = flat.frames[number]
-        if frames:
-            path, _, line = frames[0]
-            yield (
-                "body of the scan at %s:%d" % (os.path.basename(path), line),
-                ((path, line),),
-                (number,),
-            )

@@ -1,16 +1,15 @@
-"""How often each checkpoint is applied when a program runs once, loops counted.
+"""Count how often each checkpoint is applied when a program runs once, including loop iterations.
 
-The program is traced with `COUNT`: no checkpoint, and in its place the arrays that it is given get
-names, others for each application. Differentiation keeps a name once, on the value itself, whether
-the checkpoint stands in the function or in one whose gradient is taken inside. So a name is passed
-as often as the checkpoint is applied, unless all that it depends on is the same for each round of a
-loop, where it may be moved before the loop. Of the names of an application the one that is passed
-most often counts: an argument may be such a constant of the loop, its carry is none.
+The program is traced with `COUNT`: each checkpoint is left out, and its input arrays get a name per
+application. Differentiation keeps exactly one copy of a name, on the primal value, wherever the
+checkpoint is. So a name occurs as often as the checkpoint is applied, except that JAX may move
+names of loop-invariant values before the loop. The most frequent name of an application counts: an
+argument may be loop-invariant, but the carry is not.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from . import interception
 from .interception import MARK, Site
@@ -18,30 +17,31 @@ from .internals import internals
 
 
 class _Mark(NamedTuple):
-    """A name: of a site by its number, the application, and the array."""
+    """The number of the site, of the application, and of the array that a name marks."""
 
     site: int
     application: int
     leaf: int
 
 
-_Passed = Dict[_Mark, int]
+_Counts = Dict[_Mark, int]
 
 
 def applications(jaxpr: Any) -> Dict[Site, int]:
-    """How often each site is applied when a jaxpr that was traced with `COUNT` runs once.
+    """Return how often each site is applied when a jaxpr that was traced with `COUNT` runs once.
 
-    Of branches the one that applies it most counts, and the body of a `while` once. A checkpoint
-    that is given no arrays is not seen.
+    Counts the branch that applies a site most often, and the body of a `while` loop once. Does not
+    see checkpoints without array inputs.
     """
-    found = _applied(_passed(internals().opened(jaxpr), {}))
-    return {interception.numbered(number): times for number, times in found.items()}
+    sites = interception.sites()
+    counts = _site_counts(_mark_counts(internals().opened(jaxpr), {}))
+    return {sites[number]: times for number, times in counts.items()}
 
 
 def marked_site(equation: Any) -> Optional[Site]:
-    """The site that an equation of such a jaxpr marks, if it does."""
+    """Return the site that an equation marks, if any."""
     mark = _mark(equation)
-    return None if mark is None else interception.numbered(mark.site)
+    return None if mark is None else interception.sites()[mark.site]
 
 
 def _mark(equation: Any) -> Optional[_Mark]:
@@ -52,44 +52,43 @@ def _mark(equation: Any) -> Optional[_Mark]:
     return None
 
 
-def _passed(jaxpr: Any, known: Dict[int, _Passed]) -> _Passed:
-    """How often each mark in a jaxpr is passed."""
+def _mark_counts(jaxpr: Any, known: Dict[int, _Counts]) -> _Counts:
+    """Return how often each mark in a jaxpr is evaluated; `known` caches jaxprs by `id`."""
     if id(jaxpr) in known:
         return known[id(jaxpr)]
-    found: _Passed = {}
+    found: _Counts = {}
     for equation in jaxpr.eqns:
         mark = _mark(equation)
         if mark is not None:
             found[mark] = found.get(mark, 0) + 1
             continue
         how, inner, times = internals().inner(equation)
-        bodies = [_passed(internals().opened(body), known) for body in inner]
-        for mark, passed in _dearest(bodies) if how == "branches" else _all(bodies):
-            found[mark] = found.get(mark, 0) + times * passed
+        bodies = [_mark_counts(internals().opened(body), known) for body in inner]
+        if how == "branches":
+            bodies = _largest_branches(bodies)
+        for body in bodies:
+            for mark, count in body.items():
+                found[mark] = found.get(mark, 0) + times * count
     known[id(jaxpr)] = found
     return found
 
 
-def _all(bodies: Iterable[_Passed]) -> Iterable[Tuple[_Mark, int]]:
-    return [item for body in bodies for item in body.items()]
-
-
-def _dearest(branches: Iterable[_Passed]) -> Iterable[Tuple[_Mark, int]]:
-    """The marks of each site in the branch that applies it most."""
+def _largest_branches(branches: Iterable[_Counts]) -> List[_Counts]:
+    """Return the counts of each site in the branch that applies it most often."""
     most: Dict[int, int] = {}
-    chosen: Dict[int, _Passed] = {}
+    chosen: Dict[int, _Counts] = {}
     for branch in branches:
-        for site, times in _applied(branch).items():
+        for site, times in _site_counts(branch).items():
             if times > most.get(site, 0):
                 most[site] = times
                 chosen[site] = {mark: n for mark, n in branch.items() if mark.site == site}
-    return _all(chosen.values())
+    return list(chosen.values())
 
 
-def _applied(passed: _Passed) -> Dict[int, int]:
-    """How often each site is applied, by its number."""
+def _site_counts(counts: _Counts) -> Dict[int, int]:
+    """Return how often each site is applied, by number."""
     most: Dict[Tuple[int, int], int] = {}
-    for mark, times in passed.items():
+    for mark, times in counts.items():
         key = mark.site, mark.application
         most[key] = max(times, most.get(key, 0))
     found: Dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""Lines that call a checkpointed function without having it traced once more.
+"""Find the lines that call a checkpointed function, including calls that are not traced again.
 
-What is compiled, or is the body of a loop, is traced when it is first called. The lines of later
-calls are those of the equations that hold the same jaxpr.
+JAX traces compiled functions and loop bodies on their first call only. Later calls are equations
+that hold the same jaxpr.
 """
 
 from __future__ import annotations
@@ -9,28 +9,26 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Set, Tuple
 
 from .applications import marked_site
-from .interception import Place, Site, is_library
+from .interception import NOWHERE, Location, Site, is_library
 from .internals import internals
 
-_NOWHERE = Place("", 0)
 
-
-def lines_of_calls(jaxpr: Any) -> Dict[Site, Set[Place]]:
-    """For each site the lines that call it, in a jaxpr that was traced with `COUNT`."""
-    found: Dict[Site, Set[Place]] = {}
-    for site, place in _Walk().calls(internals().opened(jaxpr), _NOWHERE):
-        found.setdefault(site, set()).add(place)
+def calling_lines(jaxpr: Any) -> Dict[Site, Set[Location]]:
+    """Return the lines that call each site, in a jaxpr that was traced with `COUNT`."""
+    found: Dict[Site, Set[Location]] = {}
+    for site, location in _Walk().calls(internals().opened(jaxpr), NOWHERE):
+        found.setdefault(site, set()).add(location)
     return found
 
 
 class _Walk:
     def __init__(self) -> None:
-        # The line that had a jaxpr traced, by its `id`.
-        self._first: Dict[int, Place] = {}
-        self._seen: Set[Tuple[int, Place]] = set()
+        # The line that first called a jaxpr, by the `id` of the jaxpr.
+        self._first: Dict[int, Location] = {}
+        self._seen: Set[Tuple[int, Location]] = set()
 
-    def calls(self, jaxpr: Any, caller: Place) -> Iterator[Tuple[Site, Place]]:
-        """The lines that call what is marked in a jaxpr which the line `caller` runs."""
+    def calls(self, jaxpr: Any, caller: Location) -> Iterator[Tuple[Site, Location]]:
+        """Yield the sites in a jaxpr that the line `caller` runs, each with its calling line."""
         if (id(jaxpr), caller) in self._seen:
             return
         self._seen.add((id(jaxpr), caller))
@@ -40,19 +38,19 @@ class _Walk:
             _, bodies, _ = internals().inner(equation)
             if site is None and not bodies:
                 continue
-            place = _place(equation)
-            if place in (_NOWHERE, first):
-                # JAX itself calls it; versions differ in whether they tell who called JAX.
-                place = caller
+            location = _user_line(equation)
+            if location in (NOWHERE, first):
+                # JAX itself makes the call; only some versions record who called JAX.
+                location = caller
             if site is not None:
-                yield site, place
+                yield site, location
             for body in map(internals().opened, bodies):
-                yield from self.calls(body, place)
+                yield from self.calls(body, location)
 
 
-def _place(equation: Any) -> Place:
-    """The innermost line of the user's that an equation comes from."""
+def _user_line(equation: Any) -> Location:
+    """Return the innermost line of the user's code that an equation comes from."""
     for path, _, line in internals().places(equation):
         if not is_library(path):
-            return Place(path, line)
-    return _NOWHERE
+            return Location(path, line)
+    return NOWHERE

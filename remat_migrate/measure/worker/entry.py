@@ -1,4 +1,4 @@
-"""What is measured: a function as it is differentiated, with its arguments as shapes."""
+"""The function to measure, its abstract arguments, and how it is differentiated."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .internals import internals
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
 
-# The class has no annotations.
+# Untyped in JAX.
 shape_of: Any = jax.ShapeDtypeStruct
 _KNOWS_WEAK_TYPES = "weak_type" in inspect.signature(jax.ShapeDtypeStruct).parameters
 
 
 class Unfit(Exception):
-    """The target cannot be measured as asked; the message says why, and what to do."""
+    """The target cannot be measured as requested; the message says why, and what to do."""
 
 
 class Differentiation(NamedTuple):
     """How the function is differentiated.
 
     Attributes:
-        by: `value_and_grad`, `grad`, or `none` for one that takes gradients itself.
-        argnums: the arguments that it is differentiated by.
-        has_aux: whether it returns a pair of a scalar and anything else.
-        jit: whether all of it is compiled as one; else what nothing uses is computed nevertheless.
+        by: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
+        argnums: arguments to differentiate by.
+        has_aux: whether the function returns a pair of the loss and auxiliary data.
+        jit: whether it is compiled as one program, which removes dead code.
     """
 
     by: str = VALUE_AND_GRAD
@@ -40,12 +40,12 @@ class Differentiation(NamedTuple):
 class Entry:
     """A function with abstract arguments.
 
-    Arrays, and shapes in their place, are traced; everything else (Python numbers, strings,
-    configurations) is passed as it is, but for what is differentiated.
+    Arrays and shapes are traced. Other arguments, such as Python numbers, strings and
+    configurations, are passed through unchanged.
 
     Attributes:
         function: the function.
-        shapes: the traced arguments, flat.
+        shapes: shapes of the traced arguments, flat.
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class Entry:
 
     def _check(self, args: Tuple[Any, ...]) -> None:
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
-            raise Unfit("it is a generator: measure the function that returns the loss")
+            raise Unfit("it is a generator function: measure the function that returns the loss")
         if inspect.iscoroutinefunction(self.function):
-            raise Unfit("it is a coroutine: measure the function that returns the loss")
+            raise Unfit("it is a coroutine function: measure the function that returns the loss")
         if self.how.by == NONE:
             return
         for number in self.how.argnums:
             if not -len(args) <= number < len(args):
                 raise Unfit(
-                    "it is to be differentiated by argument %d, and it is given %d by position"
+                    "it cannot be differentiated by argument %d: it gets %d positional arguments"
                     % (number, len(args))
                 )
         if len({number % len(args) for number in self.how.argnums}) < len(self.how.argnums):
@@ -84,14 +84,14 @@ class Entry:
             for leaf in leaves:
                 if not _is_array(leaf) and not isinstance(leaf, (float, complex)):
                     raise Unfit(
-                        "argument %d is differentiated and holds a %s, which is no array of"
-                        " floating-point numbers: name the arguments to differentiate by with"
-                        " --argnums" % (number, type(leaf).__name__)
+                        "argument %d holds a value of type %s, which cannot be differentiated:"
+                        " name the arguments to differentiate by with --argnums"
+                        % (number, type(leaf).__name__)
                     )
                 if _is_array(leaf) and not jax.numpy.issubdtype(leaf.dtype, np.inexact):
                     raise Unfit(
-                        "argument %d is differentiated and holds %s, which are no floating-point"
-                        " numbers: name the arguments to differentiate by with --argnums"
+                        "argument %d holds an array of dtype %s, which cannot be differentiated:"
+                        " name the arguments to differentiate by with --argnums"
                         % (number, leaf.dtype)
                     )
 
@@ -105,11 +105,11 @@ class Entry:
         return args, kwargs
 
     def names(self) -> List[str]:
-        """What the traced arguments are called, such as `params['w']`: one for each of `shapes`."""
+        """Return the name of each traced argument, such as `params['w']`."""
         args, kwargs = self._filled(self.shapes)
         try:
             bound = inspect.signature(self.function).bind(*args, **kwargs).arguments
-        except (TypeError, ValueError):  # some that are not written in Python have no signature
+        except (TypeError, ValueError):  # some callables in C have no signature
             bound = {"args": args, **kwargs}
         leaves, _ = jax.tree_util.tree_flatten_with_path(dict(bound))
         paths = {id(leaf): path for path, leaf in leaves}
@@ -120,36 +120,36 @@ class Entry:
         return names
 
     def _called(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, without what it returns besides the loss that is no array.
+        """Call the function, and drop auxiliary data that is not an array.
 
         Raises:
-            Unfit: the loss is none.
+            Unfit: the loss is not an array.
         """
         value = self.function(*args, **kwargs)
         if self.how.by == NONE:
             return _arrays(value)
         if isinstance(value, tuple) and len(value) == 2:
-            # Without `has_aux` it is refused by its shape, whatever else there is in the pair.
+            # Without `has_aux`, `_check_loss` rejects the pair.
             value = value[0], _arrays(value[1])
         for leaf in jax.tree_util.tree_leaves(value):
             if not isinstance(leaf, _RETURNED):
                 self._refuse("a value of type " + type(leaf).__name__)
         return value
 
-    # -- programs of the traced arguments
+    # -- programs over the traced arguments
 
     def forward(self, *flat: Any) -> Any:
-        """The function itself."""
+        """Call the function."""
         args, kwargs = self._filled(flat)
         return self._called(*args, **kwargs)
 
     def loss(self, *flat: Any) -> Any:
-        """The scalar that is differentiated."""
+        """Compute the loss."""
         value = self.forward(*flat)
         return value[0] if self.how.has_aux else value
 
     def differentiated(self, *flat: Any) -> Any:
-        """Its gradient, with the value if the user asks for that."""
+        """Compute the gradient, and the value if requested."""
         args, kwargs = self._filled(flat)
         if self.how.by == NONE:
             return self._called(*args, **kwargs)
@@ -159,9 +159,9 @@ class Entry:
         )
 
     def gradient_of(self, loss: Callable[..., Any]) -> Callable[..., Any]:
-        """The program that differentiates another form of the function as this one is.
+        """Differentiate another implementation of the function in the same way.
 
-        `loss` takes the traced arguments and gives the flat outputs, the scalar first.
+        `loss` takes the traced arguments and returns the flat outputs, the scalar first.
         """
         if self.how.by == NONE:
             raise Unfit("it takes gradients itself: there is no loss to differentiate")
@@ -174,7 +174,7 @@ class Entry:
         return transform(outputs, argnums=self.differentiated_leaves(), has_aux=self.how.has_aux)
 
     def differentiated_leaves(self) -> Tuple[int, ...]:
-        """The places among `shapes` of what is differentiated."""
+        """Return the indices in `shapes` of the arguments to differentiate by."""
         count = len(self.shapes)
         args, _ = self._filled(range(count))
         chosen: List[Any] = []
@@ -183,7 +183,7 @@ class Entry:
         return tuple(number for number in chosen if type(number) is int and number < count)
 
     def pulled_back(self, *flat: Any) -> Any:
-        """The value, and the function that pulls cotangents back with what it keeps."""
+        """Return the value and the VJP function, which holds the residuals."""
         args, kwargs = self._filled(flat)
         argnums = [number % len(args) for number in self.how.argnums]
 
@@ -198,10 +198,10 @@ class Entry:
             return jax.vjp(of_differentiated, *primals, has_aux=True)
         return jax.vjp(of_differentiated, *primals)
 
-    def with_kept(self, *flat: Any) -> Any:
-        """What `differentiated` gives, and what the forward pass keeps for the backward pass.
+    def with_residuals(self, *flat: Any) -> Any:
+        """Return the outputs of `differentiated`, and the VJP function with the residuals.
 
-        Besides the second, it is the same program: JAX takes gradients with `jax.vjp` as well.
+        The computation is the same, since JAX implements gradients with `jax.vjp`.
         """
         value, pull, *aux = self.pulled_back(*flat)
         gradients = pull(np.ones(value.shape, value.dtype))
@@ -211,11 +211,11 @@ class Entry:
     # -- jaxprs
 
     def forward_jaxpr(self) -> Any:
-        """What the function computes.
+        """Trace the function.
 
         Raises:
-            Unfit: it does not return what can be differentiated.
-            Exception: whatever tracing it raises.
+            Unfit: its result cannot be differentiated.
+            Exception: any error that the function raises while it is traced.
         """
         jaxpr, shape = jax.make_jaxpr(self.forward, return_shape=True)(*self.shapes)
         if self.how.by != NONE:
@@ -223,14 +223,18 @@ class Entry:
         return jaxpr
 
     def gradient_jaxpr(self) -> Any:
-        """What its gradient computes, without dead code where all is compiled as one."""
-        jaxpr = jax.make_jaxpr(self.differentiated)(*self.shapes)
+        """Trace the gradient computation."""
+        return self.traced(self.differentiated)
+
+    def traced(self, program: Callable[..., Any]) -> Any:
+        """Trace a program, and remove dead code if it is compiled as one."""
+        jaxpr = jax.make_jaxpr(program)(*self.shapes)
         return internals().dead_code_removed(jaxpr) if self.how.jit else internals().opened(jaxpr)
 
     def _check_loss(self, shape: Any) -> None:
         if self.how.has_aux:
             if not (isinstance(shape, tuple) and len(shape) == 2):
-                raise Unfit("has_aux: it returns %s, and no pair" % _shown(shape))
+                raise Unfit("has_aux: it returns %s, not a pair" % _shown(shape))
             shape = shape[0]
         leaves: List[Any] = jax.tree_util.tree_leaves(shape)
         inexact = len(leaves) == 1 and jax.numpy.issubdtype(leaves[0].dtype, np.floating)
@@ -240,15 +244,15 @@ class Entry:
             first = jax.tree_util.tree_leaves(shape[0])
             if len(first) == 1 and first[0].shape == ():
                 raise Unfit(
-                    "it returns a pair with a scalar first: give --has-aux for what"
-                    " jax.grad(..., has_aux=True) differentiates, or --grad none if this function"
-                    " takes gradients itself"
+                    "it returns a pair of a scalar and other values: pass --has-aux if they are"
+                    " auxiliary data as in jax.grad(..., has_aux=True), or --grad none if this"
+                    " function takes gradients itself"
                 )
         self._refuse(_shown(shape))
 
     def _refuse(self, returned: str) -> None:
         raise Unfit(
-            "it returns %s, and only a scalar can be differentiated: name the loss, or give"
+            "it returns %s, but only a scalar can be differentiated: name the loss, or pass"
             " --grad none if this function takes gradients itself" % returned
         )
 
@@ -262,12 +266,12 @@ def _shown(shape: Any) -> str:
     return "%d arrays" % len(leaves)
 
 
-# What a function that is traced may return.
+# Types that a traced function may return.
 _RETURNED = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _arrays(value: Any) -> Any:
-    """A tree without its leaves that are no arrays."""
+    """Drop the leaves of a pytree that are not arrays."""
     return jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, _RETURNED) else None, value)
 
 

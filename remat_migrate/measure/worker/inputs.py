@@ -1,4 +1,4 @@
-"""The function to measure and its arguments, from the names that the user gives."""
+"""Load the function to measure and its arguments by the names that the user gave."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
 
 
 def load_function(module: Optional[str], path: str, qualname: str) -> Callable[..., Any]:
-    """A function, a method of a class, or whatever else can be called, by its name.
+    """Load a function, method, or other callable by name.
 
     Raises:
-        NotFound: there is none, with the nearest name that there is.
-        Exception: whatever importing the module raises.
+        NotFound: there is none; the message suggests the closest name.
+        Exception: any error that the module raises on import.
     """
     found = _imported(module) if module else load_module(None, path)
     for part in qualname.split("."):
@@ -32,7 +32,7 @@ def load_function(module: Optional[str], path: str, qualname: str) -> Callable[.
     if isinstance(found, type):
         raise NotFound("%s is a class: name a function, or a method as Class.method" % qualname)
     if not callable(found):
-        raise NotFound("%s cannot be called, it is of type %s" % (qualname, type(found).__name__))
+        raise NotFound("%s is not callable, it has type %s" % (qualname, type(found).__name__))
     function: Callable[..., Any] = found
     return function
 
@@ -43,16 +43,16 @@ def _imported(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if not (name + ".").startswith(missing + "."):
-            raise  # one that the module needs
+            raise  # a module that the target imports
         package, _, last = missing.rpartition(".")
-        folders = getattr(sys.modules[package], "__path__", ()) if package else _own_folders()
+        folders = getattr(sys.modules[package], "__path__", ()) if package else _user_folders()
         known = [found.name for found in pkgutil.iter_modules(folders)]
         hint = declared.nearest(last, known)
         raise NotFound("there is no module %s%s" % (missing, hint)) from None
 
 
-def _own_folders() -> List[str]:
-    """Where modules are imported from, but for Python's own and installed ones."""
+def _user_folders() -> List[str]:
+    """Return the folders of `sys.path` outside the standard library and installed packages."""
     libraries = os.path.dirname(os.__file__)
     return [
         folder
@@ -62,9 +62,11 @@ def _own_folders() -> List[str]:
 
 
 def from_function(function: Callable[..., Any], name: str) -> Arguments:
-    """What a function of the user's returns as arguments: a tuple, a dictionary, or both."""
+    """Call a function that returns arguments: a tuple, a dictionary, or both."""
     if required := _required(function):
-        raise Unfit("it gives the arguments, and must take none itself (%s)" % ", ".join(required))
+        raise Unfit(
+            "a function that returns arguments must not take any (%s)" % ", ".join(required)
+        )
     result = function()
     if inspect.isgenerator(result):
         try:
@@ -75,7 +77,7 @@ def from_function(function: Callable[..., Any], name: str) -> Arguments:
 
 
 def from_cases(file: str, function: str) -> Arguments:
-    """The first case that a file of cases declares for a function, by its qualified name.
+    """Return the first case that a cases file declares for a function, by qualified name.
 
     Raises:
         NotFound: there is none.
@@ -86,23 +88,23 @@ def from_cases(file: str, function: str) -> Arguments:
     raise NotFound("%s declares no case for %s" % (file, function))
 
 
-def without(function: Callable[..., Any]) -> Arguments:
-    """No arguments, for a function that needs none.
+def without_arguments(function: Callable[..., Any]) -> Arguments:
+    """Return no arguments.
 
     Raises:
-        Unfit: it needs some; the message says how to give them.
+        Unfit: the function needs some; the message says how to provide them.
     """
-    if needed := _required(function):
+    if required := _required(function):
         raise Unfit(
-            "it needs arguments (%s): write a function that returns them, of arrays or of"
-            " jax.ShapeDtypeStruct(shape, dtype), and name it with --args module:function"
-            % ", ".join(needed)
+            "it needs arguments (%s): write a function that returns them, as arrays or as"
+            " jax.ShapeDtypeStruct(shape, dtype), and pass --args module:function"
+            % ", ".join(required)
         )
     return (), {}
 
 
 def _required(function: Callable[..., Any]) -> List[str]:
-    """The parameters that have no default; none where it is not known."""
+    """Return the parameters without a default; none if the signature is unknown."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

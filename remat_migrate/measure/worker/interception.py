@@ -1,10 +1,10 @@
-"""Checkpoints of the code under measurement: where each was applied, and what to make of it.
+"""Intercept the checkpoints of the measured code, and decide what each of them does.
 
-`install` puts a function of the same signature in the place of `jax.checkpoint` and `jax.remat`
-before the user's modules are imported. It notes the line that applies the checkpoint. At each call
-it does what the plan says for that line: keep the checkpoint, leave it out, or give it another
-policy. So a variant of a program is the program itself, traced once more, whatever transformation
-the checkpoint stands in, and whichever implementation of checkpoints JAX uses.
+`install` replaces `jax.checkpoint` and `jax.remat` before the user's modules are imported. The
+replacement records the line that applies the checkpoint. On each call it follows the current plan
+for that line: keep the checkpoint, leave it out, or change its options. A variant of a program is
+therefore the program itself, traced again, whatever transformations surround the checkpoint and
+whichever implementation of checkpoints JAX uses.
 """
 
 from __future__ import annotations
@@ -23,64 +23,51 @@ import jax
 from .internals import internals
 from .lines import line_of
 
-# How the names begin that mark what a checkpoint is applied to, see `COUNT`.
+# Prefix of the names that mark the inputs of a checkpoint, see `COUNT`.
 MARK = "remat_migrate_site_"
 
-# What stands in it is not the user's code.
+# Files below this folder are not the user's code.
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
-# What checkpoint functions are called where JAX has them.
+# Names of the checkpoint functions in the modules of JAX.
 _NAMES = ("checkpoint", "remat")
-# Packages whose checkpoints are applied on behalf of whoever calls them.
+# Packages that apply checkpoints on behalf of their callers.
 _APPLYING = ("jax", "flax", "haiku", "equinox", "remat_migrate")
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """A line of source."""
 
     path: str
     line: int
 
 
+NOWHERE = Location("", 0)
+
+
 class Site(NamedTuple):
-    """Where a checkpoint is applied, and to what: what a plan decides about.
+    """A line that applies a checkpoint, and the function that it applies it to.
 
     Attributes:
-        place: the line that applies it.
-        api: the function that it applies, as `jax.checkpoint`.
-        function: what it is applied to, by its qualified name.
-        defined: where that stands.
+        location: line that applies the checkpoint, or asks a library to apply it.
+        api: function that is called there, such as `jax.checkpoint` or `flax.linen.remat`.
+        function: qualified name of the checkpointed function.
+        defined: line that defines it.
     """
 
-    place: Place
+    location: Location
     api: str
     function: str
-    defined: Place
-
-
-class Asked(NamedTuple):
-    """A library was asked for a checkpoint, which it applies later: a site without its number.
-
-    Attributes:
-        api: the library's function, as `flax.linen.remat`.
-        place: the line that asked.
-        function: what the library was given, by its qualified name.
-        defined: where that stands.
-    """
-
-    api: str
-    place: Place
-    function: str
-    defined: Place
+    defined: Location
 
 
 class Decision(NamedTuple):
-    """What becomes of the checkpoints of a site.
+    """What to do with the checkpoints of a site.
 
     Attributes:
-        keep: whether there is a checkpoint at all.
-        options: options in place of its own, such as `{"policy": ...}`.
-        marked: whether one that is left out gives names to the arrays that it is applied to.
+        keep: whether to apply the checkpoint at all.
+        options: options that override its own, such as `{"policy": ...}`.
+        marked: whether to name the input arrays of a checkpoint that is left out.
     """
 
     keep: bool = True
@@ -94,36 +81,33 @@ COUNT = Decision(keep=False, marked=True)
 
 
 class _State:
-    """What is known of the process: sites in the order in which they were first called."""
+    """The state of the process."""
 
     def __init__(self) -> None:
+        # The number of each site, in the order of their first calls.
         self.numbers: Dict[Site, int] = {}
-        # How many applications have left marks.
-        self.applied = 0
-        self.calls: Dict[Site, Dict[Place, int]] = {}
+        # Calls of each site in the current trace.
+        self.calls: Dict[Site, Dict[Location, int]] = {}
         self.default = KEEP
         self.plan: Mapping[Site, Decision] = {}
-        # Whether a function of JAX makes a checkpoint with another one of its own.
+        # Whether JAX itself is applying a checkpoint, as `jax.remat` does with `jax.checkpoint`.
         self.applying = False
-        # How often one was marked.
+        # Number of marked applications.
         self.applications = 0
-
-    def number(self, site: Site) -> int:
-        return self.numbers.setdefault(site, len(self.numbers))
 
 
 _state = _State()
 
 
 def install() -> None:
-    """Intercept checkpoints from now on, once for the process."""
+    """Intercept checkpoints from now on, once per process."""
     originals: Dict[int, Callable[..., Any]] = {}
     for home in internals().homes:
         module = importlib.import_module(home)
         for name in _NAMES:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # From 0.8.2 to 0.9 `jax.ad_checkpoint` gives them on request, with a warning.
+                # From 0.8.2 to 0.9 `jax.ad_checkpoint` has them, with a deprecation warning.
                 original = getattr(module, name, None)
             if callable(original) and original not in originals.values():
                 replacement = originals.setdefault(id(original), _intercepting(original, name))
@@ -131,17 +115,12 @@ def install() -> None:
 
 
 def sites() -> List[Site]:
-    """All sites that a trace has met so far, in the order in which they were first called."""
+    """Return all sites that were traced so far, in the order of their first calls."""
     return list(_state.numbers)
 
 
-def numbered(number: int) -> Site:
-    """The site with this number in the marks of a jaxpr."""
-    return list(_state.numbers)[number]
-
-
-def calls_of(site: Site) -> Dict[Place, int]:
-    """The lines of user code from which a site was called in the last trace, with how often."""
+def calls_of(site: Site) -> Dict[Location, int]:
+    """Return the lines that called a site in the last trace, and how often."""
     return dict(_state.calls.get(site, {}))
 
 
@@ -149,42 +128,35 @@ def calls_of(site: Site) -> Dict[Place, int]:
 def plan(decisions: Mapping[Site, Decision], default: Decision = KEEP) -> Iterator[None]:
     """Trace with these decisions, and with `default` for all other sites.
 
-    What JAX remembers of earlier traces is forgotten: it does not know that the meaning of a
-    function has changed.
+    Clears the tracing caches of JAX, which cannot know that functions change their meaning.
     """
     before = _state.plan, _state.default
     _state.plan, _state.default = dict(decisions), default
     _state.calls = {}
-    _forget_traces()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         _state.plan, _state.default = before
-        _forget_traces()
+        jax.clear_caches()  # type: ignore[no-untyped-call]
 
 
-def _forget_traces() -> None:
-    forget: Any = jax.clear_caches
-    forget()
+def caller() -> Location:
+    """Return the innermost line outside JAX and the libraries that apply checkpoints.
 
-
-def caller() -> Place:
-    """The innermost line that is neither of JAX nor of a library that applies checkpoints.
-
-    Of a call over several lines it is the one where the name of what is called starts; of a
-    decorator its own.
+    For a call over several lines, this is the line on which the name of the callee starts; for a
+    decorator, its own line.
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
-            return Place(frame.f_code.co_filename, line_of(frame))
+            return Location(frame.f_code.co_filename, line_of(frame))
         frame = frame.f_back
-    return Place("", 0)
+    return NOWHERE
 
 
 @contextlib.contextmanager
-def _on_its_own() -> Iterator[None]:
-    """What JAX applies meanwhile is part of one checkpoint."""
+def _not_intercepting() -> Iterator[None]:
     before, _state.applying = _state.applying, True
     try:
         yield
@@ -193,8 +165,8 @@ def _on_its_own() -> Iterator[None]:
 
 
 def own_checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """`jax.checkpoint` that is no site: one that measuring tries itself."""
-    with _on_its_own():
+    """Apply `jax.checkpoint` without recording a site."""
+    with _not_intercepting():
         made: Callable[..., Any] = jax.checkpoint(function, **options)
         return made
 
@@ -203,14 +175,13 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
     @functools.wraps(original)
     def checkpoint(*args: Any, **options: Any) -> Any:
         if _state.applying:
-            return original(*args, **options)  # `jax.remat`, which is made with `jax.checkpoint`
-        with _on_its_own():
+            return original(*args, **options)
+        with _not_intercepting():
             wrapped = original(*args, **options)
         function = args[0] if args else options.get("fun", options.get("f"))
         if not callable(function) or not callable(wrapped):
-            return wrapped  # a factory, as some versions allow: what it makes is not seen
-        asked = _asked() or Asked("jax." + name, caller(), *described(function))
-        site = Site(asked.place, asked.api, asked.function, asked.defined)
+            return wrapped  # a decorator factory, which some versions allow, is not intercepted
+        site = _requested_site() or Site(caller(), "jax." + name, *describe(function))
         apply = functools.partial(_apply, site, original, args, options, wrapped, function)
 
         @functools.wraps(wrapped)
@@ -232,30 +203,30 @@ def _apply(
     inputs: Tuple[Any, ...],
     keywords: Dict[str, Any],
 ) -> Any:
-    number = _state.number(site)
+    number = _state.numbers.setdefault(site, len(_state.numbers))
     calls = _state.calls.setdefault(site, {})
-    place = caller()
-    calls[place] = calls.get(place, 0) + 1
+    location = caller()
+    calls[location] = calls.get(location, 0) + 1
     decision = _state.plan.get(site, _state.default)
     if not decision.keep:
         if decision.marked:
             static = options.get("static_argnums", ())
-            inputs, keywords = _marked(number, static, inputs, keywords)
+            inputs, keywords = _mark(number, static, inputs, keywords)
         return function(*inputs, **keywords)
     if decision.options:
-        with _on_its_own():
+        with _not_intercepting():
             wrapped = original(*args, **dict(options, **dict(decision.options)))
     return wrapped(*inputs, **keywords)
 
 
-def _marked(
+def _mark(
     number: int, static: Any, inputs: Tuple[Any, ...], keywords: Dict[str, Any]
 ) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    """The inputs of an application, the arrays among them with names that mark it."""
+    """Return the inputs of an application with a name on each array."""
     _state.applications += 1
     application = "%s%d_%d_" % (MARK, number, _state.applications)
-    given = {place % len(inputs) for place in _places(static)} if inputs else set()
-    traced = {place: value for place, value in enumerate(inputs) if place not in given}
+    fixed = {place % len(inputs) for place in _argnums(static)} if inputs else set()
+    traced = {place: value for place, value in enumerate(inputs) if place not in fixed}
     leaves, tree = jax.tree_util.tree_flatten((traced, keywords))
     for place, leaf in enumerate(leaves):
         if isinstance(leaf, jax.Array):
@@ -264,14 +235,14 @@ def _marked(
     return tuple(traced.get(place, value) for place, value in enumerate(inputs)), keywords
 
 
-def _places(static: Any) -> Tuple[int, ...]:
+def _argnums(static: Any) -> Tuple[int, ...]:
     if static is None:
         return ()
     return tuple(static) if isinstance(static, (tuple, list, range, set)) else (int(static),)
 
 
-def described(function: Callable[..., Any]) -> Tuple[str, Place]:
-    """The name of what a checkpoint is applied to, and where it is defined."""
+def describe(function: Callable[..., Any]) -> Tuple[str, Location]:
+    """Return the qualified name of a checkpointed function, and the line that defines it."""
     inner: Any = function
     while True:
         if isinstance(inner, functools.partial):
@@ -285,62 +256,61 @@ def described(function: Callable[..., Any]) -> Tuple[str, Place]:
     code = getattr(inner, "__code__", None)
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     if code is None:
-        return name, Place("", 0)
-    return name.replace("<locals>.", ""), Place(code.co_filename, code.co_firstlineno)
+        return name, NOWHERE
+    return name.replace("<locals>.", ""), Location(code.co_filename, code.co_firstlineno)
 
 
 # -- libraries that apply checkpoints on behalf of their users
 
-# The name of the local variable that tells what a frame of ours is there for.
-ASKED = "asked_for_checkpoint"
-_BY_TYPE: WeakKeyDictionary[type, Asked] = WeakKeyDictionary()
+# A local variable of this name holds the site that a frame applies a checkpoint for.
+REQUESTED = "requested_site"
+_BY_TYPE: WeakKeyDictionary[type, Site] = WeakKeyDictionary()
 
 
-def note_type(made: type, asked: Asked) -> None:
-    """Checkpoints that a library applies in methods of this class are those asked for here."""
-    _BY_TYPE[made] = asked
+def note_type(made: type, site: Site) -> None:
+    """Attribute the checkpoints in the methods of a class to a site."""
+    _BY_TYPE[made] = site
 
 
-class Noted(str):
-    """A name that also tells what an object was asked for; equal to any other of the same text."""
+class _Noted(str):
+    """A string with a site, equal to any other string with the same text."""
 
-    asked: Asked
+    site: Site
 
 
-def note_object(made: Any, asked: Asked) -> None:
-    """The same for an object of a library, and for copies with other arrays in it.
+def note_object(made: Any, site: Site) -> None:
+    """Attribute the checkpoints of a library's object, and of copies of it, to a site.
 
-    Such an object is a tree of arrays, which is taken apart and put together again. What goes with
-    its structure, and may not make it another one, are names such as that of its module.
+    Such an object is a pytree, which is flattened and rebuilt. The name of its module survives
+    that, and equal names keep the structure equal.
     """
     name = getattr(made, "__dict__", {}).get("__module__")
     if isinstance(name, str):
-        noted = Noted(name)
-        noted.asked = asked
+        noted = _Noted(name)
+        noted.site = site
         made.__dict__["__module__"] = noted
 
 
-def _asked() -> Optional[Asked]:
-    """What a library was asked for, on whose behalf it applies the checkpoint; None for a user's.
+def _requested_site() -> Optional[Site]:
+    """Return the site that a library is applying a checkpoint for, None if the user applies it.
 
-    Between the checkpoint and what was asked for there is no line of the user's: code of the user's
-    that the library calls may apply checkpoints of its own.
+    Stops at the first frame of the user's code, which may apply checkpoints of its own.
     """
     frame: Any = sys._getframe(2)
     while frame is not None and is_library(frame.f_code.co_filename):
         code = frame.f_code
         names = code.co_varnames + code.co_cellvars + code.co_freevars
-        if ASKED in names:
-            asked: Optional[Asked] = frame.f_locals[ASKED]
-            return asked
+        if REQUESTED in names:
+            site: Optional[Site] = frame.f_locals[REQUESTED]
+            return site
         if "self" in names:
             instance = frame.f_locals.get("self")
             for base in type(instance).__mro__:
                 if base in _BY_TYPE:
                     return _BY_TYPE[base]
             noted = getattr(instance, "__dict__", {}).get("__module__")
-            if isinstance(noted, Noted):
-                return noted.asked
+            if isinstance(noted, _Noted):
+                return noted.site
         frame = frame.f_back
     return None
 
@@ -356,20 +326,20 @@ def _library_folders() -> Tuple[str, ...]:
 
 
 def forget_folders() -> None:
-    """Look anew where the libraries lie: one has been imported."""
+    """Look up the folders of the libraries again, after one was imported."""
     _library_folders.cache_clear()
     is_library.cache_clear()
 
 
 @functools.lru_cache(maxsize=None)
 def is_library(path: str) -> bool:
-    """Whether this is a file of Python, of JAX, or of a library that applies checkpoints."""
+    """Return whether a file belongs to Python, JAX, or a library that applies checkpoints."""
     if path.startswith("<"):
         return True
     path = os.path.abspath(path)
     for folder in _library_folders():
         if path.startswith(folder):
-            # Installed packages lie below the standard library.
+            # Installed packages are below the standard library.
             rest = path[len(folder) :]
             return not rest.startswith(("site-packages" + os.sep, "dist-packages" + os.sep))
     return False

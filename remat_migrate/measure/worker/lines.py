@@ -1,8 +1,8 @@
-"""The line of source that a running frame has come to, as a reader would name it.
+"""Find the line of a call in a running frame, as a reader would name it.
 
-That is where the name of what is called starts, and for what a decorator does the decorator's own
-line. Python's own idea of a line differs: before 3.11 all decorators are applied at the `def`, and
-a name over several lines counts where it ends.
+This is the line on which the name of the callee starts; for a decorator, its own line. Python's
+line numbers differ: before 3.11, all decorators have the line of the `def`, and a call over several
+lines has the line on which the callee ends.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import functools
 import itertools
 import linecache
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-_Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 _KNOWS_POSITIONS = sys.version_info >= (3, 11)
+_Position = Tuple[Optional[int], ...]
 
-
-# Lines that have been looked for: a loop comes to the same one many times.
+# Cached lines by position in the code, since loops run the same call many times.
 _known: Dict[Tuple[str, int, str, int, int], int] = {}
 
 
 def line_of(frame: Any) -> int:
-    """The line of the call or decorator that a frame is at; Python's own where none is known."""
+    """Return the line of the call or decorator that a frame is at, or else Python's own line."""
     code = frame.f_code
     line = frame.f_lineno or 0
     key = (code.co_filename, code.co_firstlineno, code.co_name, frame.f_lasti, line)
@@ -48,24 +47,21 @@ def _line(frame: Any, line: int) -> int:
     return starts.pop() if len(starts) == 1 else line
 
 
-_Position = Tuple[Optional[int], ...]
-
-
 def _position(frame: Any) -> _Position:
-    """The start and end of the expression that is evaluated, lines and columns in turn."""
+    """Return start line, end line, start column and end column of the current expression."""
     positions = frame.f_code.co_positions()
-    # An instruction has two bytes.
+    # Instructions have two bytes.
     return next(itertools.islice(positions, frame.f_lasti // 2, None), (None,) * 4)
 
 
 def _named_at(tree: ast.Module, position: _Position) -> Optional[int]:
-    """Where the name of what a call that ends there calls starts."""
+    """Return the line on which the callee of the call at a position starts."""
     start, end, _, end_column = position
     found = [
         call
         for call in _calls(tree)
         if (call.end_lineno, call.end_col_offset) == (end, end_column)
-        # A method's call starts at its name for Python.
+        # The position of a method call starts at the method's name.
         and start is not None
         and call.lineno <= start <= (call.func.end_lineno or start)
     ]
@@ -73,7 +69,7 @@ def _named_at(tree: ast.Module, position: _Position) -> Optional[int]:
 
 
 def _decorator(tree: ast.Module, frame: Any, line: int) -> Optional[ast.expr]:
-    """The decorator that is applied, before Python 3.11, where all are at the line of the `def`."""
+    """Return the decorator that is applied, for Python before 3.11."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if node.lineno == line and node.decorator_list:
@@ -84,9 +80,9 @@ def _decorator(tree: ast.Module, frame: Any, line: int) -> Optional[ast.expr]:
 
 
 def _applied_before(frame: Any) -> int:
-    """How many calls of one argument come right before the one that a frame is at.
+    """Return the number of calls with one argument right before the current one.
 
-    So decorators are applied: one after the other, to what the one before has given.
+    Decorators are applied by consecutive calls, each to the result of the one before.
     """
     count = -1
     instructions: List[Any] = []
@@ -107,7 +103,7 @@ def _calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 @functools.lru_cache(maxsize=64)
 def _tree(path: str) -> Optional[ast.Module]:
-    """The source of a file, None where there is none."""
+    """Parse a file; None if it cannot be read or parsed."""
     text = "".join(linecache.getlines(path))
     if not text:
         return None

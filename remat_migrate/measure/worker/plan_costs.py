@@ -1,16 +1,14 @@
-"""What a planner must know of a chain: what each stage keeps, needs and costs with and without a
-checkpoint. Stages that are equal are traced once.
+"""Measure the stages of a chain for the planner: what each saves and costs, by checkpoint.
 
-An array that several stages read is kept once: it counts for the first stage that keeps it without
-a checkpoint, or for the first that reads it. The gradient of an argument is there from the backward
-pass of the last stage that reads it until the end.
+Equal stages are traced once. An array that several stages read is saved once: it counts for the
+first stage that saves it without a checkpoint, or else for the first that reads it. The gradient of
+an argument is live from the backward pass of the last stage that reads it until the end.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,24 +17,35 @@ from .instruments.flops import flops
 from .instruments.liveness import peak, size
 from .interception import own_checkpoint
 from .internals import internals
-from .stage_costs import BODY, PLAIN, Keeps, Kind, Needs, Role, Segment, keeps, needs, selectable
+from .stage_costs import (
+    BODY,
+    PLAIN,
+    Kind,
+    Needs,
+    Role,
+    Saved,
+    Segment,
+    available_kinds,
+    needs,
+    saved,
+)
 from .stages import Chain, Flat, Stage, evaluating
 
-# The policies that need no names. With the first the dearest operations are kept, and the rest,
-# which is cheap and large, is computed again.
+# Policies that need no names. The first keeps the most expensive operations, and recomputes the
+# others, which are cheap but have large outputs.
 _POLICIES = ("dots_with_no_batch_dims_saveable", "dots_saveable")
 
 
 class Choice(NamedTuple):
-    """One thing that can be done with a stage.
+    """The costs of a stage with one kind of checkpoint.
 
     Attributes:
-        kind: which.
-        policy: the policy of its checkpoint.
-        inputs: bytes that it keeps of what other stages made, those that are counted here.
-        others: bytes that it keeps besides.
-        peak: the most bytes that are live while it runs, gradients of later stages included.
-        flops: operations more than without a checkpoint.
+        kind: kind of checkpoint.
+        policy: policy of the checkpoint.
+        inputs: bytes of saved values from other stages that count for this stage.
+        others: bytes of other saved values.
+        peak: peak of live bytes while the stage runs, including the gradients of later stages.
+        flops: operations that the checkpoint adds.
     """
 
     kind: str
@@ -51,14 +60,14 @@ class Link(NamedTuple):
     """A stage as a link of a chain.
 
     Attributes:
-        start: its first operation.
-        stop: the first one after it.
-        line: the line of source, 0 where several or none belong to it.
+        start: index of its first equation.
+        stop: index after its last equation.
+        line: source line, 0 if it has none or several.
         heavy: whether it is worth a checkpoint of its own.
-        inputs: what other stages made that it keeps under a checkpoint: by which, and bytes.
-        cotangent: bytes of the cotangents that its backward pass is given.
+        inputs: values from other stages that it saves under a checkpoint: (stage, bytes).
+        cotangent: bytes of the cotangents of its outputs.
         flops: operations of its forward pass.
-        choices: what can be done with it, nothing first.
+        choices: costs of each kind of checkpoint, none first.
     """
 
     start: int
@@ -72,10 +81,10 @@ class Link(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A gradient computation.
+    """The costs of a gradient computation.
 
     Attributes:
-        peak_bytes: the peak of live bytes besides arguments.
+        peak_bytes: peak of live bytes, arguments excluded.
         flops: its operations.
     """
 
@@ -84,9 +93,9 @@ class Traced(NamedTuple):
 
 
 def chains(flat: Flat) -> List[Chain]:
-    """The chains of a function, the outermost first; of those with the same stages that one alone.
+    """Return the distinct chains of a function, the outermost first.
 
-    A function whose only heavy stage is a loop over layers is one as well.
+    Includes a function whose only heavy stage is a loop over layers.
     """
     found: Dict[Any, Chain] = {}
     loops = set(flat.scans())
@@ -98,22 +107,22 @@ def chains(flat: Flat) -> List[Chain]:
 
 
 def _depth(flat: Flat, chain: Chain) -> Tuple[int, str, str]:
-    """How many calls lie around a function; a name for those that are equal in that."""
+    """Return the call depth of a chain's function, with its name to break ties."""
     functions = [frame[:2] for frame in reversed(flat.frames[chain.heavy[0].start])]
     return functions.index((chain.path, chain.function)), chain.path, chain.function
 
 
 def links(entry: Entry, flat: Flat, chain: Chain) -> List[Link]:
-    """The stages of a chain with what they keep, need and cost.
+    """Return the stages of a chain with their costs.
 
     Raises:
-        Exception: whatever tracing a stage raises.
+        Exception: any error that JAX raises while it traces a stage.
     """
     return _Links(entry, flat, chain).links()
 
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Traced:
-    """The gradient computation with checkpoints on some runs of operations."""
+    """Trace the gradient computation with checkpoints on some runs of equations."""
     wrapped, bodies = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
@@ -121,14 +130,12 @@ def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Tra
             bodies.update({n: kind.options for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
-    program = entry.gradient_of(flat.with_bodies(bodies).staged(wrapped))
-    traced = jax.make_jaxpr(program)(*entry.shapes)
-    jaxpr = internals().dead_code_removed(traced) if entry.how.jit else internals().opened(traced)
+    jaxpr = entry.traced(entry.gradient_of(flat.with_bodies(bodies).staged(wrapped)))
     return Traced(peak(jaxpr), flops(jaxpr))
 
 
 def check(entry: Entry) -> None:
-    """Insist that there is something to plan.
+    """Check that the function can be planned.
 
     Raises:
         Unfit: the function takes gradients itself.
@@ -138,7 +145,7 @@ def check(entry: Entry) -> None:
 
 
 class _Links:
-    """The stages of one chain; `self._stages` has light ones that follow each other as one."""
+    """The stages of one chain, with adjacent light stages joined."""
 
     def __init__(self, entry: Entry, flat: Flat, chain: Chain) -> None:
         self._flat = flat
@@ -147,10 +154,9 @@ class _Links:
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
         self._maker: Dict[Any, int] = {}
-        for number, segment in enumerate(self._segments):
-            self._maker.update(dict.fromkeys(segment.outvars, number))
         self._readers: Dict[Any, List[int]] = {}
         for number, segment in enumerate(self._segments):
+            self._maker.update(dict.fromkeys(segment.outvars, number))
             for variable in segment.invars:
                 self._readers.setdefault(variable, []).append(number)
         self._active = _active(flat, entry)
@@ -158,69 +164,72 @@ class _Links:
 
     def links(self) -> List[Link]:
         kept = [
-            {kind: self._keeps(number, kind) for kind in self._kinds(number)}
-            for number in range(len(self._stages))
+            {kind: self._saved(number, kind) for kind in self._kinds(stage)}
+            for number, stage in enumerate(self._stages)
         ]
         owners = self._owners([by_kind[Kind()] for by_kind in kept])
-        held = self._held_on_both_sides(kept, owners)
-        above = self._above()
+        shared = self._shared_bytes(kept, owners)
+        gradients = self._gradient_bytes()
         return [
-            self._link(number, kept[number], owners, held[number], above[number])
+            self._link(number, kept[number], owners, shared[number], gradients[number])
             for number in range(len(self._stages))
         ]
 
     def _link(
         self,
         number: int,
-        kept: Mapping[Kind, Keeps],
+        kept: Mapping[Kind, Saved],
         owners: Mapping[Any, int],
-        held: int,
-        above: int,
+        shared: int,
+        gradients: int,
     ) -> Link:
         stage, segment = self._stages[number], self._segments[number]
         own = tuple(place for place, v in enumerate(segment.invars) if owners.get(v, -1) == number)
+        sizes = [size(variable.aval) for variable in segment.invars]
         bare = self._needs(number, Kind(), own)
         choices = []
-        for kind, keeping in kept.items():
+        for kind, values in kept.items():
             need = self._needs(number, kind, own)
-            inputs = sum(size(segment.invars[n].aval) for n in own if keeping.inputs[n])
-            others = keeping.others - (held if kind == Kind() else 0)
+            inputs = sum(sizes[n] for n in own if values.inputs[n])
+            others = values.others - (shared if kind == Kind() else 0)
             choices.append(
-                Choice(*kind, inputs, others, need.peak + above, need.flops - bare.flops)
+                Choice(*kind, inputs, others, need.peak + gradients, need.flops - bare.flops)
             )
-        makers = tuple((self._maker[segment.invars[n]], size(segment.invars[n].aval)) for n in own)
-        cotangent = sum(size(v.aval) for v in segment.outvars if v in self._active)
-        heavy = stage.start in self._heavy
         return Link(
-            stage.start, stage.stop, stage.line, heavy, makers, cotangent, stage.flops,
+            stage.start,
+            stage.stop,
+            stage.line,
+            stage.start in self._heavy,
+            tuple((self._maker[segment.invars[n]], sizes[n]) for n in own),
+            sum(size(variable.aval) for variable in segment.outvars if variable in self._active),
+            stage.flops,
             tuple(choices),
-        )  # fmt: skip
+        )
 
-    def _kinds(self, number: int) -> Tuple[Kind, ...]:
-        stage = self._stages[number]
-        scan = any(stage.start <= loop < stage.stop for loop in self._loops)
-        return selectable(scan, _POLICIES)
+    def _kinds(self, stage: Stage) -> Tuple[Kind, ...]:
+        return available_kinds(bool(self._loops_in(stage)), _POLICIES)
 
-    # -- which stage counts what
+    def _loops_in(self, stage: Stage) -> List[int]:
+        return [loop for loop in self._loops if stage.start <= loop < stage.stop]
 
-    def _owners(self, plain: List[Keeps]) -> Dict[Any, int]:
-        """For what a stage makes the one that counts it among its inputs."""
+    # -- the stage that each value counts for
+
+    def _owners(self, plain: List[Saved]) -> Dict[Any, int]:
+        """Return for each value from a stage the stage that it counts for as an input."""
         found: Dict[Any, int] = {}
         for variable, readers in self._readers.items():
             if variable in self._maker:
-                keeping = (
+                saving = (
                     number
                     for number in readers
                     if plain[number].inputs[self._segments[number].invars.index(variable)]
                 )
-                found[variable] = next(keeping, readers[0])
+                found[variable] = next(saving, readers[0])
         return found
 
-    def _held_on_both_sides(
-        self, kept: List[Dict[Kind, Keeps]], owners: Mapping[Any, int]
-    ) -> List[int]:
-        """For each stage the bytes of its outputs that it keeps as well as the one after it."""
-        held = []
+    def _shared_bytes(self, kept: List[Dict[Kind, Saved]], owners: Mapping[Any, int]) -> List[int]:
+        """Return for each stage the bytes of its outputs that both it and their reader save."""
+        found = []
         for number, segment in enumerate(self._segments):
             total = 0
             for place, variable in enumerate(segment.outvars):
@@ -229,12 +238,15 @@ class _Links:
                     where = self._segments[reader].invars.index(variable)
                     if kept[reader][Kind()].inputs[where]:
                         total += size(variable.aval)
-            held.append(total)
-        return held
+            found.append(total)
+        return found
 
-    def _above(self) -> List[int]:
-        """Bytes that are there while each stage runs backward: gradients of arguments, of which
-        later stages have made all, and cotangents that are on their way to an earlier one."""
+    def _gradient_bytes(self) -> List[int]:
+        """Return the bytes of gradients and cotangents that are live while a stage runs backward.
+
+        These are gradients of arguments that later stages have computed, and cotangents on their
+        way to an earlier stage.
+        """
         found = [0] * len(self._stages)
         for variable, readers in self._readers.items():
             if variable in self._active:
@@ -243,21 +255,21 @@ class _Links:
                     found[number] += size(variable.aval)
         return found
 
-    # -- traces, of equal stages once
+    # -- traces, cached for equal stages
 
-    def _keeps(self, number: int, kind: Kind) -> Keeps:
-        key = "keeps", self._signature(number), kind
+    def _saved(self, number: int, kind: Kind) -> Saved:
+        key = "saved", self._signature(number), kind
         if key not in self._known:
-            self._known[key] = keeps(self._segment(number), kind)
-        keeping: Keeps = self._known[key]
-        return keeping
+            self._known[key] = saved(self._segment(number), kind)
+        found: Saved = self._known[key]
+        return found
 
     def _needs(self, number: int, kind: Kind, own: Tuple[int, ...]) -> Needs:
         key = "needs", self._signature(number), kind, own
         if key not in self._known:
             self._known[key] = needs(self._segment(number), kind, own)
-        needed: Needs = self._known[key]
-        return needed
+        found: Needs = self._known[key]
+        return found
 
     def _signature(self, number: int) -> Any:
         if ("signature", number) not in self._known:
@@ -271,8 +283,7 @@ class _Links:
 
         def run(kind: Kind) -> Callable[..., Any]:
             if kind.kind == BODY:
-                inside = [n for n in self._loops if stage.start <= n < stage.stop]
-                changed = self._flat.with_bodies(dict.fromkeys(inside, kind.options))
+                changed = self._flat.with_bodies(dict.fromkeys(self._loops_in(stage), kind.options))
                 return evaluating(changed.segment(stage.start, stage.stop))
             function = evaluating(segment)
             return function if kind.kind == PLAIN else own_checkpoint(function, **kind.options)
@@ -286,7 +297,7 @@ class _Links:
 
 
 def _joined(chain: Chain, heavy: Set[int]) -> Iterator[Stage]:
-    """The stages of a chain; light ones that follow each other become one."""
+    """Yield the stages of a chain, with adjacent light stages joined."""
     light: List[Stage] = []
     for stage in (*chain.stages, None):
         if stage is not None and stage.start not in heavy:
@@ -302,7 +313,7 @@ def _joined(chain: Chain, heavy: Set[int]) -> Iterator[Stage]:
 
 
 def _active(flat: Flat, entry: Entry) -> Set[Any]:
-    """The variables that the gradient goes through: from what is differentiated to the loss."""
+    """Return the variables between the differentiated arguments and the loss."""
     jaxpr = flat.jaxpr
     reached = {jaxpr.invars[place] for place in entry.differentiated_leaves()}
     for equation in jaxpr.eqns:

@@ -1,7 +1,7 @@
-"""The measuring process: requests as lines of JSON on one pipe, replies on another.
+"""The measuring process: reads requests as lines of JSON from one pipe, replies on another.
 
-The function is traced once; what is asked afterwards (compiled programs, alternatives, pictures)
-are requests of their own, so that one that takes all memory does not take what is known with it.
+Compiled programs, alternatives and jaxprs are separate requests, so that running out of memory on
+one of them does not lose the earlier results.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ Reply = Dict[str, Any]
 
 
 class _Session:
-    """What is being measured, and which of the functions that the user named is at work."""
+    """What is being measured.
+
+    Attributes:
+        entry: function that was measured.
+        measured: its measurement.
+        flat: its flat jaxpr, once chains were requested.
+        subject: which of the user's functions is running: `target` or `args`.
+    """
 
     entry: Any = None
     measured: Any = None
-    # The function as operations one after the other, once chains are asked for.
     flat: Any = None
-    of: str = "target"
+    subject: str = "target"
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the pipe is closed."""
     incoming, outgoing = (int(n) for n in os.environ.pop("REMAT_MIGRATE_CHANNEL").split(","))
     for descriptor in (incoming, outgoing):
         os.set_inheritable(descriptor, False)
@@ -40,28 +46,28 @@ def main() -> None:
             reply = _answer(json.loads(line))
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
-            os.write(outgoing, (json.dumps(reply) + "\n").encode())
+            os.write(outgoing, (json.dumps(reply, default=os.fspath) + "\n").encode())
 
 
 def _answer(request: Reply) -> Reply:
-    _Session.of = "target"
+    _Session.subject = "target"
     try:
         return _ANSWERS[request["do"]](request)
     except NotFound as error:
-        return {"unfit": str(error), "of": _Session.of}
+        return {"unfit": str(error), "of": _Session.subject}
     except BaseException as error:
-        # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
+        # Includes SystemExit and KeyboardInterrupt, which the user's code may raise.
         if type(error).__name__ in ("Unfit", "Unsupported"):
-            return {"unfit": str(error), "of": _Session.of}
-        return {"error": dict(describe(error), at=_place(error)), "of": _Session.of}
+            return {"unfit": str(error), "of": _Session.subject}
+        return {"error": dict(describe(error), at=_user_line(error)), "of": _Session.subject}
 
 
-def _place(error: BaseException) -> Optional[List[Any]]:
-    """The innermost line of the user's in a traceback, None where there is none."""
+def _user_line(error: BaseException) -> Optional[List[Any]]:
+    """Return the innermost path and line of the user's code in a traceback, if any."""
     try:
         from .interception import is_library
     except ImportError:
-        return None  # there is no JAX
+        return None  # JAX is not installed
     found: Optional[List[Any]] = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
@@ -93,17 +99,17 @@ def _measure(request: Reply) -> Reply:
     from .entry import Differentiation, Entry
 
     target, given = request["target"], request["args"]
-    function = inputs.load_function(target["module"], target["path"], target["qualname"])
-    _Session.of = "args"
+    function = inputs.load_function(**target)
     if given is not None:
-        made = inputs.load_function(given["module"], given["path"], given["qualname"])
-        args, kwargs = inputs.from_function(made, given["qualname"])
+        _Session.subject = "args"
+        args, kwargs = inputs.from_function(inputs.load_function(**given), given["qualname"])
     elif request["cases"] is not None:
-        args, kwargs = inputs.from_cases(request["cases"], _dotted(target))
+        _Session.subject = "args"
+        name = "%s.%s" % (target["module"] or "", target["qualname"])
+        args, kwargs = inputs.from_cases(request["cases"], name)
     else:
-        _Session.of = "target"
-        args, kwargs = inputs.without(function)
-    _Session.of = "target"
+        args, kwargs = inputs.without_arguments(function)
+    _Session.subject = "target"
     how = Differentiation(
         request["by"], tuple(request["argnums"]), request["has_aux"], request["jit"]
     )
@@ -111,68 +117,42 @@ def _measure(request: Reply) -> Reply:
     _Session.measured = measured = sites.measure(_Session.entry)
     return {
         "forward_flops": measured.forward_flops,
-        "cost": measured.cost._asdict(),
-        "bare": measured.bare._asdict(),
-        "sites": [_judged(judged) for judged in measured.sites],
+        "cost": measured.cost,
+        "bare": measured.bare,
+        "sites": measured.measurements,
         "courses": measured.courses,
     }
 
 
-def _dotted(target: Dict[str, Any]) -> str:
-    return "%s.%s" % (target["module"] or "", target["qualname"])
-
-
-def _judged(judged: Any) -> Reply:
-    site = judged.site
-    return {
-        "path": site.place.path,
-        "line": site.place.line,
-        "api": site.api,
-        "function": site.function,
-        "defined": list(site.defined),
-        "calls": [
-            [place.path, place.line, count] for place, count in judged.calls.items() if place.line
-        ],
-        "applications": judged.applications,
-        "with": judged.with_it._asdict(),
-        "without": judged.without._asdict(),
-        "verdict": judged.verdict,
-        "compiled": list(judged.compiled) if judged.compiled else None,
-        "note": judged.note,
-    }
-
-
 def _confirm(request: Reply) -> Reply:
-    """One site again, with what the compiled program says."""
+    """Measure one site again, with the compiled program."""
     from . import sites
 
-    judged = sites.confirmed(_Session.entry, _Session.measured.sites[request["site"]])
-    return {"site": _judged(judged)}
+    number, measured = request["site"], _Session.measured
+    site, measurement = measured.sites[number], measured.measurements[number]
+    return {"site": sites.confirm(_Session.entry, site, measurement)}
 
 
 def _compile(request: Reply) -> Reply:
-    """Temporary memory of the compiled program as it is."""
+    """Compile the program as it is."""
     from . import interception
-    from .instruments.compiled import compile_program
+    from .instruments.compiled import temporary_bytes
 
     with interception.plan({}):
         entry = _Session.entry
-        compiled = compile_program(entry.differentiated, *entry.shapes)
-    return {"bytes": compiled.temporary_bytes, "flops": compiled.flops}
+        return {"bytes": temporary_bytes(entry.differentiated, *entry.shapes)}
 
 
 def _alternatives(request: Reply) -> Reply:
-    from . import alternatives
+    from .alternatives import alternatives
 
-    sites = [judged.site for judged in _Session.measured.sites]
-    found: List[Any] = alternatives.alternatives(
-        _Session.entry, sites, request["compile"], request["stages_alone"]
-    )
-    return {"alternatives": [dict(one._asdict(), lines=list(one.lines)) for one in found]}
+    has_sites = bool(_Session.measured.sites)
+    found = alternatives(_Session.entry, has_sites, request["compile"], request["only_stages"])
+    return {"alternatives": found}
 
 
 def _chains(request: Reply) -> Reply:
-    """The chains of the function, each stage with what it keeps, needs and costs."""
+    """Return the chains of the function, with the costs of each stage."""
     from . import plan_costs
     from .stages import Flat
 
@@ -196,7 +176,7 @@ def _chains(request: Reply) -> Reply:
 
 
 def _trace(request: Reply) -> Reply:
-    """The gradient computation with checkpoints on runs of operations."""
+    """Trace the gradient computation with checkpoints on runs of equations."""
     from . import plan_costs
     from .stage_costs import Kind
 
@@ -206,19 +186,19 @@ def _trace(request: Reply) -> Reply:
 
 def _residuals(request: Reply) -> Reply:
     from . import interception
-    from .instruments import residuals
+    from .instruments.residuals import residuals
 
     with interception.plan({}):
-        found = residuals.residuals(_Session.entry)
-    return {"residuals": [one._asdict() for one in found]}
+        return {"residuals": residuals(_Session.entry)}
 
 
-def _pictures(request: Reply) -> Reply:
+def _jaxprs(request: Reply) -> Reply:
     from . import interception
-    from .instruments import jaxprs
+    from .instruments.residuals import passes
 
     with interception.plan({}):
-        return dict(jaxprs.pictures(_Session.entry)._asdict())
+        forward, backward = passes(_Session.entry)
+    return {"forward": forward, "backward": backward}
 
 
 _ANSWERS = {
@@ -230,5 +210,5 @@ _ANSWERS = {
     "chains": _chains,
     "trace": _trace,
     "residuals": _residuals,
-    "pictures": _pictures,
+    "jaxprs": _jaxprs,
 }

@@ -1,132 +1,106 @@
-"""What each checkpoint of a program saves and costs: the program with it, and without it.
+"""Measure each checkpoint of a program, by tracing the program with and without it.
 
-A checkpoint is judged by the peak of live memory of the gradient computation and by the operations
-that it adds, not by the residuals that it avoids: one on the whole function avoids all of them, and
-the peak stays.
+The verdict rests on the peak of live bytes of the gradient computation and on the operations that
+the checkpoint adds. Avoided residuals do not count: a checkpoint of the whole function avoids all
+of them, but the peak stays the same.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import jax
 
 from . import interception
 from .applications import applications
-from .calls import lines_of_calls
+from .calls import calling_lines
 from .entry import NONE, Entry
-from .instruments.compiled import compile_program
+from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
-from .instruments.liveness import course, peak
-from .instruments.residuals import gradient_and_kept_bytes
-from .interception import COUNT, LEAVE_OUT, Place, Site
+from .instruments.liveness import live_bytes, peak
+from .instruments.residuals import gradient_and_residual_bytes
+from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Location, Site
+from .records import CallLine, Cost, Course, SiteMeasurement, SiteVerdict
 
-SAVES = "saves"
-COSTS_MORE = "costs-more-than-it-saves"
-NOTHING = "does-nothing"
-WASTEFUL = "wasteful"
-
-# Of the peak without a checkpoint: less than this is no difference.
+# Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
-# Of the operations of a forward pass: the same.
+# Likewise for shares of the operations of a forward pass.
 FLOPS_TOLERANCE = 0.005
-# Of the temporary memory of a compiled program: what another order of the same computation may give
-# or take, and so is no reason to keep a checkpoint.
-LUCK = 0.1
-
-
-class Cost(NamedTuple):
-    """What a gradient computation needs.
-
-    Attributes:
-        peak_bytes: the peak of live bytes besides arguments.
-        flops: floating-point operations.
-        residual_bytes: what the forward pass keeps; None for a function that differentiates itself.
-    """
-
-    peak_bytes: int
-    flops: int
-    residual_bytes: Optional[int]
-
-
-class Judged(NamedTuple):
-    """A site with what it does.
-
-    Attributes:
-        site: the site.
-        calls: the lines that call what it is applied to, with how often each is traced.
-        applications: how often it is applied when the function runs once, loops counted.
-        with_it: the whole function as it is.
-        without: the same without this checkpoint.
-        verdict: one of the four.
-        compiled: temporary bytes of the compiled program with it and without it, if compiled.
-        note: what else there is to know.
-    """
-
-    site: Site
-    calls: Dict[Place, int]
-    applications: int
-    with_it: Cost
-    without: Cost
-    verdict: str
-    compiled: Optional[Tuple[int, int]] = None
-    note: str = ""
-
-
-Course = List[Tuple[int, int]]
+# The temporary memory of a compiled program may vary by this share with the order of operations.
+SCHEDULE_TOLERANCE = 0.1
 
 
 class Measured(NamedTuple):
-    """A function with all its sites.
+    """A measured function.
 
     Attributes:
-        forward_flops: of the function itself, checkpoints not counted twice.
-        cost: as it is.
-        bare: without any checkpoint.
-        sites: each site that is applied when it runs.
-        courses: the bytes that are live over its operations, as it is and without checkpoints.
+        forward_flops: operations of the function without recomputation.
+        cost: cost of the gradient computation as it is.
+        bare: cost without any checkpoint.
+        sites: sites that are applied when the function runs.
+        measurements: the measurement of each of them.
+        courses: live bytes over time, as it is and without checkpoints.
     """
 
     forward_flops: int
     cost: Cost
     bare: Cost
-    sites: List[Judged]
+    sites: List[Site]
+    measurements: List[SiteMeasurement]
     courses: Tuple[Course, Course]
+
+
+class Variant(NamedTuple):
+    """The gradient computation of a function under some plan.
+
+    Attributes:
+        cost: cost of the computation.
+        calls: lines that call each site, and how often.
+        jaxpr: the traced computation.
+    """
+
+    cost: Cost
+    calls: Dict[Site, Dict[Location, int]]
+    jaxpr: Any
 
 
 def measure(entry: Entry) -> Measured:
     """Trace a function and its gradient, as they are and without each checkpoint.
 
     Raises:
-        Unfit: the function cannot be differentiated as asked.
-        Exception: whatever tracing it raises.
+        Unfit: the function cannot be differentiated as requested.
+        Exception: any error that the function raises while it is traced.
     """
     with interception.plan({}, COUNT):
         jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
-        lines = lines_of_calls(jaxpr)
-    cost, calls, program = _cost(entry, {})
-    now = course(program)
-    sites = [site for site in interception.sites() if site in calls]
-    if not sites:
-        return Measured(cost.flops if entry.how.by == NONE else forward, cost, cost, [], (now, now))
-    bare, _, program = _cost(entry, dict.fromkeys(sites, LEAVE_OUT))
-    without = (
-        {sites[0]: bare}
-        if len(sites) == 1
-        else {site: _cost(entry, {site: LEAVE_OUT})[0] for site in sites}
-    )
-    courses = now, course(program)
+        lines = calling_lines(jaxpr)
+    cost, calls, program = trace(entry, {})
+    course = live_bytes(program)
+    if not calls:
+        forward = cost.flops if entry.how.by == NONE else forward
+        return Measured(forward, cost, cost, [], [], (course, course))
+    sites = list(calls)
+    bare, _, program = trace(entry, {}, LEAVE_OUT)
+    if len(sites) == 1:
+        without = {sites[0]: bare}
+    else:
+        without = {site: trace(entry, {site: LEAVE_OUT}).cost for site in sites}
+    courses = course, live_bytes(program)
     if entry.how.by == NONE:
         forward = bare.flops
     if not all(site in applied for site in sites):
-        # Some stand in rules of differentiation, as the forward pass of a `jax.custom_vjp` does.
+        # Some sites are in differentiation rules, such as the forward pass of a `jax.custom_vjp`.
         with interception.plan({}, COUNT):
             applied = {**applications(entry.gradient_jaxpr()), **applied}
-    judged = [
-        Judged(
-            site,
-            {**dict.fromkeys(lines.get(site, ()), 0), **calls[site]},
+    measurements = [
+        SiteMeasurement(
+            Path(site.location.path),
+            site.location.line,
+            site.api,
+            site.function,
+            _call_lines({**dict.fromkeys(lines.get(site, ()), 0), **calls[site]}),
             applied.get(site, 0),
             cost,
             without[site],
@@ -134,68 +108,65 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    return Measured(forward, cost, bare, judged, courses)
+    return Measured(forward, cost, bare, sites, measurements, courses)
 
 
-def cost_of(entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP) -> Cost:
-    """What the function needs with other decisions about its checkpoints."""
-    return _cost(entry, decisions, default)[0]
+def _call_lines(calls: Dict[Location, int]) -> Tuple[CallLine, ...]:
+    return tuple(CallLine(Path(p.path), p.line, count) for p, count in calls.items() if p.line)
 
 
-def _cost(
-    entry: Entry, decisions: Dict[Site, Any], default: Any = interception.KEEP
-) -> Tuple[Cost, Dict[Site, Dict[Place, int]], Any]:
-    """What the function needs, the calls of each site, and the jaxpr of its gradient."""
+def trace(entry: Entry, decisions: Dict[Site, Decision], default: Decision = KEEP) -> Variant:
+    """Trace the gradient computation with other decisions about its checkpoints."""
     with interception.plan(decisions, default):
-        jaxpr, kept = gradient_and_kept_bytes(entry)
+        jaxpr, residual_bytes = gradient_and_residual_bytes(entry)
         calls = {
             site: found for site in interception.sites() if (found := interception.calls_of(site))
         }
-        return Cost(peak(jaxpr), flops(jaxpr), kept), calls, jaxpr
+        return Variant(Cost(peak(jaxpr), flops(jaxpr), residual_bytes), calls, jaxpr)
 
 
-def verdict(with_it: Cost, without: Cost, forward_flops: int) -> str:
-    """What a checkpoint does, by peak memory and operations alone."""
-    saved = without.peak_bytes - with_it.peak_bytes
-    added = with_it.flops - without.flops
-    lowers = saved > PEAK_TOLERANCE * without.peak_bytes
-    costs = added > FLOPS_TOLERANCE * forward_flops
-    if not lowers:
-        raises = -saved > PEAK_TOLERANCE * without.peak_bytes
-        return WASTEFUL if costs or raises else NOTHING
-    return _bargain(saved / max(without.peak_bytes, 1), added / max(without.flops, 1))
+def verdict(cost: Cost, without: Cost, forward_flops: int) -> SiteVerdict:
+    """Return the verdict on a checkpoint by peak memory and operations alone."""
+    saved = without.peak_bytes - cost.peak_bytes
+    added = cost.flops - without.flops
+    significant = PEAK_TOLERANCE * without.peak_bytes
+    if saved > significant:
+        return _trade_off(saved / max(without.peak_bytes, 1), added / max(without.flops, 1))
+    is_wasteful = added > FLOPS_TOLERANCE * forward_flops or -saved > significant
+    return SiteVerdict.WASTEFUL if is_wasteful else SiteVerdict.NOTHING
 
 
-def _bargain(memory: float, operations: float) -> str:
-    """Whether a share of memory that is saved is worth a share of operations that is added."""
-    return COSTS_MORE if operations > max(memory, FLOPS_TOLERANCE) else SAVES
+def _trade_off(memory: float, operations: float) -> SiteVerdict:
+    """Weigh the share of memory saved against the share of operations added."""
+    costs_more = operations > max(memory, FLOPS_TOLERANCE)
+    return SiteVerdict.COSTS_MORE if costs_more else SiteVerdict.SAVES
 
 
-def confirmed(entry: Entry, judged: Judged) -> Judged:
-    """A site that was found wasteful, with what the compiled program says about it.
+def confirm(entry: Entry, site: Site, measurement: SiteMeasurement) -> SiteMeasurement:
+    """Revise the verdict on a checkpoint by the compiled program.
 
-    The compiled program alone sees what is fused, reordered and merged: a softmax over a large
-    vocabulary at the end of a network is worth a checkpoint that liveness calls wasteful.
+    Only the compiled program accounts for fusion, scheduling and merged operations. For example, a
+    checkpoint of a softmax over a large vocabulary at the end of a network pays, although it does
+    not lower the peak of the trace.
     """
-    with_it = _temporary(entry, {})
-    without = _temporary(entry, {judged.site: LEAVE_OUT})
+    with_it, without = _compiled(entry, {}), _compiled(entry, {site: LEAVE_OUT})
+    measurement = measurement._replace(compiled=(with_it, without))
     saved = (without - with_it) / max(without, 1)
-    if saved > LUCK and judged.verdict in (WASTEFUL, NOTHING):
-        before = judged.without.flops
-        return judged._replace(
-            compiled=(with_it, without),
-            verdict=_bargain(saved, (judged.with_it.flops - before) / max(before, 1)),
-            note="what it saves shows in the compiled program alone",
+    saves_in_trace = measurement.verdict in (SiteVerdict.SAVES, SiteVerdict.COSTS_MORE)
+    if saved > SCHEDULE_TOLERANCE and not saves_in_trace:
+        added = measurement.recomputed_flops / max(measurement.without.flops, 1)
+        return measurement._replace(
+            verdict=_trade_off(saved, added),
+            note="the savings only show in the compiled program",
         )
-    note = judged.note
-    if saved <= PEAK_TOLERANCE and judged.verdict in (SAVES, COSTS_MORE):
-        note = (
-            "compiled for %s the program needs no less memory with it: it may be merged away"
-            % jax.default_backend()
+    if saved <= PEAK_TOLERANCE and saves_in_trace:
+        return measurement._replace(
+            note="compiled for %s, the program needs no less memory with it: XLA may merge the"
+            " recomputation with the forward pass" % jax.default_backend()
         )
-    return judged._replace(compiled=(with_it, without), note=note)
+    return measurement
 
 
-def _temporary(entry: Entry, decisions: Dict[Site, Any]) -> int:
+def _compiled(entry: Entry, decisions: Dict[Site, Decision]) -> int:
     with interception.plan(decisions):
-        return compile_program(entry.differentiated, *entry.shapes).temporary_bytes
+        return temporary_bytes(entry.differentiated, *entry.shapes)

@@ -1,9 +1,9 @@
-"""The stages of a function, found in the lines that its operations come from.
+"""Find the stages of a function by the source lines of its operations.
 
-A function that does `x = block(p, x)` in a loop, or calls one part after the other, is a chain. For
-each user function on the stack of most operations its body is cut where the line changes; a line
-that a loop runs many times is cut by the smallest exact period. Any run of stages can be put under
-a checkpoint by evaluating the jaxpr in pieces, which is what moving it in the source would do.
+A function that runs `x = block(p, x)` in a loop, or calls one part after the other, is a chain. The
+body of each user function that most operations come from is cut where the line changes, and a line
+in a loop by the smallest exact period of its operations. Evaluating the jaxpr in pieces puts any
+run of stages under a checkpoint, with the same effect as editing the source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
-    Set,
     Tuple,
 )
 
@@ -27,21 +26,20 @@ import jax
 
 from . import interception
 from .entry import Entry, shape_of
-from .instruments.flops import of_equation
+from .instruments.flops import flops_of_equation
 from .interception import LEAVE_OUT, is_library, own_checkpoint
 from .internals import internals
 
-# Of the operations of the largest stage: less than this is glue between stages.
+# Stages with a smaller share of the operations of the largest stage are light.
 _HEAVY = 0.02
-# Of the operations of a function: what must come from below a line of another one for it to be
-# where the chain is.
+# Share of all operations that must come from a function for it to be a chain.
 _SHARE = 0.6
-# A line whose operations repeat after fewer equations than this is no loop over layers.
+# Shorter periods are not iterations of a loop over layers.
 _SHORTEST_PERIOD = 2
 
 
 class Stage(NamedTuple):
-    """A run of equations, `start` to `stop`, that come from a line."""
+    """Equations `start` to `stop`, which come from one line."""
 
     start: int
     stop: int
@@ -53,10 +51,10 @@ class Chain(NamedTuple):
     """The stages of a function.
 
     Attributes:
-        path: the file.
-        function: the function whose lines the stages are.
-        stages: all of them in order, without gaps.
-        heavy: those worth a checkpoint.
+        path: file of the function.
+        function: function whose lines are the stages.
+        stages: all stages in order, without gaps.
+        heavy: stages that are worth a checkpoint.
     """
 
     path: str
@@ -71,32 +69,34 @@ class Chain(NamedTuple):
 
 
 class Flat:
-    """A function without checkpoints, its operations one after the other, and their lines.
+    """The jaxpr of a function without checkpoints, with calls of jitted functions inlined.
 
     Attributes:
-        jaxpr: open; calls of jitted functions are dissolved.
-        constants: the values of its constants.
-        frames: for each equation its lines as (path, function, line), the innermost first.
+        jaxpr: open jaxpr.
+        constants: values of its constants.
+        frames: for each equation, its user frames (path, function, line), the innermost first.
+        flops: operations of each equation.
     """
 
     def __init__(self, entry: Entry) -> None:
+        """Trace a function."""
         with interception.plan({}, default=LEAVE_OUT):
             closed = jax.make_jaxpr(entry.forward)(*entry.shapes)
             if any(map(internals().is_inlined_call, internals().opened(closed).eqns)):
-                closed = jax.make_jaxpr(_dissolved(closed))(*entry.shapes)
+                closed = jax.make_jaxpr(_inlined(closed))(*entry.shapes)
         self.jaxpr = internals().opened(closed)
         self.constants = tuple(closed.consts)
         self.frames = [
-            # A stage is a line that the user can edit.
+            # Only lines that the user can edit are stages.
             tuple(frame for frame in internals().places(equation) if not is_library(frame[0]))
             for equation in self.jaxpr.eqns
         ]
         self._runners: Dict[Any, Callable[..., Any]] = {}
         known: Dict[int, int] = {}
-        self.flops = [of_equation(equation, known) for equation in self.jaxpr.eqns]
+        self.flops = [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
 
     def chains(self, least: int = 2) -> Iterator[Chain]:
-        """The functions that are chains of at least two stages, or of so many."""
+        """Yield the functions that are chains of at least `least` heavy stages."""
         total = sum(self.flops)
         shares: Dict[Tuple[str, str], int] = {}
         for frames, cost in zip(self.frames, self.flops):
@@ -105,7 +105,7 @@ class Flat:
         for (path, function), share in shares.items():
             if share >= _SHARE * total:
                 stages = tuple(self._cut(path, function))
-                # What comes from no line of the function is not its own.
+                # Stages without a line come from other functions.
                 own = tuple(stage for stage in stages if stage.line)
                 largest = max((stage.flops for stage in own), default=0)
                 heavy = tuple(stage for stage in own if stage.flops > _HEAVY * largest)
@@ -113,22 +113,22 @@ class Flat:
                     yield Chain(path, function, stages, heavy)
 
     def _cut(self, path: str, function: str) -> Iterator[Stage]:
-        """The body of a function, cut where the line changes."""
+        """Cut the body of a function where the line changes."""
         lines = [
-            # The outermost call of a function that calls itself.
+            # The outermost call, if the function is recursive.
             next((n for p, f, n in reversed(frames) if (p, f) == (path, function)), 0)
             for frames in self.frames
         ]
         start = 0
         for stop in range(1, len(lines) + 1):
             if stop == len(lines) or lines[stop] != lines[start]:
-                yield from self._periods(start, stop, lines[start])
+                yield from self._iterations(start, stop, lines[start])
                 start = stop
 
-    def _periods(self, start: int, stop: int, line: int) -> Iterator[Stage]:
-        """A run of a line, cut where a loop has run it once more."""
+    def _iterations(self, start: int, stop: int, line: int) -> Iterator[Stage]:
+        """Cut the equations of a line into iterations of a loop."""
         signatures = [self._signature(number) for number in range(start, stop)] if line else []
-        # A loop over layers that differ in their sizes does the same things each time.
+        # Layers of different sizes have the same primitives on the same lines.
         step = _period(signatures) or _period([one[:2] for one in signatures]) or stop - start
         for first in range(start, stop, step):
             last = first + step
@@ -140,15 +140,14 @@ class Flat:
         return equation.primitive.name, self.frames[number], shapes
 
     def staged(self, wrapped: Mapping[Tuple[int, int], Mapping[str, Any]]) -> Callable[..., Any]:
-        """The function with some runs of equations under checkpoints.
+        """Return the function with checkpoints on some runs of equations.
 
         Args:
-            wrapped: from the start and stop of each run to the options of its checkpoint.
+            wrapped: options of the checkpoint, by start and stop of the run.
         """
-        cuts = sorted(wrapped)
         runs: List[Tuple[int, int, Optional[Mapping[str, Any]]]] = []
         position = 0
-        for start, stop in cuts:
+        for start, stop in sorted(wrapped):
             if position < start:
                 runs.append((position, start, None))
             runs.append((start, stop, wrapped[start, stop]))
@@ -173,35 +172,18 @@ class Flat:
         return function
 
     def scans(self) -> Iterator[int]:
-        """The loops over layers at the top: their places among the equations."""
+        """Yield the indices of the equations that are loops over layers."""
         least = _HEAVY * sum(self.flops)
         for number, equation in enumerate(self.jaxpr.eqns):
             if equation.primitive.name == "scan" and self.flops[number] > least:
                 if internals().inner(equation)[2] > 1:
                     yield number
 
-    def scanned(self, chosen: Sequence[int], options: Mapping[str, Any]) -> Callable[..., Any]:
-        """The function with the bodies of some loops under checkpoints."""
-        equations = list(self.jaxpr.eqns)
-        for number in chosen:
-            equations[number] = _with_body_checkpointed(equations[number], options)
-        changed = internals().segment(
-            self.jaxpr,
-            [*self.jaxpr.constvars, *self.jaxpr.invars],
-            self.jaxpr.outvars,
-            equations,
-        )
-
-        def function(*flat: Any) -> Any:
-            return internals().evaluate(changed, (), (*self.constants, *flat))
-
-        return function
-
     def with_bodies(self, chosen: Mapping[int, Mapping[str, Any]]) -> Flat:
-        """The same with the bodies of some loops under checkpoints.
+        """Return a copy with checkpoints on the bodies of some scans.
 
         Args:
-            chosen: from the place of each loop to the options of its checkpoint.
+            chosen: options of the checkpoint, by the index of the scan.
         """
         equations = list(self.jaxpr.eqns)
         for number, options in chosen.items():
@@ -211,52 +193,40 @@ class Flat:
         return changed
 
     def _runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
-        """What evaluates a segment, under a checkpoint if there are options for one."""
+        """Return a function that evaluates a segment, under a checkpoint if options are given."""
         if options is None:
             return evaluating(segment)
-        # Blocks that are equal get the same function, which JAX traces once.
+        # Equal blocks share a function, which JAX traces once.
         key = str(segment), tuple(sorted((name, id(value)) for name, value in options.items()))
         if key not in self._runners:
             self._runners[key] = own_checkpoint(evaluating(segment), **options)
         return self._runners[key]
 
     def segment(self, start: int, stop: int) -> Any:
-        """A run of equations as a jaxpr: of what it reads, what is used after it."""
+        """Return a run of equations as a jaxpr, whose outputs are the values used afterwards."""
         equations = self.jaxpr.eqns[start:stop]
-        made = {variable for equation in equations for variable in equation.outvars}
-        read = dict.fromkeys(
-            atom
-            for equation in equations
-            for atom in equation.invars
-            if not internals().is_literal(atom) and atom not in made
-        )
-        wanted = self._read_after(stop)
-        given = [
-            variable
-            for equation in equations
-            for variable in equation.outvars
-            if variable in wanted
-        ]
-        return internals().segment(self.jaxpr, list(read), given, equations)
+        made = [variable for equation in equations for variable in equation.outvars]
+        read = [atom for equation in equations for atom in equation.invars]
+        inputs = dict.fromkeys(_variables(read))
+        for variable in made:
+            inputs.pop(variable, None)
+        after = [atom for equation in self.jaxpr.eqns[stop:] for atom in equation.invars]
+        used = set(_variables([*after, *self.jaxpr.outvars]))
+        outputs = [variable for variable in made if variable in used]
+        return internals().segment(self.jaxpr, list(inputs), outputs, equations)
 
-    def _read_after(self, stop: int) -> Set[Any]:
-        return {
-            atom
-            for equation in self.jaxpr.eqns[stop:]
-            for atom in equation.invars
-            if not internals().is_literal(atom)
-        } | {atom for atom in self.jaxpr.outvars if not internals().is_literal(atom)}
+
+def _variables(atoms: Sequence[Any]) -> Iterator[Any]:
+    return (atom for atom in atoms if not internals().is_literal(atom))
 
 
 def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
-    """A scan whose body is under a checkpoint; in a loop nothing can be merged across it."""
+    """Return a scan with a checkpoint on its body, which needs no barriers in a loop."""
     body = equation.params["jaxpr"]
-    shapes = [
-        shape_of(variable.aval.shape, variable.aval.dtype)
-        for variable in internals().opened(body).invars
-    ]
+    opened = internals().opened(body)
+    shapes = [shape_of(variable.aval.shape, variable.aval.dtype) for variable in opened.invars]
     checkpointed = own_checkpoint(
-        lambda *inputs: internals().evaluate(internals().opened(body), body.consts, inputs),
+        lambda *inputs: internals().evaluate(opened, body.consts, inputs),
         prevent_cse=False,
         **options,
     )
@@ -266,7 +236,7 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
 
 
 def evaluating(segment: Any) -> Callable[..., Any]:
-    """What gives the outputs of an open jaxpr."""
+    """Return a function that evaluates an open jaxpr."""
 
     def run(*inputs: Any) -> Any:
         return internals().evaluate(segment, (), inputs)
@@ -274,11 +244,11 @@ def evaluating(segment: Any) -> Callable[..., Any]:
     return run
 
 
-def _dissolved(closed: Any) -> Callable[..., Any]:
-    """The same computation, with the bodies of jitted functions in the place of their calls.
+def _inlined(closed: Any) -> Callable[..., Any]:
+    """Inline the calls of jitted functions.
 
-    What such a function computes comes from the line that calls it: JAX traces it once, and knows
-    at most the first of its callers.
+    The operations of a jitted function get the line of each call, because JAX traces the function
+    once and records at most its first caller.
     """
 
     def run(jaxpr: Any, constants: Sequence[Any], inputs: Sequence[Any], source: Any) -> List[Any]:
@@ -293,8 +263,8 @@ def _dissolved(closed: Any) -> Callable[..., Any]:
             origin = equation.source_info if source is None else source
             if internals().is_inlined_call(equation):
                 _, (inner,), _ = internals().inner(equation)
-                given = [read(atom) for atom in equation.invars]
-                outputs = run(inner, getattr(inner, "consts", ()), given, origin)
+                arguments = [read(atom) for atom in equation.invars]
+                outputs = run(inner, getattr(inner, "consts", ()), arguments, origin)
             else:
                 outputs = _evaluated(opened, equation.replace(source_info=origin), values)
             values.update(zip(equation.outvars, outputs))
@@ -307,14 +277,14 @@ def _dissolved(closed: Any) -> Callable[..., Any]:
 
 
 def _evaluated(jaxpr: Any, equation: Any, values: Mapping[Any, Any]) -> List[Any]:
-    """What one equation of a jaxpr gives."""
-    read = dict.fromkeys(a for a in equation.invars if not internals().is_literal(a))
-    alone = internals().segment(jaxpr, list(read), equation.outvars, [equation])
+    """Return the outputs of one equation of a jaxpr."""
+    read = list(dict.fromkeys(_variables(equation.invars)))
+    alone = internals().segment(jaxpr, read, equation.outvars, [equation])
     return internals().evaluate(alone, (), [values[variable] for variable in read])
 
 
 def _period(signatures: Sequence[Any]) -> int:
-    """The smallest number of equations after which a run repeats itself; 0 if it does not."""
+    """Return the smallest period of a run of equations, or 0 if there is none."""
     count = len(signatures)
     if count < 2 * _SHORTEST_PERIOD:
         return 0

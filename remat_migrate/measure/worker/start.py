@@ -1,7 +1,7 @@
-"""The first thing that a measuring process runs: makes remat_migrate importable from its folder.
+"""Entry point of a measuring process: makes remat_migrate importable from its own folder.
 
-Run as a script. The user's modules come first on `sys.path`, and remat_migrate's folder, which may
-be one of many installed packages of another interpreter, is not on it.
+Run as a script. The user's modules come first on `sys.path`. The folder of remat_migrate is not on
+it, because it may hold packages of another interpreter.
 """
 
 import importlib
@@ -13,7 +13,7 @@ NAME = "remat_migrate"
 
 
 def load_package() -> None:
-    """Have `import remat_migrate` give the package that this file lies in."""
+    """Make `import remat_migrate` import the package that contains this file."""
     folder = os.path.abspath(__file__)
     for _ in range(3):
         folder = os.path.dirname(folder)

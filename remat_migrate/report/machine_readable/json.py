@@ -19,7 +19,8 @@ from ..terminal.statistics import RuleCount, rule_counts
 from ..terminal.verdicts import verdict_counts, verdict_rows
 
 if TYPE_CHECKING:
-    from ...measure.measurement import Measurement, SiteWeight
+    from ...measure.measurement import Measurement
+    from ...measure.worker.records import SiteMeasurement
     from ...plan.plan import Need, Placement, Plan
     from ...verify.evidence import CommandRuns, Proof
 
@@ -155,19 +156,19 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
             {
                 "shape": one.shape,
                 "bytes": one.bytes,
-                "what": one.what,
+                "what": one.origin,
                 "name": one.name or None,
                 "path": one.path and display_path(one.path, folder),
                 "line": one.line or None,
             }
             for one in found.residuals
         ]
-    if found.pictures is not None:
-        document["forward"], document["backward"] = found.pictures
+    if found.jaxprs is not None:
+        document["forward"], document["backward"] = found.jaxprs
     return document
 
 
-def weight_row(site: SiteWeight, folder: Path) -> dict[str, object]:
+def weight_row(site: SiteMeasurement, folder: Path) -> dict[str, object]:
     """What a checkpoint saves and costs."""
     return {
         "path": display_path(site.path, folder),

@@ -16,7 +16,8 @@ from ..terminal.display import printable
 from ..terminal.weights import operations, size
 
 if TYPE_CHECKING:
-    from ...measure.measurement import Alternative, Course, Measurement
+    from ...measure.measurement import Measurement
+    from ...measure.worker.records import Alternative, Course
 
 _WIDTH, _HEIGHT = 640, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 14, 14, 46

@@ -14,7 +14,8 @@ from ..terminal.verdicts import facts, worst_first
 from ..terminal.weights import effect, operations, size
 
 if TYPE_CHECKING:
-    from ...measure.measurement import Measurement, SiteWeight
+    from ...measure.measurement import Measurement
+    from ...measure.worker.records import SiteMeasurement
     from ...verify.evidence import Verdict
 
 _TONES = {
@@ -98,7 +99,7 @@ class Evidence:
         return tuple(weight_entry(weight, self._of[id(weight)]) for weight in row.weights)
 
 
-def weight_entry(weight: SiteWeight, found: Measurement) -> WeightEntry:
+def weight_entry(weight: SiteMeasurement, found: Measurement) -> WeightEntry:
     """What a checkpoint saves and costs as a reader is shown it."""
     notes = [printable(weight.note)] if weight.note else []
     if weight.compiled is not None:

@@ -227,7 +227,7 @@ def _view(number: int, found: Measurement, screen: Screen) -> TargetView:
         ),
         any(one.compiled_bytes is not None for one in rows),
         "\n".join(measurement_lines(found, screen)),
-        tuple(zip(("Forward", "Backward"), found.pictures, strict=True)) if found.pictures else (),
+        tuple(zip(("Forward", "Backward"), found.jaxprs, strict=True)) if found.jaxprs else (),
     )
 
 

@@ -11,7 +11,7 @@ from .weights import operations, size
 
 if TYPE_CHECKING:
     from ...engine.apply import Change
-    from ...measure.measurement import Cost
+    from ...measure.worker.records import Cost
     from ...plan.applying import Obstacle
     from ...plan.plan import Placement, Plan, StageDecision
 

@@ -12,7 +12,7 @@ from .verdicts import verdict_lines
 from .weights import operations, size
 
 if TYPE_CHECKING:
-    from ...measure.measurement import SiteWeight
+    from ...measure.worker.records import SiteMeasurement
 
 _COLUMNS = ("place", "api", "form", "target", "options", "risk", "codes")
 # Where a target was measured: peak memory, operations, and what that makes of the checkpoint.
@@ -62,7 +62,7 @@ def _lines(row: SiteRow, measured: bool, screen: Screen) -> Iterator[tuple[str, 
             yield (*blank, *_weight(weight))
 
 
-def _weight(weight: SiteWeight) -> tuple[str, ...]:
+def _weight(weight: SiteMeasurement) -> tuple[str, ...]:
     saved, again = weight.peak_bytes_saved, weight.recomputed_flops
     return size(saved), operations(again), weight.verdict.replace("-", " ")
 

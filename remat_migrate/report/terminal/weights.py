@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
-    from ...measure.measurement import Alternative, Measurement, Residual, SiteWeight
-    from ...measure.trial import Effect
+    from ...measure.fix_effects import Effect
+    from ...measure.measurement import Measurement
+    from ...measure.worker.records import Alternative, Residual, SiteMeasurement
 
 _STYLES = {
     "saves": "green",
@@ -65,7 +66,7 @@ def _totals(found: Measurement) -> Iterator[str]:
         yield f"  kept          {size(found.cost.residual_bytes)} for the backward pass"
 
 
-def _site(site: SiteWeight, found: Measurement, screen: Screen) -> Iterator[str]:
+def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator[str]:
     place = f"{screen.path(site.path)}:{site.line}"
     calls = [call for call in site.calls if call.line]
     called = ", ".join(f"{screen.path(call.path)}:{call.line}" for call in calls[:3])
@@ -89,7 +90,7 @@ def _site(site: SiteWeight, found: Measurement, screen: Screen) -> Iterator[str]
         )
 
 
-def effect(site: SiteWeight, found: Measurement) -> str:
+def effect(site: SiteMeasurement, found: Measurement) -> str:
     """`3.25 GB of peak memory become 533 MB, for 0.72 of a forward pass computed again`."""
     before, after = site.without.peak_bytes, site.cost.peak_bytes
     share = (after - before) / before if before else 0.0
@@ -136,7 +137,7 @@ def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> I
 
 
 def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
-    total = sum(row.bytes for row in rows if not row.what.startswith("from "))
+    total = sum(row.bytes for row in rows if not row.origin.startswith("from "))
     kept = f"{pluralize(len(rows), 'value')}, {size(total)}"
     yield f"The forward pass keeps {kept} besides arguments:"
     # Layers keep the same each: one line for all of them.
@@ -144,7 +145,7 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
     for row, times in sorted(alike.items(), key=lambda item: -item[0].bytes * item[1]):
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
-        yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.what)}{place}"
+        yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.origin)}{place}"
 
 
 def effect_text(effect: Effect) -> str:

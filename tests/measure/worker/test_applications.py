@@ -1,4 +1,4 @@
-"""How often each checkpoint is applied: the numbers that stand behind the lines of the fixtures."""
+"""Applications of each checkpoint, as the comments in the fixtures state them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FLAGS = [
     ),
 ]
 
-# Measures all targets in one process, which is quick.
+# Measures all targets in one process, which is fast.
 SCRIPT = """\
 import importlib, json, sys
 import jax
@@ -53,13 +53,13 @@ found = {}
 for target, (args, options) in targets.items():
     how = Differentiation(options.get("grad", "value_and_grad"), has_aux="has_aux" in options)
     measured = measure(Entry(loaded(target), loaded(args)(), {}, how))
-    found[target] = [[j.site.place.path, j.site.place.line, j.applications] for j in measured.sites]
+    found[target] = [[str(m.path), m.line, m.applications] for m in measured.measurements]
 print(json.dumps(found))
 """
 
 
 def expected(target: str) -> dict[tuple[str, int], int]:
-    """The numbers in the comments: `# 4 times in loop`."""
+    """Return the numbers in comments such as `# 4 times in loop`."""
     name = target.partition(":")[2]
     found = {}
     for path in MODELS.glob("*.py"):

@@ -1,1 +1,1 @@
-"""Measurements of a jaxpr or a compiled program."""
+"""Measure jaxprs and compiled programs."""

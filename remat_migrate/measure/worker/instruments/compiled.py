@@ -1,51 +1,35 @@
-"""What the compiled program needs: the only one to know of fusion, scheduling and merged code."""
+"""The temporary memory of a compiled program, which alone accounts for fusion and scheduling."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
-from ..internals import internals
-
-# In these versions XLA schedules programs for the CPU so that as much as possible runs at once, and
-# keeps what a checkpoint is there to drop: a transformer with checkpoints and without needs 2.53
-# and 2.48 GB in jax 0.8, and 0.77 and 2.58 GB with its other scheduler. No accelerator does that.
-_HASTY = ((0, 5), (0, 11))
+# In these versions, XLA's default scheduler for the CPU runs as much as possible concurrently, and
+# keeps what a checkpoint drops: under jax 0.8, a transformer needs 2.53 GB with checkpoints and
+# 2.48 GB without, against 0.77 and 2.58 GB with the other scheduler. Accelerators do not do that.
+_CONCURRENT = ((0, 5), (0, 11))
 _SCHEDULER = "xla_cpu_enable_concurrency_optimized_scheduler"
 
 
-class Compiled(NamedTuple):
-    """What XLA says about a program.
-
-    Attributes:
-        temporary_bytes: memory besides arguments and results.
-        flops: as XLA counts them, with a loop's body once.
-    """
-
-    temporary_bytes: int
-    flops: float
-
-
 def choose_scheduler(version: str) -> None:
-    """Have programs for the CPU scheduled for little memory, before JAX starts its backend.
+    """Select the memory-optimized scheduler for the CPU, unless the user's XLA_FLAGS choose one.
 
-    What the user says in XLA_FLAGS stands.
+    Must run before JAX starts its backend.
     """
     numbers = tuple(int(part) for part in version.split(".")[:2])
     flags = os.environ.get("XLA_FLAGS", "")
-    if _HASTY[0] <= numbers < _HASTY[1] and _SCHEDULER not in flags:
+    if _CONCURRENT[0] <= numbers < _CONCURRENT[1] and _SCHEDULER not in flags:
         os.environ["XLA_FLAGS"] = (flags + " --%s=false" % _SCHEDULER).strip()
 
 
-def compile_program(program: Any, *shapes: Any) -> Compiled:
-    """Compile a function of arrays of these shapes for the default device.
+def temporary_bytes(program: Any, *shapes: Any) -> int:
+    """Compile a function for the default device, and return its memory besides inputs and outputs.
 
     Raises:
-        Exception: whatever compiling raises.
+        Exception: any error that JAX raises while it compiles.
     """
-    compiled = jax.jit(program).lower(*shapes).compile()
-    memory: Any = compiled.memory_analysis()
-    flops = internals().costs(compiled).get("flops", float("nan"))
-    return Compiled(int(memory.temp_size_in_bytes), float(flops))
+    memory: Any = jax.jit(program).lower(*shapes).compile().memory_analysis()
+    return int(memory.temp_size_in_bytes)

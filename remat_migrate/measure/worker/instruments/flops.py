@@ -1,9 +1,9 @@
-"""Floating-point operations of a jaxpr.
+"""Count the floating-point operations (FLOPs) of a jaxpr.
 
-A matrix product of (m, k) by (k, n) is 2 m k n; a convolution twice its outputs times what each
-sums over; a reduction an operation for each entry that it reads; any other arithmetic an operation
-for each entry that it gives. What only moves entries is free. A scan counts as often as it runs, a
-`while` once, for how often it runs is not known, and of branches the dearest.
+A matrix product of (m, k) by (k, n) has 2 m k n; a convolution twice its outputs times the elements
+that each sums over; a reduction one per input element; other arithmetic one per output element.
+Data movement is free. The body of a scan counts once per iteration, and the body of a `while` once,
+because its number of iterations is unknown. Of several branches, the most expensive one counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional
 
 from ..internals import internals
 
-_MOVES = frozenset(
+_DATA_MOVEMENT = frozenset(
     [
         "broadcast_in_dim",
         "concatenate",
@@ -41,22 +41,22 @@ _MOVES = frozenset(
 
 
 def flops(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
-    """The operations of a jaxpr, those inside its equations included.
+    """Count the operations of a jaxpr, including those inside its equations.
 
     Args:
-        jaxpr: open or closed.
-        known: those of jaxprs that have been counted, by their `id`; it is filled.
+        jaxpr: open or closed jaxpr.
+        known: cache of counted jaxprs, by their `id`.
     """
     known = {} if known is None else known
     opened = internals().opened(jaxpr)
     key = id(opened)
     if key not in known:
-        known[key] = sum(of_equation(equation, known) for equation in opened.eqns)
+        known[key] = sum(flops_of_equation(equation, known) for equation in opened.eqns)
     return known[key]
 
 
-def of_equation(equation: Any, known: Dict[int, int]) -> int:
-    """The operations of one equation."""
+def flops_of_equation(equation: Any, known: Dict[int, int]) -> int:
+    """Count the operations of one equation."""
     how, inner, times = internals().inner(equation)
     if how == "branches":
         return max(flops(branch, known) for branch in inner)
@@ -67,19 +67,19 @@ def of_equation(equation: Any, known: Dict[int, int]) -> int:
         (contracted, _), _ = equation.params["dimension_numbers"]
         shape = equation.invars[0].aval.shape
         summed = math.prod(int(shape[axis]) for axis in contracted)
-        return 2 * _entries(equation.outvars[0]) * summed
+        return 2 * _elements(equation.outvars[0]) * summed
     if name == "conv_general_dilated":
         kernel = equation.invars[1].aval.shape
         outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
         summed = math.prod(map(int, kernel)) // max(int(outputs), 1)
-        return 2 * _entries(equation.outvars[0]) * summed
-    if name in _MOVES:
+        return 2 * _elements(equation.outvars[0]) * summed
+    if name in _DATA_MOVEMENT:
         return 0
     if name.startswith("reduce"):
-        return sum(map(_entries, equation.invars))
-    return sum(map(_entries, equation.outvars))
+        return sum(map(_elements, equation.invars))
+    return sum(map(_elements, equation.outvars))
 
 
-def _entries(atom: Any) -> int:
+def _elements(atom: Any) -> int:
     shape = getattr(atom.aval, "shape", None)
     return 0 if shape is None else math.prod(map(int, shape))

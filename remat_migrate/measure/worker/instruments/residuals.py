@@ -1,96 +1,98 @@
-"""What a forward pass keeps for the backward pass: values with bytes, name and source line."""
+"""Trace the residuals: the values that a forward pass keeps for the backward pass."""
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, List, Optional, Tuple
 
 import jax
 
 from ..entry import NONE, Entry, Unfit
 from ..internals import internals
+from ..records import Residual
 from .liveness import size
 
 
-class Residual(NamedTuple):
-    """A value that is kept.
-
-    Attributes:
-        shape: shape and dtype, as `float32[8,512]`.
-        bytes: its size.
-        what: what it is, such as `output of sin` or `from the argument params['w']`.
-        name: the name that `checkpoint_name` gives it, or nothing.
-        path: the file of the line that computes it; nothing for arguments and constants.
-        line: the line, or 0.
-    """
-
-    shape: str
-    bytes: int
-    what: str
-    name: str
-    path: str
-    line: int
-
-
 def residuals(entry: Entry) -> List[Residual]:
-    """All that is kept: constants and arguments first, then values in the order of their making.
+    """Return all residuals: constants and arguments first, then values in the order of computation.
 
-    It is what `jax.ad_checkpoint.print_saved_residuals` lists, but only what is differentiated
-    counts, what jitted functions make has the lines of its operations, and a name shows in those
-    versions, too, that round a named value to its own precision and keep that.
+    Lists the same values as `jax.ad_checkpoint.print_saved_residuals`, except that only arguments
+    that are differentiated count, that the outputs of jitted functions have the lines of their
+    operations, and that names also show in versions of JAX that round a named value.
 
     Raises:
         Unfit: the function takes gradients itself.
     """
-    if entry.how.by == NONE:
-        raise Unfit("it takes gradients itself: name the loss to see what it keeps")
-    jaxpr, shape = jax.make_jaxpr(entry.pulled_back, return_shape=True)(*entry.shapes)
+    jaxpr, shapes = _traced_vjp(entry)
     opened = internals().opened(jaxpr)
-    held = set(_held(opened, shape[0], shape[1]))
-    given = [(variable, "from a constant") for variable in opened.constvars]
-    given += [
+    held = set(_held(opened, shapes[0], shapes[1]))
+    inputs = [(variable, "from a constant") for variable in opened.constvars]
+    inputs += [
         (variable, "from the argument " + name)
         for variable, name in zip(opened.invars, entry.names())
     ]
     found = [
-        Residual(_text(variable.aval), size(variable.aval), what, "", "", 0)
-        for variable, what in given
+        Residual(_text(variable.aval), size(variable.aval), origin)
+        for variable, origin in inputs
         if variable in held
     ]
     for equation in opened.eqns:
         for place, variable in enumerate(equation.outvars):
             if variable in held:
-                found.append(_made(variable.aval, _maker(opened, equation, place)))
+                found.append(_computed(variable.aval, _producer(opened, equation, place)))
     return found
 
 
-def _made(aval: Any, equation: Any) -> Residual:
-    """A value that an operation computes."""
-    what, name = "output of " + internals().name(equation), ""
+def passes(entry: Entry) -> Tuple[str, str]:
+    """Return the jaxprs of the forward and the backward pass as text.
+
+    The outputs of the forward pass after the value are the residuals. They are the inputs of the
+    backward pass, before the cotangent.
+
+    Raises:
+        Unfit: the function takes gradients itself.
+    """
+    forward, shapes = _traced_vjp(entry)
+    backward: Any = jax.make_jaxpr(lambda pull, cotangent: pull(cotangent))(shapes[1], shapes[0])
+    return forward.pretty_print(use_color=False), backward.pretty_print(use_color=False)
+
+
+def _traced_vjp(entry: Entry) -> Tuple[Any, Any]:
+    """Trace the forward pass: return its jaxpr, and the shapes of its value and residuals."""
+    if entry.how.by == NONE:
+        raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
+    jaxpr, shapes = jax.make_jaxpr(entry.pulled_back, return_shape=True)(*entry.shapes)
+    return jaxpr, shapes
+
+
+def _computed(aval: Any, equation: Any) -> Residual:
+    """Return the residual that an equation computes."""
+    origin, name = "output of " + internals().name(equation), ""
     if internals().name(equation) == "name":
         name = internals().label(equation)
-        what = "named '%s'" % name
+        origin = "named '%s'" % name
     path, _, line = next(internals().places(equation), ("", "", 0))
-    return Residual(_text(aval), size(aval), what, name, path, line)
+    return Residual(_text(aval), size(aval), origin, name, Path(path) if path else None, line)
 
 
-def _maker(jaxpr: Any, equation: Any, place: int) -> Any:
-    """The operation that computes an output of an equation, inside jitted functions, too."""
+def _producer(jaxpr: Any, equation: Any, place: int) -> Any:
+    """Return the equation that computes an output, looking into jitted functions."""
     atom = equation.outvars[place]
     if internals().is_inlined_call(equation):
-        inner = internals().opened(internals().inner(equation)[1][0])
-        atom, jaxpr = inner.outvars[place], inner
-    elif _rounds_to_itself(equation):
+        jaxpr = internals().opened(internals().inner(equation)[1][0])
+        atom = jaxpr.outvars[place]
+    elif _rounds_to_own_precision(equation):
         atom = equation.invars[0]
     else:
         return equation
     for maker in jaxpr.eqns:
         if not internals().is_literal(atom) and atom in maker.outvars:
-            return _maker(jaxpr, maker, maker.outvars.index(atom))
+            return _producer(jaxpr, maker, maker.outvars.index(atom))
     return equation
 
 
-def _rounds_to_itself(equation: Any) -> bool:
-    """Whether this is the rounding that JAX puts after what a checkpoint keeps."""
+def _rounds_to_own_precision(equation: Any) -> bool:
+    """Return whether this is the no-op rounding that JAX adds to what a checkpoint saves."""
     if internals().name(equation) != "reduce_precision":
         return False
     limits: Any = jax.numpy.finfo
@@ -105,44 +107,36 @@ def _text(aval: Any) -> str:
     )
 
 
-def kept(entry: Entry) -> List[Any]:
-    """The shapes of what is kept besides arguments and constants."""
-    jaxpr, shape = jax.make_jaxpr(entry.pulled_back, return_shape=True)(*entry.shapes)
-    return _kept(jaxpr, shape[0], shape[1])
+def residual_sizes(entry: Entry) -> List[int]:
+    """Return the bytes of each residual, arguments and constants excluded."""
+    jaxpr, shapes = _traced_vjp(entry)
+    return _sizes(jaxpr, shapes[0], shapes[1])
 
 
-def _held(jaxpr: Any, given: Any, held: Any) -> List[Any]:
-    """The variables among a jaxpr's outputs that are held: first come those that are given."""
-    before = len(jax.tree_util.tree_leaves(given))
-    count = len(jax.tree_util.tree_leaves(held))
-    outputs = internals().opened(jaxpr).outvars[before : before + count]
-    return list(dict.fromkeys(atom for atom in outputs if not internals().is_literal(atom)))
+def gradient_and_residual_bytes(entry: Entry) -> Tuple[Any, Optional[int]]:
+    """Return the jaxpr of the gradient computation, and the total bytes of the residuals.
 
-
-def _kept(jaxpr: Any, given: Any, held: Any) -> List[Any]:
-    """The shapes of those that are neither arguments nor constants."""
-    opened = internals().opened(jaxpr)
-    passed = set(opened.invars) | set(opened.constvars)
-    return [atom.aval for atom in _held(jaxpr, given, held) if atom not in passed]
-
-
-def kept_bytes(entry: Entry) -> int:
-    """Their bytes."""
-    return sum(map(size, kept(entry)))
-
-
-def gradient_and_kept_bytes(entry: Entry) -> Tuple[Any, Optional[int]]:
-    """What the gradient computes, as `Entry.gradient_jaxpr` gives it, and `kept_bytes`.
-
-    Both come from one trace where all is compiled as one. A function that takes gradients itself
-    keeps nothing.
+    The second is None for a function that takes gradients itself.
     """
     if entry.how.by == NONE:
         return entry.gradient_jaxpr(), None
     if not entry.how.jit:
-        # What nothing uses stays here, but not what only leads to the kept values.
-        return entry.gradient_jaxpr(), kept_bytes(entry)
-    jaxpr, (given, held) = jax.make_jaxpr(entry.with_kept, return_shape=True)(*entry.shapes)
-    outputs = len(jax.tree_util.tree_leaves(given))
-    found = _kept(jaxpr, given, held)
-    return internals().dead_code_removed(jaxpr, outputs), sum(map(size, found))
+        # Dead code remains, which the trace below would remove.
+        return entry.gradient_jaxpr(), sum(residual_sizes(entry))
+    jaxpr, (outputs, held) = jax.make_jaxpr(entry.with_residuals, return_shape=True)(*entry.shapes)
+    gradient = internals().dead_code_removed(jaxpr, len(jax.tree_util.tree_leaves(outputs)))
+    return gradient, sum(_sizes(jaxpr, outputs, held))
+
+
+def _held(jaxpr: Any, outputs: Any, held: Any) -> List[Any]:
+    """Return the variables among a jaxpr's outputs that follow `outputs`: the residuals."""
+    first = len(jax.tree_util.tree_leaves(outputs))
+    count = len(jax.tree_util.tree_leaves(held))
+    variables = internals().opened(jaxpr).outvars[first : first + count]
+    return list(dict.fromkeys(atom for atom in variables if not internals().is_literal(atom)))
+
+
+def _sizes(jaxpr: Any, outputs: Any, held: Any) -> List[int]:
+    opened = internals().opened(jaxpr)
+    passed = set(opened.invars) | set(opened.constvars)
+    return [size(atom.aval) for atom in _held(jaxpr, outputs, held) if atom not in passed]

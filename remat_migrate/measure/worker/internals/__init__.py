@@ -1,7 +1,7 @@
-"""The private interfaces of JAX that measuring needs: one module per family of versions.
+"""The private APIs of JAX that measuring needs: one module per family of versions.
 
-Each has a class `Internals`, a subclass of the older family's that differs in what changed. Nothing
-else here knows of versions or imports private modules of JAX.
+Each module has a class `Internals`, which overrides what changed since the older family. No other
+module depends on the version of JAX or imports its private modules.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jax
 if TYPE_CHECKING:
     from .jax_0_4 import Internals
 
-# The first version of each family, newest first, and its module.
+# The first version of each family and its module, newest first.
 FAMILIES: Tuple[Tuple[Tuple[int, ...], str], ...] = (
     ((0, 10), "jax_0_10"),
     ((0, 7), "jax_0_7"),
@@ -25,14 +25,14 @@ FAMILIES: Tuple[Tuple[Tuple[int, ...], str], ...] = (
 
 
 class Unsupported(Exception):
-    """This JAX is older than all families, or lacks a function of its family."""
+    """This version of JAX is too old, or lacks a private function."""
 
 
 def family_of(version: str) -> str:
-    """The module for a version of JAX, such as `0.4.30.dev1`.
+    """Return the module for a version of JAX, such as `0.4.30.dev1`.
 
     Raises:
-        Unsupported: it is older than all of them.
+        Unsupported: the version is too old.
     """
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     for first, module in FAMILIES:
@@ -44,10 +44,10 @@ def family_of(version: str) -> str:
 
 @functools.lru_cache(maxsize=None)
 def internals() -> Internals:
-    """The interfaces of the JAX that runs.
+    """Return the private APIs of the installed JAX.
 
     Raises:
-        Unsupported: it is too old, or lacks a function; the message says which.
+        Unsupported: it is too old, or lacks a private function, which the message names.
     """
     module = importlib.import_module(__name__ + "." + family_of(jax.__version__))
     family: Type[Internals] = module.Internals

@@ -1,4 +1,4 @@
-"""JAX 0.7 to 0.9: the lines of user code are asked of the traceback itself."""
+"""JAX 0.7 to 0.9: `user_frames` takes a traceback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import jax_0_4
 
 
 class Internals(jax_0_4.Internals):
-    """As before 0.7, but for tracebacks."""
+    """Overrides access to user frames."""
 
     def _frames(self, source_info: Any) -> Any:
         return self._used["user_frames"](source_info.traceback)

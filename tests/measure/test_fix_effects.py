@@ -1,4 +1,4 @@
-"""Which fixes pay, by what is measured without them and with them."""
+"""Fixes pay or not, by what is measured without and with them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.measure.trial import Effect
+from remat_migrate.measure.fix_effects import Effect
 
 PAYS = ""
 RAISES = "it raises the peak"
 DEAR = "it adds a larger share of operations than it saves of memory"
-NOTHING = "it changes nothing that can be measured"
+NOTHING = "it makes no measurable difference"
 
 
 @pytest.mark.parametrize(
@@ -22,17 +22,17 @@ NOTHING = "it changes nothing that can be measured"
     [
         ((1000, 500), (100, 120), (1000, 500), PAYS),
         ((1000, 500), (100, 120), None, PAYS),
-        # A checkpoint that comes off where it saved nothing.
+        # Removes a checkpoint that saves nothing.
         ((1000, 1000), (133, 100), (1000, 1000), PAYS),
         ((1000, 995), (133, 100), (1000, 1010), PAYS),
-        # What only the compiler sees.
+        # Only the compiled program shows it.
         ((1000, 1000), (100, 100), (3490, 629), PAYS),
         ((1000, 900), (100, 120), (1000, 900), DEAR),
         ((1000, 1000), (100, 120), (1000, 1000), DEAR),
         ((1000, 1000), (100, 100), (1000, 1000), NOTHING),
         ((1000, 1000), (100, 100), None, NOTHING),
         ((500, 1000), (133, 100), (500, 1000), RAISES),
-        # A softmax whose checkpoint pays in the compiled program alone.
+        # Removes the checkpoint of a softmax, which only pays in the compiled program.
         ((1000, 1000), (118, 100), (1000, 1200), RAISES),
         ((1000, 500), (100, 120), (500, 600), RAISES),
     ],
@@ -49,11 +49,11 @@ PLACEMENTS = Path(__file__).parents[2] / "fixtures" / "placement" / "before"
     ("target", "fixed", "said"),
     [
         ("layers", {"layers"}, "RMT301 pays: layers:loss, peak "),
-        # Of it the other fix changes nothing.
+        # The other fix makes no difference to this target.
         ("chain", {"chain"}, "RMT301 pays: chain:loss, peak "),
     ],
 )
-def test_only_what_pays_is_made(tmp_path, target, fixed, said):
+def test_only_fixes_that_pay_are_applied(tmp_path, target, fixed, said):
     for name in ("layers", "chain"):
         shutil.copy(PLACEMENTS / f"{name}.py", tmp_path)
     named = f'target = "{target}:loss"\nargs = "{target}:arguments"\n'
@@ -68,7 +68,7 @@ def test_only_what_pays_is_made(tmp_path, target, fixed, said):
     after = {path.stem: path.read_text() for path in tmp_path.glob("*.py")}
     assert {name for name in before if before[name] != after[name]} == fixed, ran
     assert said in ran.stderr
-    assert "the fix was measured and does not pay: it changes nothing" in " ".join(
+    assert "the fix was measured and does not pay: it makes no measurable" in " ".join(
         ran.stdout.split()
     )
     assert ran.returncode == 1

@@ -1,8 +1,8 @@
-"""Fixes that move checkpoints, weighed: one that does not pay for itself is not made.
+"""Measure the effect of fixes that move checkpoints, and refuse those that do not pay.
 
-Each is made alone, in a copy of the project, and every target that the settings name is measured
-there and compiled. What speaks for a fix is a lower peak, of live bytes or of the compiled program,
-by a larger share than it adds operations; or fewer operations and no higher peak.
+Each fix is applied alone in a copy of the project, and each configured target is measured and
+compiled there. A fix pays if it lowers the peak, of live bytes or of the compiled program, by a
+larger share than it adds operations, or if it removes operations without raising the peak.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ..verify.copies.workspace import Workspace, make_workspace, remove_workspac
 from ..verify.fixes import FindingKey, finding_key
 from .measurement import Measurement
 from .options import MeasureOptions
+from .session import measure
 from .target import Target, parse_target
-from .weigh import weigh
 
-# Makes the fixes in memory, without those withheld.
-Mend = Callable[[Callable[[Finding], bool]], Outcome[Analysis]]
+# Computes the fixes in memory, except those for which the function returns True.
+ComputeFixes = Callable[[Callable[[Finding], bool]], Outcome[Analysis]]
 
-# Less than this share of a peak, live or compiled, is no difference; nor of the operations.
+# Smaller shares of the live peak, the compiled peak and the operations count as no difference.
 _PEAK, _COMPILED, _OPERATIONS = 0.005, 0.02, 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a fix does to a target: each figure without it and with it.
+    """The effect of a fix on a target: each figure without and with the fix.
 
     Attributes:
-        target: as the user named it.
-        peak: bytes.
-        operations: of the gradient computation.
-        compiled: bytes of temporary memory; None where compiling failed.
+        target: target as the user named it.
+        peak: peak of live bytes.
+        operations: operations of the gradient computation.
+        compiled: temporary bytes of the compiled program; None if compiling failed.
     """
 
     target: str
@@ -50,69 +50,72 @@ class Effect:
 
     @property
     def objection(self) -> str:
-        """What speaks against the fix; nothing if it pays."""
-        saved = _share(self.peak)
-        fused = _share(self.compiled) if self.compiled else 0.0
-        added = -_share(self.operations)
-        if saved < -_PEAK or fused < -_COMPILED:
+        """Why the fix does not pay; empty if it does."""
+        saved = _share_saved(self.peak)
+        saved_compiled = _share_saved(self.compiled) if self.compiled else 0.0
+        added = -_share_saved(self.operations)
+        if saved < -_PEAK or saved_compiled < -_COMPILED:
             return "it raises the peak"
-        gained = max(saved if saved > _PEAK else 0.0, fused if fused > _COMPILED else 0.0)
+        gained = max(
+            saved if saved > _PEAK else 0.0,
+            saved_compiled if saved_compiled > _COMPILED else 0.0,
+        )
         if added > _OPERATIONS and gained <= added:
             return "it adds a larger share of operations than it saves of memory"
         if gained == 0.0 and added >= -_OPERATIONS:
-            return "it changes nothing that can be measured"
+            return "it makes no measurable difference"
         return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """The fixes that were weighed.
+class FixEffects:
+    """The measured fixes.
 
     Attributes:
-        kept: those that pay, with what they do.
-        refused: those that do not, with what they do, or why that is not known.
+        kept: fixes that pay, with their effect.
+        refused: fixes that do not pay, with their effect, or why they could not be measured.
     """
 
     kept: tuple[tuple[Finding, Effect], ...] = ()
     refused: Mapping[FindingKey, Effect | str] = field(default_factory=dict)
 
 
-def weigh_fixes(
-    mend: Mend,
+def measure_fixes(
+    compute_fixes: ComputeFixes,
     root: Path,
     names: Sequence[str],
     options: MeasureOptions,
     folder: Path,
     progress: Progress,
-) -> Weighed:
-    """Weigh each fix that may change memory or time.
+) -> FixEffects:
+    """Measure each fix that may change memory or time.
 
     Args:
-        mend: makes the fixes in memory.
-        root: the project's folder.
-        names: the targets to measure.
+        compute_fixes: computes the fixes in memory.
+        root: project folder.
+        names: targets to measure.
         options: how to measure them.
-        folder: the one that the names are seen from.
-        progress: is told what is being done.
+        folder: folder that the names are relative to.
+        progress: reports progress.
 
     Raises:
-        VerificationError: a target cannot be measured as it is.
+        VerificationError: a target cannot be measured without any fix.
     """
     compiling = replace(options, compile=True)
-    moves = [a for a in mend(lambda finding: False).applied if _may_cost(a.finding)]
+    moves = [a for a in compute_fixes(lambda finding: False).applied if _may_cost(a.finding)]
     if not moves:
-        return Weighed()
+        return FixEffects()
     keys = {finding_key(applied.finding) for applied in moves}
     targets = [parse_target(name, folder) for name in names]
-    progress("what there is", 0, len(moves) + 1)
-    before = [weigh(target, compiling, folder) for target in targets]
+    progress("the targets as they are", 0, len(moves) + 1)
+    before = [measure(target, compiling, folder) for target in targets]
     kept: list[tuple[Finding, Effect]] = []
     refused: dict[FindingKey, Effect | str] = {}
     for number, applied in enumerate(moves, 1):
         key = finding_key(applied.finding)
         progress(f"the fix of {applied.finding.code}", number, len(moves) + 1)
         others = keys - {key}
-        outcome = mend(lambda finding, others=others: finding_key(finding) in others)  # type: ignore[misc]
+        outcome = compute_fixes(lambda finding, others=others: finding_key(finding) in others)  # type: ignore[misc]
         try:
             effects = _effects(outcome, root, targets, before, compiling, folder)
         except RematMigrateError as error:
@@ -124,7 +127,7 @@ def weigh_fixes(
             kept.append((applied.finding, best))
         else:
             refused[key] = raised or effects[0]
-    return Weighed(tuple(kept), refused)
+    return FixEffects(tuple(kept), refused)
 
 
 def _may_cost(finding: Finding) -> bool:
@@ -143,17 +146,16 @@ def _effects(
     try:
         texts = {change.path: change.after.data for change in outcome.changes}
         copy = make_workspace(root, scratch / root.name, texts)
-        effects = []
-        for target, old in zip(targets, before, strict=True):
-            new = weigh(_moved(target, copy), options, copy.at(folder))
-            effects.append(_effect(target, old, new))
-        return effects
+        return [
+            _effect(target, old, measure(_moved(target, copy), options, copy.at(folder)))
+            for target, old in zip(targets, before, strict=True)
+        ]
     finally:
         remove_workspace(scratch)
 
 
 def _moved(target: Target, copy: Workspace) -> Target:
-    """The same function in a copy of its project."""
+    """Return the same function in a copy of its project."""
     return replace(
         target,
         path=target.path and copy.at(target.path),
@@ -174,6 +176,6 @@ def _effect(target: Target, old: Measurement, new: Measurement) -> Effect:
     )
 
 
-def _share(figures: tuple[int, int]) -> float:
-    """By which share of the first figure the second one is lower."""
+def _share_saved(figures: tuple[int, int]) -> float:
+    """Return the share of the first figure by which the second is lower."""
     return (figures[0] - figures[1]) / max(figures[0], 1)

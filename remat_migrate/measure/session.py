@@ -1,0 +1,219 @@
+"""Measure a target in a process of the user's interpreter."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import VerificationError
+from ..verify.copies.workspace import remove_workspace
+from ..verify.options import check_options, find_python
+from ..verify.session import Side, Worker, WorkerEnded
+from .failure import failure_message
+from .measurement import Measurement
+from .options import MeasureOptions
+from .target import Target, parse_target
+from .worker.records import (
+    Alternative,
+    CallLine,
+    Cost,
+    Course,
+    Residual,
+    SiteMeasurement,
+    SiteVerdict,
+)
+
+START = Path(__file__).parent / "worker" / "start.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A measured target, and the process that answers further requests about it."""
+
+    measurement: Measurement
+    target: Target
+    worker: Worker
+
+    def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
+        """Return the reply to a request.
+
+        Raises:
+            VerificationError: the request failed, or the process has ended.
+        """
+        if self.worker.is_fresh:
+            raise VerificationError("the measuring process has ended")
+        return _ask(self.worker, self.target, request, fields)
+
+
+def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
+    """Measure a function.
+
+    Args:
+        target: function to measure.
+        options: how to measure it.
+        folder: folder that relative names in the options refer to.
+
+    Raises:
+        VerificationError: the function cannot be measured; the message says why.
+    """
+    with measuring(target, options, folder) as session:
+        found = _add_passes(session, options, session.measurement)
+        if options.policies or not found.sites:
+            found = _add_alternatives(session, options, found)
+        return _add_compiled(session, options, found)
+
+
+@contextmanager
+def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator[Session]:
+    """Measure a function as it is, and keep the process for further requests.
+
+    Raises:
+        VerificationError: the function cannot be measured; the message says why.
+    """
+    check_options(options.running)
+    args = parse_target(options.args, folder) if options.args else None
+    scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
+    try:
+        worker = _worker(target, args, options, scratch)
+        try:
+            yield Session(_measured(worker, target, args, options), target, worker)
+        finally:
+            worker.close()
+    finally:
+        remove_workspace(scratch)
+
+
+def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:
+    flags: dict[str, object] = {}
+    if options.x64:
+        flags["jax_enable_x64"] = True
+    if options.remat3:
+        flags["jax_remat3"] = True
+    folders = (*target.folders, *(args.folders if args else ()))
+    side = Side(
+        find_python(options.running, target.root, "measure"),
+        target.root,
+        target.root,
+        tuple(dict.fromkeys(folders)),
+        flags=flags,
+        platform=options.running.platform,
+        optimized=True,
+    )
+    return Worker(side, scratch, options.running.timeout, options.running.memory, START)
+
+
+def _measured(
+    worker: Worker, target: Target, args: Target | None, options: MeasureOptions
+) -> Measurement:
+    request = {
+        "target": _location(target),
+        "args": _location(args) if args else None,
+        "cases": str(options.running.cases) if options.running.cases else None,
+        "by": options.grad,
+        "argnums": list(options.argnums),
+        "has_aux": options.has_aux,
+        "jit": options.jit,
+    }
+    source = args.text if args else str(options.running.cases)
+    reply = _ask(worker, target, "measure", request, source)
+    as_it_is, bare = reply["courses"]
+    return Measurement(
+        target.text,
+        worker.jax,
+        options.grad,
+        reply["forward_flops"],
+        Cost(*reply["cost"]),
+        Cost(*reply["bare"]),
+        tuple(_site(site) for site in reply["sites"]),
+        courses=(_course(as_it_is), _course(bare)),
+    )
+
+
+def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
+    """Add the residuals and the jaxprs of both passes, if requested."""
+    try:
+        if options.residuals:
+            rows = session.ask("residuals")["residuals"]
+            found = replace(found, residuals=tuple(map(_residual, rows)))
+        if options.jaxprs:
+            reply = session.ask("jaxprs")
+            found = replace(found, jaxprs=(reply["forward"], reply["backward"]))
+    except VerificationError as error:
+        return replace(found, notes=(*found.notes, f"not shown: {error}"))
+    return found
+
+
+def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
+    try:
+        reply = session.ask(
+            "alternatives", compile=options.compile, only_stages=not options.policies
+        )
+    except VerificationError as error:
+        return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
+    return replace(found, alternatives=tuple(map(_alternative, reply["alternatives"])))
+
+
+def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
+    """Add figures of the compiled program, if requested or if a checkpoint looks wasteful."""
+    sites, notes, total = list(found.sites), list(found.notes), None
+    try:
+        if options.compile:
+            total = session.ask("compile")["bytes"]
+        for number, site in enumerate(sites):
+            if options.compile or site.verdict is SiteVerdict.WASTEFUL:
+                sites[number] = _site(session.ask("confirm", site=number)["site"])
+    except VerificationError as error:
+        notes.append(f"not confirmed by the compiled program: {error}")
+    return replace(found, sites=tuple(sites), compiled_bytes=total, notes=tuple(notes))
+
+
+def _ask(
+    worker: Worker, target: Target, name: str, fields: Mapping[str, object], args: str = ""
+) -> Mapping[str, Any]:
+    """Return the reply to a request; `args` names the source of the arguments in messages."""
+    try:
+        reply = worker.ask(do=name, **fields)
+    except WorkerEnded as error:
+        raise VerificationError(f"{target.text}: {name}: the process {error}") from error
+    subject = args if reply.get("of") == "args" else target.text
+    if "unfit" in reply:
+        raise VerificationError(f"{subject}: {reply['unfit']}")
+    if "error" in reply:
+        raise VerificationError(f"{subject}: {failure_message(reply['error'])}")
+    return reply
+
+
+def _location(target: Target) -> dict[str, object]:
+    path = str(target.path) if target.path else ""
+    return {"module": target.module, "path": path, "qualname": target.qualname}
+
+
+def _course(points: Any) -> Course:
+    return tuple((done, live) for done, live in points)
+
+
+def _site(fields: Any) -> SiteMeasurement:
+    site = SiteMeasurement._make(fields)
+    return site._replace(
+        path=Path(site.path),
+        calls=tuple(CallLine(Path(path), line, times) for path, line, times in site.calls),
+        cost=Cost(*site.cost),
+        without=Cost(*site.without),
+        verdict=SiteVerdict(site.verdict),
+        compiled=site.compiled and (site.compiled[0], site.compiled[1]),
+    )
+
+
+def _alternative(fields: Any) -> Alternative:
+    found = Alternative._make(fields)
+    return found._replace(lines=tuple((Path(path), line) for path, line in found.lines))
+
+
+def _residual(fields: Any) -> Residual:
+    found = Residual._make(fields)
+    return found._replace(path=found.path and Path(found.path))

@@ -1,0 +1,133 @@
+"""The records that a measuring process sends: the same classes on both sides of the pipe.
+
+On the pipe a record is a JSON array of its fields, and a path a string.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple, Optional, Tuple
+
+# Live bytes over the course of a program: (operations done before, live bytes until the next).
+Course = Tuple[Tuple[int, int], ...]
+
+
+class SiteVerdict(str, Enum):
+    """The effect of a checkpoint on the gradient computation."""
+
+    SAVES = "saves"
+    COSTS_MORE = "costs-more-than-it-saves"
+    NOTHING = "does-nothing"
+    WASTEFUL = "wasteful"
+
+    __str__ = str.__str__
+
+
+class Cost(NamedTuple):
+    """The memory and operations of a gradient computation.
+
+    Attributes:
+        peak_bytes: peak of live bytes, arguments excluded.
+        flops: floating-point operations.
+        residual_bytes: bytes of the residuals; None if the function takes gradients itself.
+    """
+
+    peak_bytes: int
+    flops: int
+    residual_bytes: Optional[int]
+
+
+class CallLine(NamedTuple):
+    """A line that calls a checkpointed function, and how often that call is traced."""
+
+    path: Path
+    line: int
+    times: int
+
+
+class SiteMeasurement(NamedTuple):
+    """The savings and costs of one checkpoint.
+
+    Attributes:
+        path: file that applies the checkpoint.
+        line: line that applies it.
+        api: function that is applied, such as `jax.checkpoint`.
+        function: qualified name of the checkpointed function.
+        calls: lines that call the checkpointed function.
+        applications: number of applications when the target runs once, counting loop iterations.
+        cost: cost of the target with this checkpoint.
+        without: cost of the target without it.
+        verdict: effect of the checkpoint.
+        compiled: temporary bytes of the compiled program with and without it, if compiled.
+        note: further explanation, or the empty string.
+    """
+
+    path: Path
+    line: int
+    api: str
+    function: str
+    calls: Tuple[CallLine, ...]
+    applications: int
+    cost: Cost
+    without: Cost
+    verdict: SiteVerdict
+    compiled: Optional[Tuple[int, int]] = None
+    note: str = ""
+
+    @property
+    def peak_bytes_saved(self) -> int:
+        """Bytes by which the checkpoint lowers the peak."""
+        return self.without.peak_bytes - self.cost.peak_bytes
+
+    @property
+    def recomputed_flops(self) -> int:
+        """Operations that the checkpoint adds."""
+        return self.cost.flops - self.without.flops
+
+    @property
+    def residual_bytes_avoided(self) -> Optional[int]:
+        """Bytes of residuals that the checkpoint avoids."""
+        if self.cost.residual_bytes is None or self.without.residual_bytes is None:
+            return None
+        return self.without.residual_bytes - self.cost.residual_bytes
+
+
+class Alternative(NamedTuple):
+    """An alternative placement of checkpoints.
+
+    Attributes:
+        name: description of the placement.
+        peak_bytes: peak of live bytes of the gradient computation.
+        flops: its floating-point operations.
+        compiled_bytes: temporary memory of the compiled program, None if not compiled.
+        pareto: whether no other alternative is better in both peak and operations.
+        lines: file and line of each stage under a checkpoint.
+    """
+
+    name: str
+    peak_bytes: int
+    flops: int
+    compiled_bytes: Optional[int]
+    pareto: bool = False
+    lines: Tuple[Tuple[Path, int], ...] = ()
+
+
+class Residual(NamedTuple):
+    """A value that the forward pass keeps for the backward pass.
+
+    Attributes:
+        shape: shape and dtype, such as `float32[8,512]`.
+        bytes: size in bytes.
+        origin: where the value comes from, such as `output of sin`.
+        name: name given by `checkpoint_name`, or the empty string.
+        path: file of the line that computes it; None for arguments and constants.
+        line: line that computes it, or 0.
+    """
+
+    shape: str
+    bytes: int
+    origin: str
+    name: str = ""
+    path: Optional[Path] = None
+    line: int = 0

@@ -1,0 +1,41 @@
+"""Share one measuring process between tests, which saves importing JAX for each of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remat_migrate.measure import session
+from remat_migrate.verify.session import Side, Worker
+
+
+@contextmanager
+def worker_for(project: Path, scratch: Path) -> Iterator[Worker]:
+    """Yield a measuring process for the modules in a folder, which starts on its first request."""
+    side = Side(Path(sys.executable), project, project, (project,), optimized=True)
+    worker = Worker(side, scratch, 300.0, 0, session.START)
+    yield worker
+    worker.close()
+
+
+def share(worker: Worker, patch: pytest.MonkeyPatch) -> None:
+    """Let all measurements use this process; it restarts if it ends."""
+    patch.setattr(session, "_worker", lambda *_: _Shared(worker))
+
+
+class _Shared:
+    """A worker that outlives the sessions that use it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def close(self) -> None:
+        pass
