@@ -57,7 +57,7 @@ def test_two_commands_start():
     commands = [line for line in commands if line.startswith("python3 ")]
     assert len(commands) == 2
     assert all("-m venv .venv && .venv/bin/pip install" in command for command in commands)
-    assert commands[1].endswith(".venv/bin/pytest")
+    assert commands[1].endswith(".venv/bin/pytest -n auto")
 
 
 def test_ci_calls_the_second_command():
