@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -213,24 +214,24 @@ def loaded_by(*arguments: str) -> tuple[set[str], str]:
     return set(json.loads(run.stderr.splitlines()[-1])), run.stdout
 
 
-def test_check_loads_neither_jax_nor_slow_parts():
-    loaded, printed = loaded_by("check", "--jobs", "1", "--no-cache", "fixtures/old_trainer")
+def test_check_loads_neither_jax_nor_slow_parts(tmp_path):
+    project = shutil.copytree(ROOT / "fixtures" / "old_trainer", tmp_path / "old_trainer")
+    loaded, printed = loaded_by("check", "--no-cache", str(project))
     assert "RMT101" in printed
     assert loaded.isdisjoint(NEVER_IN_ANALYSIS)
     assert "remat_migrate.analysis" in loaded
 
 
-def test_nothing_to_fix_loads_no_libcst():
-    loaded, printed = loaded_by(
-        "check", "--jobs", "1", "--no-cache", "fixtures/behaviour/untouched/already_new.py"
-    )
+def test_nothing_to_fix_loads_no_libcst(tmp_path):
+    module = shutil.copy(ROOT / "fixtures/behaviour/untouched/already_new.py", tmp_path)
+    loaded, printed = loaded_by("check", "--no-cache", str(module))
     assert "RMT" not in printed
     assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
 
 
 def test_a_fix_of_comments_loads_no_libcst(tmp_path):
     (tmp_path / "model.py").write_text("import jax\n\nf = jax.checkpoint(g)  # noqa: RMT101\n")
-    loaded, printed = loaded_by("check", "--jobs", "1", "--no-cache", "--diff", str(tmp_path))
+    loaded, printed = loaded_by("check", "--no-cache", "--diff", str(tmp_path))
     assert "+f = jax.checkpoint(g)\n" in printed
     assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
 

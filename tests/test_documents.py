@@ -89,10 +89,11 @@ def without_rounding(text: str) -> str:
     return re.sub(r"largest difference [\d.e+-]+", "largest difference *", text)
 
 
-def test_shown_part_of_the_difference():
+def test_shown_part_of_the_difference(tmp_path):
     (shown,) = blocks(section(README, "Start"), "diff")
     assert "`.venv/bin/remat-migrate --diff fixtures/old_trainer`" in README
-    assert shown in remat_migrate("--diff", "fixtures/old_trainer")
+    shutil.copytree(ROOT / "fixtures" / "old_trainer", tmp_path / "fixtures" / "old_trainer")
+    assert shown in remat_migrate("--diff", "fixtures/old_trainer", cwd=tmp_path)
 
 
 def test_shown_measurements():
