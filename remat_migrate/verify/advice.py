@@ -1,4 +1,4 @@
-"""What to do about code that cannot be imported or run where it is verified."""
+"""Suggest a remedy for code that cannot be imported or run during verification."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 
 def advice(error: Mapping[str, Any], python: Path, platform: str) -> str:
-    """A remedy for an error as `failures.describe` gives it; empty if none is known.
+    """Return a remedy, empty if none is known.
 
     Args:
-        error: the error.
-        python: the interpreter that the code ran in.
-        platform: what JAX ran on.
+        error: an error as `failures.describe` returns it.
+        python: the interpreter that ran the code.
+        platform: the JAX platform.
     """
     kind, message = error["type"], error["message"]
     if kind == "ModuleNotFoundError":
-        return f"install it for {python}, or name the interpreter that has it: --python PATH"
+        return f"install it for {python}, or pass an interpreter that has it with --python PATH"
     if kind == "ImportError" and "no known parent package" in message:
-        return "its folder is no package: one needs an __init__.py"
+        return "relative imports need an __init__.py in the folder"
     if "backend" in message and any(word in message for word in ("Unknown", "no platforms", "No ")):
-        return f"JAX runs on {platform} here: --platform NAME says what else to run it on"
+        return f"JAX runs on {platform} here; choose another platform with --platform NAME"
     if kind == "SystemExit" and "<module>" in error["traceback"]:
-        return 'what shall not happen on import belongs under `if __name__ == "__main__":`'
+        return 'move code that must not run on import under `if __name__ == "__main__":`'
     return ""

@@ -1,7 +1,7 @@
-"""The user's command, run in a copy of the project with what records its units in every Python.
+"""Run the user's command in a copy of the project, recording the calls of units in every Python.
 
-It gets a session of its own, which is ended as a whole, and no terminal. What it prints goes to a
-file of which the end is kept. What it starts is watched for the memory it takes.
+The command gets its own session, no terminal, and a memory limit for all its processes together.
+Only the end of its output is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import VerificationError
-from .processes import Watched
+from .processes import ProcessTree
 
 _SITE = Path(__file__).parent / "worker" / "sitecustomize"
 _TAIL = 16_384
@@ -36,10 +36,10 @@ class CommandRun:
     """How a command ended.
 
     Attributes:
-        status: its exit status, negative for a signal; None if it was stopped from here.
-        timed_out: it was stopped because it took too long.
-        killed_for_memory: it was stopped because it took too much memory.
-        output_tail: the last of what it printed, standard output and error together.
+        status: its exit status, negative for a signal; None if it was stopped.
+        timed_out: whether it was stopped because it took too long.
+        killed_for_memory: whether it was stopped because it used too much memory.
+        output_tail: the end of its output and error output.
         seconds: wall time.
         events: how many calls of units were recorded.
     """
@@ -78,19 +78,19 @@ def run_command(
     """Run a shell command in a copy of the project and record the calls of its units.
 
     Args:
-        command: for the shell; the project's path in it stands for the copy's.
+        command: for the shell; paths of the project in it are replaced by those of the copy.
         workspace: the copy's root.
         original: the project's root.
         python: the interpreter whose folder comes first on PATH.
         record: the folder to record into, which is created; None to record nothing.
-        shim: the table of `shim.install` where checkpoints shall have their old meaning, else None.
-        platform: what JAX runs on.
-        timeout: seconds, at most.
-        memory: bytes that all its processes together may have resident; None for no limit.
-        jax_flags: flags of JAX by name, `{"jax_enable_x64": True}`.
+        shim: the table of `shim.install` to give checkpoints their old meaning, or None.
+        platform: the JAX platform.
+        timeout: seconds that it may take.
+        memory: bytes that all its processes together may use; None for no limit.
+        jax_flags: JAX configuration options: `{"jax_enable_x64": True}`.
         folder: where in the copy to run it.
-        cases: whether inputs are saved besides events.
-        stop: ends the command when it is set from another thread; no interrupt reaches it.
+        cases: whether to save inputs in addition to events.
+        stop: set it from another thread to end the command, which no interrupt reaches.
 
     Raises:
         VerificationError: the command cannot be started.
@@ -124,9 +124,9 @@ def run_command(
         except (OSError, ValueError) as error:
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
         started = time.monotonic()
-        with _ended(process) as watched:
+        with _ended(process) as tree:
             limits = _Limits(timeout, memory, stop or threading.Event())
-            cause = _wait(process, watched, output.fileno(), limits)
+            cause = _wait(process, tree, output.fileno(), limits)
         status = process.returncode if cause is None else None
         seconds = time.monotonic() - started
         return CommandRun(
@@ -140,7 +140,7 @@ def run_command(
 
 
 def _environment(workspace: Path, original: Path, python: Path, platform: str) -> dict[str, str]:
-    """The user's environment, with every path of the project in the two search paths moved."""
+    """Return the user's environment, with the project's entries in the search paths moved."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("REMAT_MIGRATE_")}
 
     def entries(name: str) -> list[str]:
@@ -157,7 +157,7 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
     else:
         environment.pop("VIRTUAL_ENV", None)
     if platform != "cpu":
-        # Both sides run at the same time, and each would take most of an accelerator's memory.
+        # Both sides run at once, and each would reserve most of the accelerator's memory.
         environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     return environment | {
         "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
@@ -169,7 +169,7 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
 
 
 def _moved(text: str, original: Path, workspace: Path) -> str:
-    """A text with paths in the project replaced by those in the copy, where the copy has them."""
+    """Return a text with paths in the project replaced by those that exist in the copy."""
     path = re.compile(
         rf"(?<![\w.~/-]){re.escape(str(original))}(?P<inside>(?:/[\w./+@%-]*)?)(?![\w-])"
     )
@@ -182,28 +182,28 @@ def _moved(text: str, original: Path, workspace: Path) -> str:
 
 
 @contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[Watched]:
-    """What a process starts, which is at an end afterwards, whatever happens."""
-    watched = Watched(process.pid)
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[ProcessTree]:
+    """Yield the processes that a command has started, and end them afterwards."""
+    tree = ProcessTree(process.pid)
     try:
-        yield watched
+        yield tree
     finally:
-        watched.look()
-        watched.signal(signal.SIGTERM)
+        tree.look()
+        tree.signal(signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
-        while watched.alive() and time.monotonic() < deadline:
+        while tree.alive() and time.monotonic() < deadline:
             process.poll()
             time.sleep(_FIRST_WAIT)
-        watched.look()
-        watched.signal(signal.SIGKILL)
+        tree.look()
+        tree.signal(signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
 
 
 def _wait(
-    process: subprocess.Popen[bytes], watched: Watched, output: int, limits: _Limits
+    process: subprocess.Popen[bytes], tree: ProcessTree, output: int, limits: _Limits
 ) -> str | None:
-    """Wait for the end. Returns what has to end it: "time", "memory" or "stop", None if nothing."""
+    """Wait for the end. Return the reason to stop the command: "time", "memory", "stop" or None."""
     deadline = time.monotonic() + limits.seconds
     pause = _FIRST_WAIT
     while True:
@@ -217,11 +217,11 @@ def _wait(
             return None
         except subprocess.TimeoutExpired:
             pause = min(pause * 1.5, _LONGEST_WAIT)
-        watched.look()
-        if limits.memory is not None and watched.resident() > limits.memory:
+        tree.look()
+        if limits.memory is not None and tree.resident() > limits.memory:
             return "memory"
         if os.fstat(output).st_size > _MOST_OUTPUT:
-            os.ftruncate(output, 0)  # it is appended to: writing goes on at the start
+            os.ftruncate(output, 0)  # opened for appending: the next write starts at 0
 
 
 def _tail(output: int) -> str:
@@ -231,7 +231,7 @@ def _tail(output: int) -> str:
 
 
 def _count(record: Path | None) -> int:
-    """How many calls are recorded in a folder."""
+    """Count the calls recorded in a folder."""
     found = 0
     for file in record.glob("*/events.jsonl") if record is not None else ():
         with file.open(encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""Where the inputs of a unit come from: the user's cases, a recorded command, the signature."""
+"""Find inputs for a unit: the user's cases, a recorded command, or made from the signature."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from typing import Any
 
 from ..errors import VerificationError
 from .advice import advice
-from .copies.sides import Sides, said
+from .copies.sides import Sides, error_line
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
-# More cases of a unit say nothing new.
 _MOST_CASES = 12
 
 
 @dataclass(slots=True)
 class Cases:
-    """Cases of a unit, or why there are none.
+    """The cases of a unit, or why there are none.
 
     Attributes:
-        inputs: where they come from.
-        files: one pickle for each, which only workers load.
-        about: what each is about: `is_training=True`.
+        inputs: their origin.
+        files: the pickle of each case, which only workers load.
+        about: what distinguishes each case: `is_training=True`.
         detail: why there are none.
-        outcome: the verdict where there are none.
+        outcome: the verdict if there are none.
     """
 
     inputs: Inputs
@@ -37,7 +36,7 @@ class Cases:
 
     @property
     def summary(self) -> str:
-        """What all cases are about, once each: `both values of is_training`."""
+        """What distinguishes the cases: `both values of is_training`."""
         values: dict[str, list[str]] = {}
         for part in dict.fromkeys(p for about in self.about for p in about.split(", ") if p):
             name, _, value = part.partition("=")
@@ -52,16 +51,16 @@ class Cases:
 
 
 def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
-    """The user's cases by the dotted name of the unit.
+    """Return the user's cases by the dotted name of their unit.
 
     Raises:
-        VerificationError: the file is wrong.
+        VerificationError: the file of cases cannot be used.
     """
     names = [unit.name for unit in sides.task.units]
     try:
         reply = sides.maker.ask(
             do="declare",
-            # In a copy, if it is part of the project: in the new one, for the base may lack it.
+            # A file of the project is run in the new copy: the base may lack it.
             file=str(sides.new.at(file)),
             units=names,
             known=[*names, *sides.task.known],
@@ -74,7 +73,7 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     if "error" in reply:
         trace = sides.translate(reply["error"]["traceback"]).rstrip().splitlines()
         raise VerificationError(
-            f"cases: {file} raised {said(reply['error'])}\n" + "\n".join(trace[-5:])
+            f"cases: {file} raised {error_line(reply['error'])}\n" + "\n".join(trace[-5:])
         )
     units: Mapping[str, Reply] = reply["units"]
     return units
@@ -86,7 +85,7 @@ def find_cases(
     declared: Mapping[str, Any] | None,
     recorded: Mapping[str, Any] | None,
 ) -> Cases:
-    """Inputs for a unit, from the first source that has any."""
+    """Return inputs for a unit, from the first source that has any."""
     reasons = []
     for inputs, given in ((Inputs.DECLARED, declared), (Inputs.RECORDED, recorded)):
         if given and given["cases"]:
@@ -112,10 +111,10 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         return none
     if "error" in reply:
         none.outcome = Outcome.FAILS_BEFORE
-        doing = "running" if reply["running"] else "importing"
+        action = "running" if reply["running"] else "importing"
         remedy = advice(reply["error"], sides.maker.side.python, sides.maker.side.platform)
-        failure = sides.translate(said(reply["error"]))
-        none.detail = "; ".join(filter(None, [f"{doing} it: {failure}", remedy]))
+        failure = sides.translate(error_line(reply["error"]))
+        none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = sides.translate(made.detail)
@@ -133,7 +132,7 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
 
 
 def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
-    """Both values of each bool, where all calls had the same."""
+    """Add cases with the other value of each bool that had the same value in all calls."""
     most = max(len(cases.files), _MOST_CASES)
     seen = {part for about in cases.about for part in about.split(", ")}
     place = 1  # before other calls like the first
@@ -142,7 +141,7 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
         try:
             reply = sides.ask(sides.maker, unit, "flip", case=case, folder=folder)
         except WorkerEnded:
-            break  # evaluating the case itself says why
+            break  # evaluating the case itself reports the reason
         for flipped in reply.get("cases", ()):
             if flipped["about"] not in seen:
                 seen.add(flipped["about"])

@@ -1,4 +1,4 @@
-"""Two states of a project, and the units that differ, to a verdict for each unit."""
+"""Run two states of a project and return a verdict for each unit that differs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from typing import Any
 
 from ..engine.progress import Progress, silent
 from ..errors import VerificationError
-from .copies.sides import Sides, Task, said
+from .copies.sides import Sides, Task, error_line
 from .copies.workspace import remove_workspace
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
 from .recording import Recording, record
 from .session import Reply, Worker, WorkerEnded
 
-# Recorded calls that gave the same are run again, for gradients and under jit: one of each unit,
-# and more as long as all have taken this share of the command's own time, or so many seconds.
+# Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
+# unit, and more while all replays have taken less than this share of the command's own time, or
+# less than so many seconds.
 _REPLAY_SHARE = 0.3
 _REPLAY_SECONDS = 10.0
 
-# How the worker says that a case has other numbers than the defaults.
+# The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
 
 
@@ -33,8 +34,8 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
     """Run both states and compare their units.
 
     Raises:
-        VerificationError: nothing can be run: no copy, a wrong file of cases, a command that fails
-            before it reaches a unit.
+        VerificationError: nothing can be run: the project cannot be copied, the file of cases is
+            wrong, or the command fails before it reaches a unit.
     """
     total = len(task.units)
     if not total:
@@ -77,18 +78,18 @@ def _replay_seconds(recording: Recording | None) -> float:
 
 @dataclass(slots=True)
 class _Patience:
-    """For how long recorded calls of a unit are run again: what one leaves is the next one's.
+    """The time to replay recorded calls; what one unit does not use is left for the next.
 
     Attributes:
         share: seconds for each unit.
-        left: seconds that earlier units have left, or taken from later ones.
+        left: seconds that earlier units left over; negative if they overran.
     """
 
     share: float
     left: float = 0.0
 
     def replayed(self, sides: Sides, unit: Unit, cases: Cases) -> Verdict:
-        """See `_replayed`."""
+        """Return `_replayed` within the time left."""
         started = time.monotonic()
         self.left += self.share
         try:
@@ -132,7 +133,7 @@ def _verdict(
 
 
 def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Verdict | None:
-    """What comparing the recorded calls gave."""
+    """Return the verdict on the recorded calls."""
     if event is None or event["verdict"] == Outcome.NOT_EXERCISED:
         return None
     return Verdict(
@@ -147,9 +148,9 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("inf")) -> Verdict:
-    """The first verdict that is wrong, else all that are equal together.
+    """Return the first wrong verdict, or else the equal ones combined.
 
-    After `deadline`, on the clock of `time.monotonic`, no more than one case is begun.
+    After `deadline`, on the clock of `time.monotonic`, only the first case is run.
     """
     verdicts: list[Verdict] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
@@ -158,10 +159,10 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("i
             break
         verdict = _compared(sides, unit, case, eager=number == 0)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
-            # Python must know a number that no call may ever give, or the case would not be needed.
+            # The number must be concrete, and real calls may never pass another value.
             continue
-        if verdict.outcome is Outcome.DIFFERS and (other := _unsteady(sides, unit, case)):
-            return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=other)
+        if verdict.outcome is Outcome.DIFFERS and (varies := _nondeterminism(sides, unit, case)):
+            return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=varies)
         if verdict.outcome.is_wrong:
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
@@ -181,8 +182,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("i
     )
 
 
-def _unsteady(sides: Sides, unit: Unit, case: str) -> str:
-    """How the old code's results differ from one run to the next; empty if they do not."""
+def _nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
+    """Describe how results of the old code differ between two runs; empty if they do not."""
     first, second = sides.folder("again"), sides.folder("again")
     for folder in (first, second):
         run = _evaluated(sides, sides.before, unit, case, folder, eager=False)
@@ -193,11 +194,11 @@ def _unsteady(sides: Sides, unit: Unit, case: str) -> str:
     found = _comparison(sides, unit, first, second, "")
     if found.outcome is not Outcome.DIFFERS:
         return ""
-    return f"the old code alone gives another result each time it runs: {found.detail}"
+    return f"the old code is not deterministic: {found.detail}"
 
 
 def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
-    """One case on both sides; with gradients that are not compiled where `eager`."""
+    """Run one case on both sides and compare; if `eager`, also with uncompiled gradients."""
     old, new = sides.folder("before"), sides.folder("after")
     after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new, eager)
     before = _evaluated(sides, sides.before, unit, case, old, eager)
@@ -205,18 +206,18 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
     if before.failure and sides.task.is_same:
         after = after_run.result()
         flag = sides.task.options.under
-        how = f"with {flag} it fails, too" if after.failure else f"with {flag} it runs"
+        how = f"it {'also fails' if after.failure else 'runs'} with {flag}"
         detail = f"{sides.translate(before.failure)}; {how}"
         return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail)
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
-        note = f"the old code fails unshimmed ({failure}), so it ran under the shim"
+        note = f"the old code fails ({failure}), so its checkpoints were replaced"
         before = _evaluated(sides, sides.maker, unit, case, old, eager)
     after = after_run.result()
     if before.failure:
         return Verdict(unit, Outcome.FAILS_BEFORE, detail=sides.translate(before.failure))
     if after.failure:
-        # Where a call had to be changed with the function, the case still has its old form.
+        # If the fix also changed the calls of the unit, the case has the old form of the call.
         moved = sides.folder("after")
         again = _evaluated(sides, sides.after, unit, case, moved, eager, by_position=True)
         if not again.failure:
@@ -234,12 +235,12 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluated:
-    """How running a unit went.
+    """The result of running a unit.
 
     Attributes:
         failure: how it failed in every mode, empty if it did not.
-        ran: whether there are results to compare, if only of failures.
-        error: the failure as `failures.describe` gives it.
+        ran: whether there are results to compare, even if only failures.
+        error: the failure as `failures.describe` returns it.
     """
 
     failure: str
@@ -271,14 +272,14 @@ def _evaluated(
     except WorkerEnded as error:
         if fresh:
             return _Evaluated(f"it {error}")
-        # What other units have left behind in the process may be the cause.
+        # The cause may be state that other units left in the process.
         return _evaluated(sides, worker, unit, case, folder, eager, by_position=by_position)
     if "missing" in reply:
         return _Evaluated(reply["missing"])
     if "error" in reply:
-        return _Evaluated(said(reply["error"]), error=reply["error"])
+        return _Evaluated(error_line(reply["error"]), error=reply["error"])
     failure = reply["failure"]
-    return _Evaluated(said(failure) if failure else "", True, failure or None)
+    return _Evaluated(error_line(failure) if failure else "", True, failure or None)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:
@@ -286,9 +287,9 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verd
     try:
         reply = sides.after.ask(do="compare", before=old, after=new, tolerances=tolerances)
     except WorkerEnded as error:
-        raise VerificationError(f"comparing {unit.name}: the worker {error}") from error
+        raise VerificationError(f"cannot compare {unit.name}: the worker {error}") from error
     if "error" in reply:
-        raise VerificationError(f"comparing {unit.name}: {reply['error']['traceback']}")
+        raise VerificationError(f"cannot compare {unit.name}: {reply['error']['traceback']}")
     return Verdict(
         unit,
         Outcome(reply["verdict"]),

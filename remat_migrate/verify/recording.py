@@ -1,4 +1,4 @@
-"""The user's command, run in both copies with recorders around the units."""
+"""Run the user's command in both copies with recorders on the units; compare the recordings."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from typing import Any
 from ..errors import SourceError, VerificationError
 from ..text import read_source
 from .command import CommandRun, run_command
-from .copies.sides import Sides, said
+from .copies.sides import Sides, error_line
 from .copies.workspace import Workspace
 from .evidence import CommandRuns
 from .instrument import instrument
 from .session import WorkerEnded
 
 _TAIL_LINES = 12
-# Seconds that comparing two recordings may take.
-_COMPARING = 600.0
+_COMPARE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a command showed.
+    """The two runs of a command, compared.
 
     Attributes:
-        runs: how it ended.
-        events: by identity of a unit, how its recorded calls compare.
-        cases: by identity of a unit, the recorded inputs, as `serve` describes cases.
+        runs: how they ended.
+        events: how the recorded calls of each unit compare, by its identity.
+        cases: the recorded inputs of each unit, by its identity, as `serve` describes cases.
     """
 
     runs: CommandRuns
@@ -38,10 +37,10 @@ class Recording:
 
 
 def record(sides: Sides, command: str) -> Recording:
-    """Run the command in both copies at once and compare what the units were given and returned.
+    """Run the command in both copies at once and compare the inputs and results of the units.
 
     Raises:
-        VerificationError: it fails before it reaches a unit.
+        VerificationError: the command fails before it reaches a unit.
     """
     originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
     stop = threading.Event()
@@ -60,14 +59,14 @@ def record(sides: Sides, command: str) -> Recording:
     if before.status != 0 and not before.events:
         raise VerificationError(
             f"the command `{command}` failed before it reached any code to compare"
-            f" ({_ending(before)}); nothing was changed. It runs in a copy of the project, with"
-            f" the bin folder of {sides.task.python} first on PATH. It said last:\n"
+            f" ({_ending(before)}); nothing was changed. The command runs in a copy of the project,"
+            f" with the bin folder of {sides.task.python} first on PATH. Its last output:\n"
             + _last_lines(sides.old, before)
-            + _lacking(sides, before)
+            + _missing_in_base(sides, before)
         )
     wrong = ""
     if before.status != after.status:
-        wrong = f"it ended with {_ending(after)}, was {_ending(before)}; it said last:\n"
+        wrong = f"{_ending(before)} before, {_ending(after)} after; its last output:\n"
         wrong += _last_lines(sides.new, after)
     seconds = (before.seconds, after.seconds)
     compared = _compared(sides)
@@ -79,7 +78,7 @@ def record(sides: Sides, command: str) -> Recording:
 
 
 def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
-    """Put recorders into a copy. Returns what the files held."""
+    """Put recorders into a copy. Return the original bytes of the files."""
     by_path: dict[Path, list[str]] = {}
     for unit in sides.task.units:
         if unit.qualname:
@@ -91,7 +90,7 @@ def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
             data = place.read_bytes()
             source = read_source(place, data)
         except (OSError, SourceError):
-            continue  # the verdict of its units says what is the matter with the file
+            continue  # the verdicts of its units report the error
         new = instrument(source.text, names, sides.relative(path))
         originals[place] = data
         place.write_bytes(source.encode(new))
@@ -110,7 +109,7 @@ def _run(
         copy.root,
         baseline or sides.task.python,
         sides.scratch / f"{side}-record",
-        sides.meaning_before if old else sides.new_meaning,
+        sides.shim_before if old else sides.shim_after,
         options.platform,
         options.command_timeout,
         options.memory,
@@ -123,33 +122,31 @@ def _run(
 def _compared(sides: Sides) -> Mapping[str, Any]:
     try:
         reply = sides.after.ask_within(
-            _COMPARING,
-            {
-                "do": "events",
-                "before": str(sides.scratch / "before-record"),
-                "after": str(sides.scratch / "after-record"),
-                "tolerances": dict(sides.task.options.tolerance),
-            },
+            _COMPARE_SECONDS,
+            do="events",
+            before=str(sides.scratch / "before-record"),
+            after=str(sides.scratch / "after-record"),
+            tolerances=dict(sides.task.options.tolerance),
         )
     except WorkerEnded as error:
-        raise VerificationError(f"comparing the recordings: the worker {error}") from error
+        raise VerificationError(f"cannot compare the recordings: the worker {error}") from error
     if "error" in reply:
-        raise VerificationError(f"the recordings cannot be compared: {said(reply['error'])}")
+        raise VerificationError(f"cannot compare the recordings: {error_line(reply['error'])}")
     return reply
 
 
-def _lacking(sides: Sides, run: CommandRun) -> str:
-    """The files that are new since the base and that the command speaks of."""
+def _missing_in_base(sides: Sides, run: CommandRun) -> str:
+    """Name the files that the base lacks and that the command's output mentions."""
     names = sorted(sides.relative(path) for path in sides.task.before.removed)
-    spoken = [name for name in names if name in run.output_tail]
-    return f"\nThe base has no {', '.join(spoken)}." if spoken else ""
+    mentioned = [name for name in names if name in run.output_tail]
+    return f"\nThe base has no {', '.join(mentioned)}." if mentioned else ""
 
 
 def _ending(run: CommandRun) -> str:
     if run.timed_out:
-        return f"no end within {run.seconds:.0f} s"
+        return f"still running after {run.seconds:.0f} s"
     if run.killed_for_memory:
-        return "more memory than it may use"
+        return "over its memory limit"
     return f"exit status {run.status}"
 
 

@@ -1,4 +1,4 @@
-"""A worker process in the user's interpreter: requests with a time limit, restarts."""
+"""Worker processes in the user's interpreter: requests with a time limit, restarts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..analysis.policies.jax_remat3 import FLAGS_SINCE
 from ..errors import VerificationError
-from .processes import Watched
+from .processes import ProcessTree
 
 WORKER = Path(__file__).parent / "worker"
 _START_SECONDS = 300.0
 _LOG_TAIL = 2000
 _LONGEST_LINE = 300
 _MOST_OUTPUT = 64 * 2**20
-# How often a worker at work is looked at.
 _LOOK_SECONDS = 0.5
 
 Reply = dict[str, Any]
@@ -32,17 +31,17 @@ Reply = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two sides: an interpreter, a copy of the project, and the meaning of checkpoints.
+    """What a worker runs: an interpreter, a copy of the project, and the meaning of checkpoints.
 
     Attributes:
         python: the interpreter.
         original: the user's project.
-        copy: the folder where its copy lies.
-        paths: folders of the copy to import from, first ones first.
-        shim: the table for the old meaning as JSON, empty for checkpoints as they are.
-        flags: settings of JAX to make.
-        platform: what JAX runs on.
-        optimized: whether programs are compiled as the user's are; else as fast as possible.
+        copy: the folder of its copy.
+        paths: folders of the copy for `sys.path`.
+        shim: the shim's table as JSON; empty to leave checkpoints as they are.
+        flags: JAX configuration options to set.
+        platform: the JAX platform.
+        optimized: whether to compile with XLA's optimizations, as the user does; else faster.
     """
 
     python: Path
@@ -56,11 +55,16 @@ class Side:
 
 
 class WorkerEnded(Exception):
-    """The worker came to an end while it worked on a request; the message says how."""
+    """The worker died or was stopped while it handled a request; the message says how."""
 
 
 class Worker:
-    """A process that answers requests, started when it is first asked and again after an end."""
+    """Answers requests in a process that starts with the first one, and again after it ended.
+
+    Attributes:
+        side: what the process runs, and where.
+        jax: the version of JAX in the process, empty before it starts.
+    """
 
     def __init__(
         self,
@@ -70,83 +74,123 @@ class Worker:
         memory: int,
         program: Path = WORKER / "start.py",
     ) -> None:
-        """A worker that has not begun.
+        """Prepare a worker.
 
         Args:
             side: what it runs, and where.
             scratch: a folder for its log.
-            timeout: seconds for a request.
-            memory: bytes that it may use besides what importing takes.
+            timeout: seconds that a request may take.
+            memory: bytes that it may use in addition to what imports use; 0 for no limit.
             program: the script that answers requests.
         """
         self.side = side
-        self._program = program
         self.jax = ""
+        self._program = program
         self._scratch = scratch
         self._timeout = timeout
         self._memory = memory
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel = (-1, -1)
-        self._buffer = b""
-        self._watched: Watched | None = None
-        self._most_memory = sys.maxsize
+        self._process: _Process | None = None
         scratch.mkdir(parents=True, exist_ok=True)
-        self._log = scratch / "log.txt"
 
     def ask(self, **request: object) -> Reply:
-        """The reply to a request.
+        """Return the reply to a request.
 
         Raises:
             VerificationError: the process cannot be started.
             WorkerEnded: the process died, or was stopped because it took too long.
         """
-        return self.ask_within(self._timeout, request)
+        return self.ask_within(self._timeout, **request)
 
-    def ask_within(self, seconds: float, request: Mapping[str, object]) -> Reply:
-        """As `ask`, for a request that may take another time."""
-        if self._process is None:
-            self._start()
-        reply = self._exchange(request, seconds)
+    def ask_within(self, seconds: float, /, **request: object) -> Reply:
+        """Return the reply to a request that may take other than the usual time; see `ask`."""
+        process = self._process or self._start()
+        try:
+            reply = process.exchange(request, seconds)
+        except WorkerEnded:
+            self.close()
+            raise
         if reply.get("changed"):
-            # What the code under test has done to the process must not be another's verdict.
+            # The code under test changed the state of the process, which may affect other units.
             self.close()
         return reply
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no process is there that has answered before."""
+        """Whether the next request starts a new process."""
         return self._process is None
 
     def close(self) -> None:
-        """End the process, and whatever it has started."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        for descriptor in self._channel:
-            os.close(descriptor)
-        assert self._watched is not None
-        self._watched.look()
-        self._watched.signal(signal.SIGKILL)
-        process.wait()
-        self._buffer = b""
+        """End the process and all that it has started."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
 
-    def _start(self) -> None:
+    def _start(self) -> _Process:
+        side = self.side
+        process = _Process(
+            [side.python, self._program],
+            side.copy,
+            {**os.environ, **environment_of(side, self._scratch)},
+            self._scratch / "log.txt",
+        )
+        flags = "".join(f" with {name}={value}" for name, value in side.flags.items())
+        failed = f"JAX does not start on {side.platform}{flags} in {side.python}"
+        request = {
+            "do": "start",
+            "paths": [str(path) for path in side.paths],
+            "original": str(side.original),
+            "copy": str(side.copy),
+            "shim": side.shim,
+            "flags": dict(side.flags),
+            "memory": self._memory,
+        }
+        try:
+            started = process.exchange(request, _START_SECONDS)
+            if "unfit" in started:
+                raise VerificationError(f"{side.python}: {started['unfit']}{self._flag_since}")
+            if "error" in started:
+                kind, message = started["error"]["type"], started["error"]["message"]
+                raise VerificationError(f"{failed}: {kind}: {message}")
+        except WorkerEnded as error:
+            process.close()
+            raise VerificationError(f"{failed}: the process {error}") from error
+        except VerificationError:
+            process.close()
+            raise
+        self.jax = started["jax"]
+        process.limit_memory(self._memory)
+        self._process = process
+        return process
+
+    @property
+    def _flag_since(self) -> str:
+        since = FLAGS_SINCE.keys() & self.side.flags.keys()
+        return "".join(
+            f"; it exists since jax {'.'.join(map(str, FLAGS_SINCE[name]))}" for name in since
+        )
+
+
+class _Process:
+    """A process that reads requests from one pipe and writes replies to another."""
+
+    def __init__(
+        self,
+        command: Sequence[Path],
+        folder: Path,
+        environment: Mapping[str, str],
+        log: Path,
+    ) -> None:
         in_read, in_write = os.pipe()
         out_read, out_write = os.pipe()
-        environment = {
-            **os.environ,
-            "REMAT_MIGRATE_CHANNEL": f"{in_read},{out_write}",
-            **environment_of(self.side, self._scratch),
-        }
-        # Appended to, so that it can be cut while it is written.
-        self._log.unlink(missing_ok=True)
-        with self._log.open("ab") as log:
+        # Opened for appending, so that it can be truncated while the process writes to it.
+        log.unlink(missing_ok=True)
+        with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [self.side.python, self._program],
-                cwd=self.side.copy,
-                env=environment,
+                command,
+                cwd=folder,
+                env={**environment, "REMAT_MIGRATE_CHANNEL": f"{in_read},{out_write}"},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 pass_fds=(in_read, out_write),
                 start_new_session=True,
@@ -154,71 +198,53 @@ class Worker:
         os.close(in_read)
         os.close(out_write)
         self._channel = (in_write, out_read)
-        self._watched = Watched(self._process.pid)
+        self._buffer = b""
+        self._tree = ProcessTree(self._process.pid)
+        self._log = log
+        self._memory = 0
         self._most_memory = sys.maxsize
-        request = {
-            "do": "start",
-            "paths": [str(path) for path in self.side.paths],
-            "original": str(self.side.original),
-            "copy": str(self.side.copy),
-            "shim": self.side.shim,
-            "flags": dict(self.side.flags),
-            "memory": self._memory,
-        }
-        try:
-            started = self._exchange(request, _START_SECONDS)
-        except WorkerEnded as error:
-            raise VerificationError(f"{self._jax_said}: the process {error}") from error
-        if "unfit" in started:
-            self.close()
-            raise VerificationError(f"{self.side.python}: {started['unfit']}{self._flag_since}")
-        if "error" in started:
-            self.close()
-            kind, message = started["error"]["type"], started["error"]["message"]
-            raise VerificationError(f"{self._jax_said}: {kind}: {message}")
-        self.jax = started["jax"]
-        self._watched.look()
-        if self._memory:
-            self._most_memory = self._watched.resident() + self._memory
 
-    @property
-    def _flag_since(self) -> str:
-        since = FLAGS_SINCE.keys() & self.side.flags.keys()
-        return "".join(
-            f"; it is there since jax {'.'.join(map(str, FLAGS_SINCE[name]))}" for name in since
-        )
+    def limit_memory(self, size: int) -> None:
+        """Stop the process once it uses `size` bytes more than now; 0 for no limit."""
+        self._tree.look()
+        self._memory = size
+        self._most_memory = self._tree.resident() + size if size else sys.maxsize
 
-    @property
-    def _jax_said(self) -> str:
-        flags = "".join(f" with {name}={value}" for name, value in self.side.flags.items())
-        return f"JAX does not start on {self.side.platform}{flags} in {self.side.python}"
+    def exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
+        """Return the reply to a request.
 
-    def _exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
-        deadline = time.monotonic() + timeout
+        Raises:
+            WorkerEnded: there is none within `timeout` seconds.
+        """
         try:
             os.write(self._channel[0], json.dumps(request).encode() + b"\n")
-            line = self._line(deadline)
+            line = self._read_line(time.monotonic() + timeout)
         except BrokenPipeError:
             line = b""
         except TimeoutError:
-            self.close()
             raise WorkerEnded(f"took longer than {timeout:g} s and was stopped") from None
         except MemoryError:
-            self.close()
-            raise WorkerEnded(
-                f"took more memory than {self._memory / 2**30:.3g} GiB and was stopped"
-            ) from None
+            size = self._memory / 2**30
+            raise WorkerEnded(f"used more than {size:.3g} GiB of memory and was stopped") from None
         if not line:
-            raise WorkerEnded(self._obituary())
+            raise WorkerEnded(self._how_it_ended())
         reply: Reply = json.loads(line)
         return reply
 
-    def _line(self, deadline: float) -> bytes:
-        """The next line of the worker; nothing if it has ended.
+    def close(self) -> None:
+        """End the process and all that it has started."""
+        for descriptor in self._channel:
+            os.close(descriptor)
+        self._tree.look()
+        self._tree.signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _read_line(self, deadline: float) -> bytes:
+        """Return the next line from the process; empty if it has ended.
 
         Raises:
-            TimeoutError: it is too late.
-            MemoryError: the worker and what it has started have too much.
+            TimeoutError: the deadline has passed.
+            MemoryError: the process and its children use too much memory.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel[1], selectors.EVENT_READ)
@@ -238,49 +264,37 @@ class Worker:
         return line
 
     def _look(self) -> bool:
-        """See to it that the worker takes neither all memory nor all space for what it prints.
-
-        Returns:
-            whether it is alive.
-        """
-        assert self._watched is not None
-        assert self._process is not None
-        self._watched.look()
-        if self._watched.resident() > self._most_memory:
+        """Check memory, truncate a long log, and return whether the process runs."""
+        self._tree.look()
+        if self._tree.resident() > self._most_memory:
             raise MemoryError
         if self._log.stat().st_size > _MOST_OUTPUT:
             os.truncate(self._log, 0)
         return self._process.poll() is None
 
-    def _obituary(self) -> str:
-        """How the process ended, with what it said last."""
-        process = self._process
-        assert process is not None
+    def _how_it_ended(self) -> str:
         try:
-            status = process.wait(timeout=5)
+            status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            status = None
-        self.close()
-        said = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
-        last = said.splitlines()[-1][:_LONGEST_LINE] if said else ""
-        if status is not None and status < 0:
+            return "closed its connection"
+        output = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        last = output.splitlines()[-1][:_LONGEST_LINE] if output else ""
+        how = f"ended the process with status {status}"
+        if status < 0:
             with contextlib.suppress(ValueError):
                 how = f"was killed by {signal.Signals(-status).name}"
-                if b"bad_alloc" in said.encode() or "MemoryError" in said:
+                if "bad_alloc" in output or "MemoryError" in output:
                     how += ", out of memory"
-                return how + (f": {last}" if last else "")
-        if status is None:
-            return "closed its connection"
-        return f"ended the process with status {status}" + (f": {last}" if last else "")
+        return f"{how}: {last}" if last else how
 
 
 def environment_of(side: Side, scratch: Path) -> dict[str, str]:
-    """The environment variables for code under test, in place of the user's own."""
+    """Return the environment variables to set for code under test."""
     temporary = scratch / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     variables = {
         "JAX_PLATFORMS": side.platform,
-        # The name of the same up to jax 0.4.
+        # Its name before jax 0.4.
         "JAX_PLATFORM_NAME": side.platform,
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
@@ -290,7 +304,7 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
     if side.optimized:
         return variables
     return variables | {
-        # Each function is compiled to be run once, or again with other numbers, in either worker.
+        # Each function is compiled to run a few times. All workers share the compiled programs.
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "JAX_COMPILATION_CACHE_DIR": str(scratch.parent / "compiled"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -28,10 +28,10 @@ def main(mode: str, output: str, *targets: str) -> None:
 
         plain_checkpoint.install()
     elif mode == "lenient":
-        from remat_migrate.verify.copies.sides import old_meaning
+        from remat_migrate.verify.copies.sides import shim_table
         from remat_migrate.verify.worker import shim
 
-        shim.install(old_meaning(everywhere=False))
+        shim.install(shim_table(everywhere=False))
     for target in targets:
         module, function = target.split(":")
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from remat_migrate.verify.copies.sides import old_meaning
+from remat_migrate.verify.copies.sides import shim_table
 
 WORKER = Path(__file__).with_name("jax_worker.py")
 # float32: a checkpointed function is computed in another order where XLA compiles it as a whole.
@@ -90,9 +90,9 @@ class Workers:
 
     def __init__(self, cache: Path | None = None) -> None:
         """What they compile goes to the folder `cache`, where one finds what another compiled."""
-        self.old = Worker("old", old_meaning(), cache=cache)
+        self.old = Worker("old", shim_table(), cache=cache)
         self.new = Worker("new", cache=cache)
-        self.mixed = Worker("mixed", old_meaning(everywhere=False), cache=cache)
+        self.mixed = Worker("mixed", shim_table(everywhere=False), cache=cache)
         self.dropped = Worker("dropped", cache=cache)
 
     def __enter__(self) -> Workers:

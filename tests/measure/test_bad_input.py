@@ -335,7 +335,7 @@ def test_out_of_memory_while_compiling(tmp_path):
     assert document["compiled_bytes"] is None
     [note] = document["notes"]
     assert note.startswith("not confirmed by the compiled program: compiling:loss: ")
-    assert "took more memory than 0.244 GiB and was stopped" in note
+    assert "used more than 0.244 GiB of memory and was stopped" in note
     assert ran.code == 0
 
 

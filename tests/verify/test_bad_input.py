@@ -157,7 +157,7 @@ MODULES = {
     "broken.py": "import json\n\nif True:\n",
 }
 SAID = {
-    "on_gpu": ["'gpu'", "JAX runs on cpu here: --platform NAME"],
+    "on_gpu": ["'gpu'", "JAX runs on cpu here; choose another platform with --platform NAME"],
     "sibling": ["no known parent package", "__init__.py"],
     "leaves": ["SystemExit: configure me first", '`if __name__ == "__main__":`'],
     "asks": ["SystemExit: 2", '`if __name__ == "__main__":`'],
@@ -235,12 +235,12 @@ class TestBase:
     def test_no_folder_and_no_repository(self, project: Path) -> None:
         for base in ("../nowhere", "HEAD~1"):
             ran = cli(project, "verify", "--base", base)
-            refused(ran, f"--base {base}: there is no folder of that name", "no git repository")
+            refused(ran, f"--base {base}: no such folder", "is not in a git repository")
 
     def test_no_such_revision(self, project: Path) -> None:
         git(project, "init", "-q")
         ran = cli(project, "verify", "--base", "v9.9")
-        refused(ran, "--base v9.9", "git knows no such revision")
+        refused(ran, "--base v9.9", "no such folder or git revision")
         ran = cli(project, "verify")
         refused(ran, "--base HEAD")
 

@@ -17,9 +17,9 @@ from worker_package import load_worker
 
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.command import CommandRun, run_command
-from remat_migrate.verify.copies.sides import old_meaning
+from remat_migrate.verify.copies.sides import shim_table
 from remat_migrate.verify.instrument import instrument
-from remat_migrate.verify.processes import Watched
+from remat_migrate.verify.processes import ProcessTree
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +147,7 @@ def test_a_script_and_a_module(project):
 
 def test_the_old_meaning(project):
     project.write("main.py", "import jax, trainer.blocks\nprint(jax.checkpoint(abs) is abs)")
-    assert printed(project.run("python main.py", shim=old_meaning())) == "True"
+    assert printed(project.run("python main.py", shim=shim_table())) == "True"
     assert printed(project.run("python main.py")) == "False"
 
 
@@ -358,8 +358,8 @@ def test_the_end_of_long_output_is_kept(project):
 
 def alive(path: Path) -> bool:
     number = int(path.read_text())
-    watched = Watched(number)
-    return watched.alive()
+    tree = ProcessTree(number)
+    return tree.alive()
 
 
 def test_a_hanging_command_is_ended_with_all_it_started(project):

@@ -115,7 +115,7 @@ def by_hand(x, unknown, **options):
     return jax.checkpoint(unknown, **options, concrete=True)(x)
 """
 TWO = """\
-import jax  # for jax.checkpoint
+from jax import checkpoint
 
 
 def f(x):
@@ -442,7 +442,7 @@ class TestUserTree:
         model = tmp_path / "model.py"
         seen = tmp_path.parent / f"{tmp_path.name}-seen"
         text = (
-            "import jax  # for jax.checkpoint\n\n\ndef f(x):\n"
+            "from jax import checkpoint\n\n\ndef f(x):\n"
             f"    with open({str(seen)!r}, 'a') as log:\n"
             "        log.write('|')\n"
             "    return x * 2.0\n"
@@ -548,7 +548,7 @@ class TestProgress:
             except OSError:
                 pass  # its end, on Linux
         os.close(ours)
-        bar, erased, rest = shown.rpartition(b"\x1b[2K\r")
+        bar, erased, rest = shown.rpartition(b"\x1b[2K")
         assert b"Verifying" in bar
         assert b"model.f" in bar
         assert b"None" not in bar

@@ -36,7 +36,7 @@ NEVER_DOES = {
     "k_eats_memory": ("FED.append(np.ones((6, 2**27)))", "Unable to allocate"),
     "o_patches": ("json.dumps = json.load = json.dump = os.makedirs = None", "TypeError"),
     "q_closes": ("os.closerange(3, 64)", "Bad file descriptor"),
-    "s_changes": ("FED.append(0); x = x + len(FED)", "another result each time it runs"),
+    "s_changes": ("FED.append(0); x = x + len(FED)", "the old code is not deterministic"),
 }
 BODIES = {**COMES_BACK, **{name: body for name, (body, _) in NEVER_DOES.items()}}
 

@@ -1,4 +1,4 @@
-"""The two states of a project as copies, each with a worker."""
+"""Copies of the two states of a project, with the workers that run them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .workspace import Workspace, make_workspace
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the project: its folder, with some files' bytes replaced or files taken away."""
+    """A state of the project: its folder, with some files replaced or removed."""
 
     root: Path
     texts: Mapping[Path, bytes] = field(default_factory=dict)
@@ -29,18 +29,18 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be proved.
+    """What to compare, and how.
 
     Attributes:
         before: the project in the old API.
-        after: the project as it is now, or would be.
-        units: what to compare.
+        after: the project as it is now, or would be with fixes.
+        units: the units to compare.
         python: the interpreter.
-        options: see VerifyOptions.
-        known: dotted names of all units of the project, for the names in a file of cases.
-        unfinished: whether the new state still has applications in the old API, which nothing
-            could mend: they keep the old meaning while the others are compared.
-        is_same: whether both states are the same code, and a flag of JAX is all that differs.
+        options: how to verify.
+        known: dotted names of all units of the project, to check the file of cases.
+        unfinished: whether the new state still has sites in the old API that no fix could change.
+            They keep their old meaning while the others are compared.
+        is_same: whether both states are the same code, run without and with a JAX flag.
     """
 
     before: State
@@ -53,10 +53,11 @@ class Task:
     is_same: bool = False
 
 
-def old_meaning(*, everywhere: bool = True) -> str:
-    """The table for the shim: every Api of which the result means what was wrapped.
+def shim_table(*, everywhere: bool = True) -> str:
+    """Return the shim's table: every Api whose result computes what the wrapped function does.
 
-    With `everywhere=False` that is so only where today's JAX refuses the application.
+    Args:
+        everywhere: whether to replace every site, not only those that current JAX rejects.
     """
     apis = [
         {"names": spellings(api), "subject": api.subject, "classes": api.wraps_classes}
@@ -67,21 +68,21 @@ def old_meaning(*, everywhere: bool = True) -> str:
 
 
 class Sides:
-    """Both copies of the project, and the workers in them.
+    """Both copies of the project, and their workers.
 
     Attributes:
-        task: what is to be proved.
-        scratch: the folder that everything lies in.
-        pool: two threads, so that both sides run at once.
+        task: what to compare.
+        scratch: the folder of the copies and of all other files.
+        pool: two threads, to run both sides at once.
         old: the copy in the old state.
         new: the copy in the new state.
         maker: runs the old code under the shim, and makes inputs.
-        before: runs the old code: `maker`, or a worker of the baseline's interpreter.
+        before: runs the old code: `maker`, or a worker in the baseline interpreter.
         after: runs the new code.
     """
 
     def __init__(self, task: Task, scratch: Path, stack: ExitStack) -> None:
-        """`stack` ends the workers."""
+        """Make the copies. The workers end when `stack` is closed."""
         self.task = task
         self.scratch = scratch
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
@@ -99,7 +100,7 @@ class Sides:
 
     def _make_workers(self, options: VerifyOptions) -> None:
         baseline = options.baseline_python or self.task.python
-        shimmed = self._side(baseline, self.old, old_meaning())
+        shimmed = self._side(baseline, self.old, shim_table())
         self.maker = self._worker(shimmed, "maker")
         self.before = self.maker
         if options.baseline_python:
@@ -108,22 +109,22 @@ class Sides:
             side = replace(shimmed, shim="", flags=self.flags(on=False))
             self.before = self._worker(side, "without")
         flags = self.flags(on=True)
-        side = replace(self._side(self.task.python, self.new, self.new_meaning), flags=flags)
+        side = replace(self._side(self.task.python, self.new, self.shim_after), flags=flags)
         self.after = self._worker(side, "migrated")
 
     @property
-    def meaning_before(self) -> str:
-        """The shim for what is run in the old state."""
+    def shim_before(self) -> str:
+        """The shim's table for commands in the old state."""
         as_it_is = self.task.is_same or self.task.options.baseline_python
-        return "" if as_it_is else old_meaning()
+        return "" if as_it_is else shim_table()
 
     @property
-    def new_meaning(self) -> str:
-        """The shim for the new state."""
-        return old_meaning(everywhere=False) if self.task.unfinished else ""
+    def shim_after(self) -> str:
+        """The shim's table for the new state."""
+        return shim_table(everywhere=False) if self.task.unfinished else ""
 
     def flags(self, *, on: bool) -> dict[str, bool]:
-        """The settings of JAX for one side: the flag that is asked for, on or off."""
+        """Return the JAX configuration of one side: the flag `options.under` on or off."""
         under = self.task.options.under
         return {under: on} if under and (on or self.task.is_same) else {}
 
@@ -144,7 +145,7 @@ class Sides:
         return worker
 
     def ask(self, worker: Worker, unit: Unit, do: str, **request: object) -> Reply:
-        """The reply of a worker to a request about a unit.
+        """Return a worker's reply to a request about a unit.
 
         Raises:
             WorkerEnded: see Worker.ask.
@@ -159,24 +160,24 @@ class Sides:
         )
 
     def folder(self, name: str) -> str:
-        """A folder that is not there yet."""
+        """Return the path of a new folder."""
         self._number += 1
         return str(self.scratch / "cases" / f"{self._number}-{name}")
 
     def relative(self, path: Path) -> str:
-        """A file of the project by its path from the root."""
+        """Return the path of a file from the project's root."""
         return os.path.relpath(path, self.new.root).replace(os.sep, "/")
 
     def identity(self, unit: Unit) -> str:
-        """The name of a unit in recordings, the same on both sides."""
+        """Return the unit's identity in recordings, the same on both sides."""
         return f"{self.relative(unit.path)}::{unit.qualname}"
 
     def translate(self, text: str) -> str:
-        """A message with the user's paths in place of those of the copies."""
+        """Return a message with the user's paths in place of those of the copies."""
         return self.new.translate(self.old.translate(text))
 
 
-def said(error: Mapping[str, Any]) -> str:
-    """An exception in a line."""
+def error_line(error: Mapping[str, Any]) -> str:
+    """Return the type and the first line of an exception's message."""
     lines = error["message"].strip().splitlines()
     return f"{error['type']}: {lines[0]}" if lines else str(error["type"])

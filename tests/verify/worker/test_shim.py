@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from worker_package import FOLDER, load_worker
 
-from remat_migrate.verify.copies.sides import old_meaning
+from remat_migrate.verify.copies.sides import shim_table
 
 shim = load_worker("shim")
 
@@ -24,7 +24,7 @@ sys.path.insert(0, {str(FOLDER)!r})
 import start
 start.load_package()
 from remat_migrate_worker import shim
-shim.install({old_meaning(everywhere=everywhere)!r})
+shim.install({shim_table(everywhere=everywhere)!r})
 """
     ran = subprocess.run(
         [sys.executable, "-c", start + program],
@@ -81,7 +81,7 @@ print(json.dumps([
 def test_what_is_imported_before_is_patched_too(tmp_path: Path) -> None:
     program = f"""
 import jax
-shim.install({old_meaning()!r})
+shim.install({shim_table()!r})
 print(json.dumps(jax.checkpoint(len, concrete=True) is len))
 """
     assert run(program, tmp_path) is True
