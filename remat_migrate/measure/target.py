@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..discovery.roots import find_root
 from ..errors import UsageError
-from ..verify.copies.places import Places
+from ..verify.copies.import_names import ImportNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def parse_target(text: str, folder: Path) -> Target:
         if not path.is_file():
             raise UsageError(f"{text}: {where}: no such file")
         root = find_root([path]).resolve()
-        places = Places(root)
-        place = places.of(path)
-        return Target(text, place.module, path, qualname, root, places.search_folders(path))
+        import_names = ImportNames(root)
+        module = import_names.of(path).module
+        return Target(text, module, path, qualname, root, import_names.search_folders(path))
     if not _is_dotted(where):
         raise UsageError(f"{text}: {where} is not a module name")
     root = find_root([folder]).resolve()
@@ -56,7 +56,7 @@ def parse_target(text: str, folder: Path) -> Target:
         # An installed module, or one on the interpreter's own search path.
         return Target(text, where, None, qualname, root, (folder.resolve(), root))
     path, base = found
-    folders = dict.fromkeys((base, *Places(root).search_folders(path)))
+    folders = dict.fromkeys((base, *ImportNames(root).search_folders(path)))
     return Target(text, where, path, qualname, root, tuple(folders))
 
 

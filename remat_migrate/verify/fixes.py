@@ -16,7 +16,7 @@ from ..engine.progress import Progress, silent
 from ..errors import SourceError
 from ..rule import Finding
 from ..text import first_line
-from .copies.places import Places
+from .copies.import_names import ImportNames
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
@@ -109,7 +109,7 @@ class _Rounds:
         self._targets = targets
         self._options = options
         self._progress = progress
-        self._places = Places(root)
+        self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._learned: frozenset[Learned] = frozenset()
         self._reverted: dict[FindingKey, TakenBack] = {}
@@ -154,7 +154,7 @@ class _Rounds:
     def _prove(self, fixed: Fixed[Analysis], only: UnitKey | None = None) -> Proof:
         """Run the units that fixes changed, except those that were equal with the same files."""
         changed = diff_project(
-            [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._places
+            [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._import_names
         )
         units = tuple(unit for unit in changed.units if only in (None, unit.key))
         texts = {c.path: c.after.data for c in fixed.changes}
@@ -193,7 +193,9 @@ class _Rounds:
             units,
             self._python,
             options if only is None else replace(options, cases=None),
-            tuple(all_units(self._targets, self._places, options.cases)) if options.cases else (),
+            tuple(all_units(self._targets, self._import_names, options.cases))
+            if options.cases
+            else (),
             any(finding.severity == "error" for finding in fixed.remaining),
         )
 
@@ -213,7 +215,7 @@ class _Rounds:
     def _texts_run_with(self, unit: Unit, texts: Mapping[Path, bytes]) -> Mapping[Path, bytes]:
         """Return the changed texts that run with a unit."""
         if unit.path not in self._run_with:
-            self._run_with[unit.path] = self._places.run_with(unit.path)
+            self._run_with[unit.path] = self._import_names.run_with(unit.path)
         return {path: data for path, data in texts.items() if path in self._run_with[unit.path]}
 
     def _newly_learned(self, fixed: Fixed[Analysis], proof: Proof) -> frozenset[Learned]:
@@ -282,7 +284,7 @@ class _Rounds:
 
     def _units_of(self, applied: Applied) -> list[UnitKey]:
         changes = [(path, old.data, new.data) for path, (old, new) in applied.texts.items()]
-        found = diff_project(changes, self._places)
+        found = diff_project(changes, self._import_names)
         return [unit.key for unit in (*found.units, *(verdict.unit for verdict in found.unproved))]
 
     def _unproved(self, fixed: Fixed[Analysis], proof: Proof) -> Iterator[Applied]:

@@ -11,7 +11,7 @@ from ..analysis.libraries.apis import ApiTable
 from ..discovery.discover import list_files
 from ..discovery.roots import find_root
 from ..engine.progress import Progress, silent
-from .copies.places import Places
+from .copies.import_names import ImportNames
 from .copies.revision import Base, find_base
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof
@@ -44,9 +44,9 @@ def prove_migration(
     check_options(options)
     root = Path(os.path.realpath(find_root(paths or [Path.cwd()])))
     found = Base(root) if base is None else find_base(root, base, paths)
-    places = Places(root)
+    import_names = ImportNames(root)
     changed = diff_project(
-        [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], places
+        [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], import_names
     )
     moved = tuple(
         f"{c.old_path.name} was renamed to {c.path.name}, not compared"
@@ -58,18 +58,18 @@ def prove_migration(
     units = changed.units
     if options.under:
         # The flag changes every checkpoint, edited or not.
-        wrapped = users(ApiTable().last_names, _below(files, paths), places)
+        wrapped = users(ApiTable().last_names, _below(files, paths), import_names)
         units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
     if not units:
         return Proof(changed.unproved, notes)
-    untouched = callers(units, files, places)[:_MOST_CALLERS]
+    untouched = callers(units, files, import_names)[:_MOST_CALLERS]
     task = Task(
         State(root, found.texts, found.new),
         State(root),
         (*units, *untouched),
         find_python(options, root),
         options,
-        tuple(all_units(files, places, options.cases)) if options.cases else (),
+        tuple(all_units(files, import_names, options.cases)) if options.cases else (),
         is_same=base is None,
     )
     proof = prove(task, progress)

@@ -1,4 +1,4 @@
-"""What a user says about verification, from `[tool.remat-migrate.verify]` and the command line."""
+"""Options of verification, from `[tool.remat-migrate.verify]` and the command line."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class VerifyOptions:
         cases: a Python file with functions that return arguments for units.
         command: a shell command that exercises the code, run in a copy of the project.
         python: the interpreter that has the project's packages; None to look for one.
-        baseline_python: the interpreter for the old code, where that shall run as it is.
+        baseline_python: an interpreter with a JAX that runs the old code without the shim.
         tolerance: the largest difference by dtype, relative to the largest entry of an array.
         timeout: seconds that a unit may take.
         command_timeout: seconds that each run of the command may take.
-        memory: bytes that a process may use besides what importing takes.
-        platform: what JAX runs on.
-        under: a flag of JAX that is on for the new code.
-        strict: whether a fix that nothing exercised is taken back.
+        memory: bytes that a process may use in addition to what imports use.
+        platform: the JAX platform.
+        under: a JAX flag that is on for the new code.
+        strict: whether to revert fixes that nothing exercised.
     """
 
     cases: Path | None = None
@@ -52,10 +52,10 @@ class VerifyOptions:
 
 
 def verify_options(settings: Settings) -> VerifyOptions:
-    """What the settings say.
+    """Return the options in the settings.
 
     Raises:
-        SettingsError: a value of the wrong type.
+        SettingsError: a value has the wrong type.
     """
     base = settings.base
     values: dict[str, object] = {}
@@ -63,7 +63,7 @@ def verify_options(settings: Settings) -> VerifyOptions:
         name = f"{settings.config}: {_TABLE}.{key}"
         match key:
             case "cases" | "python" | "baseline-python":
-                # Not resolved: the python of a virtual environment is a link out of it.
+                # Do not resolve links: the python of a virtual environment is one.
                 values[key] = Path(os.path.abspath(base / Path(_text(value, name)).expanduser()))
             case "command" | "platform":
                 values[key] = _text(value, name)
@@ -78,10 +78,10 @@ def verify_options(settings: Settings) -> VerifyOptions:
 
 
 def check_options(options: VerifyOptions) -> None:
-    """Insist that the files that the options name are there.
+    """Check that the files that the options name exist.
 
     Raises:
-        VerificationError: one is not.
+        VerificationError: one does not.
     """
     if options.cases is not None and not options.cases.is_file():
         raise VerificationError(f"cases: {options.cases}: no such file")
@@ -91,15 +91,15 @@ def check_options(options: VerifyOptions) -> None:
 
 
 def find_python(options: VerifyOptions, root: Path, extra: str = "verify") -> Path:
-    """The interpreter to run the project's code with: the one named, or the first with JAX.
+    """Return the interpreter for the project's code: `options.python`, or the first with JAX.
 
-    Looked for in the active virtual environment, in the project's `.venv` or `venv`, and where
-    remat-migrate itself is installed.
+    The candidates are the active virtual environment, the project's `.venv` and `venv`, and the
+    interpreter that runs remat-migrate.
 
     Args:
-        options: where to look.
+        options: the options.
         root: the project's folder.
-        extra: the extra of remat-migrate that would bring JAX.
+        extra: the extra of remat-migrate that installs JAX.
 
     Raises:
         VerificationError: none has JAX.
@@ -110,9 +110,9 @@ def find_python(options: VerifyOptions, root: Path, extra: str = "verify") -> Pa
             return python
     places = ", ".join(map(str, looked))
     raise VerificationError(
-        f"the code is run with JAX, and jax is not installed for {places};"
-        f" install it there, or beside remat-migrate: pip install 'remat-migrate[{extra}]',"
-        " or name the interpreter that has it: --python PATH"
+        f"jax is not installed for {places}, and is needed to run the code. Install it there, or"
+        f" with remat-migrate: pip install 'remat-migrate[{extra}]'. Or pass an interpreter that"
+        " has it with --python PATH"
     )
 
 
@@ -156,7 +156,7 @@ def _size(value: object, name: str) -> int:
 def _tolerance(value: object, name: str) -> Mapping[str, float]:
     if isinstance(value, dict):
         return {dtype: _share(share, f"{name}.{dtype}") for dtype, share in value.items()}
-    # One number is that of float32; the other types keep their distance to it.
+    # A single number is for float32; the tolerances of other types scale with it.
     share = _share(value, name)
     return {"float32": share, "complex64": share, "*": share / _FLOAT32}
 

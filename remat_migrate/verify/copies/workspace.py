@@ -1,8 +1,8 @@
-"""A copy of the user's project in which code can be run without the project being written to.
+"""Copy the user's project, so that its code can run without writing to the project.
 
-Files that git knows or would know are copied; what is ignored (data, compiled modules, virtual
-environments) is linked, for it may be large and is needed all the same. That nothing is written
-through such a link is seen to by the process that runs the code.
+Files that git tracks or would track are copied. Ignored files (data, compiled modules, virtual
+environments) may be large and are linked; the process that runs the code prevents writes through
+these links.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,10 +23,10 @@ from ...errors import VerificationError
 MOST_FILES = 50_000
 MOST_BYTES = 1 << 30
 BIG_FILE = 16 << 20
-# An ignored folder with up to this many entries is made anew with a link for each of them, so that
-# programs can write new files there: results, logs, caches of their own.
+# An ignored folder with up to this many entries becomes a folder of links, so that programs can
+# write new files there, such as results, logs, and caches.
 _MOST_LINKS = 1_000
-# What a copy can do without, and must not share: a repository, caches, environments made by tools.
+# Neither copied nor linked: repositories, caches, and environments made by tools.
 _LEFT_OUT = frozenset(
     {
         ".git",
@@ -53,7 +53,7 @@ class Workspace:
     Attributes:
         root: the project's folder, without symbolic links.
         folder: the copy's.
-        notes: what is not as in the project, for the reader.
+        notes: how the copy differs from the project.
     """
 
     root: Path
@@ -61,24 +61,24 @@ class Workspace:
     notes: tuple[str, ...] = ()
 
     def at(self, path: Path) -> Path:
-        """Where a path of the project is in the copy; paths outside of it stay as they are.
+        """Map a path of the project to the copy; leave paths outside of the project unchanged.
 
-        The folder above the project is the one above the copy if both have the same last name, so
-        that a project which is a package itself can be imported.
+        If the project and the copy have the same name, the folder around the project maps to the
+        folder around the copy, so that a project that is itself a package can be imported.
         """
         return _moved(path, self.root, self.folder)
 
     def original(self, path: Path) -> Path:
-        """Where a path of the copy is in the project."""
+        """Map a path of the copy to the project."""
         return _moved(path, self.folder, self.root)
 
     def translate(self, text: str) -> str:
-        """A message with paths of the project in place of those of the copy."""
+        """Return a message with paths of the project in place of those of the copy."""
         return self._spelled.sub(lambda _: str(self.root), text)
 
     @cached_property
     def _spelled(self) -> re.Pattern[str]:
-        # Only as a whole: not the start of another name.
+        # Do not match the start of a longer name.
         return re.compile(re.escape(str(self.folder)) + r"(?![\w-]|\.\w)")
 
 
@@ -87,16 +87,14 @@ def make_workspace(
     destination: Path,
     texts: Mapping[Path, bytes],
     removed: Collection[Path] = (),
-    progress: Callable[[int], None] | None = None,
 ) -> Workspace:
     """Copy the project at `root` to `destination`, which must be empty or not exist.
 
     Args:
         root: the project's folder.
-        destination: the copy's; give it the same last name where the project may be a package.
-        texts: the bytes of some files, by path, in place of what they hold; they need not exist.
-        removed: files that the copy must not have.
-        progress: is told from time to time how many files have been copied.
+        destination: the copy's folder, of the same name if the project may be a package.
+        texts: new bytes of some files, by path; the files need not exist.
+        removed: files to leave out.
 
     Raises:
         VerificationError: the copy cannot be written, or one of `texts` lies outside the project.
@@ -104,23 +102,22 @@ def make_workspace(
     real = Path(os.path.realpath(root))
     try:
         destination.mkdir(parents=True, exist_ok=True)
-        copying = _Copying(real, Path(os.path.realpath(destination)), texts, removed, progress)
+        copying = _Copying(real, Path(os.path.realpath(destination)), texts, removed)
         copying.run()
     except OSError as error:
         raise VerificationError(
             f"{error.filename or destination}: the project cannot be copied:"
-            f" {error.strerror or error}; see that there is room (TMPDIR names another place)"
+            f" {error.strerror or error}; if the disk is full, set TMPDIR to another folder"
         ) from error
     return Workspace(real, copying.folder, copying.notes)
 
 
 def remove_workspace(folder: Path) -> None:
-    """Remove a copy, links and not what they point to, also what a program has locked.
+    """Remove a copy, including read-only folders, without following links.
 
     Raises:
         OSError: something cannot be removed.
     """
-
     if folder.is_symlink():
         folder.unlink()
         return
@@ -133,7 +130,7 @@ def remove_workspace(folder: Path) -> None:
 
 
 def _unlock(folder: Path) -> None:
-    # What shutil and tempfile offer for it follows links, and would change the user's files.
+    # The error handlers of shutil and tempfile follow links and would change the user's files.
     folder.chmod(stat.S_IRWXU)
     for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
@@ -141,7 +138,7 @@ def _unlock(folder: Path) -> None:
 
 
 class _Copying:
-    """One copy while it is made."""
+    """Makes one copy."""
 
     def __init__(
         self,
@@ -149,13 +146,11 @@ class _Copying:
         folder: Path,
         texts: Mapping[Path, bytes],
         removed: Collection[Path],
-        progress: Callable[[int], None] | None,
     ) -> None:
         self.root = root
         self.folder = folder
         self._removed = {self._relative(path) for path in removed}
         self._texts = {self._place(path): data for path, data in texts.items()}
-        self._progress = progress
         self._files = 0
         self._bytes = 0
         self._notes: list[str] = []
@@ -171,13 +166,13 @@ class _Copying:
         listed = {self._relative(path) for path in list_files(self.root, lambda name: True)}
         kept = {above for path in (*listed, *self._texts) for above in path.parents}
         forced = {above for path in self._texts for above in path.parents}
-        # From the top down, so that a limit is reached in the depths.
+        # Top-down, so that a limit is reached in deep folders.
         waiting = [Path()]
         for place in waiting:
             self._copy_folder(place, listed, kept, forced, waiting)
         for place, data in self._texts.items():
             self._write(place, data)
-        # An empty folder can be imported. Inner ones first; those that are not empty stay.
+        # Remove empty folders, inner ones first, because they can be imported.
         emptied = {above for place in self._removed for above in place.parents} - {Path()}
         for place in sorted(emptied, key=lambda place: -len(place.parts)):
             with suppress(OSError):
@@ -191,7 +186,7 @@ class _Copying:
         raise VerificationError(f"{path} lies outside the project {self.root}")
 
     def _place(self, path: Path) -> Path:
-        """Where a file really lies, unless the links that lead there are to be removed."""
+        """Return the real path of a file, unless a link on its path is to be removed."""
         place = self._relative(path)
         if not self._removed.isdisjoint(place.parents):
             return place
@@ -231,10 +226,10 @@ class _Copying:
     def _entries(self, place: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.root / place) as listing:
-                # Files first: when a limit is reached, whole folders are left over.
+                # Files first, so that a limit leaves out whole folders.
                 return sorted(listing, key=_files_first)
         except FileNotFoundError:
-            return []  # made by `texts` alone, or gone since it was listed
+            return []  # only in `texts`, or removed since it was listed
         except (NotADirectoryError, PermissionError) as error:
             self._notes.append(f"{place}/ is left out: {error.strerror}")
             return []
@@ -243,7 +238,7 @@ class _Copying:
         return entry.name in _LEFT_OUT or self.root / inner == self.folder
 
     def _link_folder(self, place: Path) -> None:
-        """A folder of which nothing is copied."""
+        """Link a folder of which nothing is copied, or its entries."""
         entries = self._entries(place)
         virtual = any(entry.name == "pyvenv.cfg" for entry in entries)
         if self._full or virtual or len(entries) > _MOST_LINKS:
@@ -261,7 +256,7 @@ class _Copying:
                 self._link(inner)
 
     def _holds_copy(self, place: Path) -> bool:
-        """Whether the copy itself is made within a folder, as below the root in `.cache/`."""
+        """Return whether the copy itself is within a folder."""
         return self.folder.is_relative_to(self.root / place)
 
     # -- files
@@ -276,7 +271,7 @@ class _Copying:
             shutil.copyfile(source, target, follow_symlinks=False)
             shutil.copystat(source, target, follow_symlinks=False)
         except FileNotFoundError:
-            return  # gone since it was listed
+            return  # removed since it was listed
         except PermissionError as error:
             if error.filename != str(source):
                 raise
@@ -284,18 +279,16 @@ class _Copying:
             return
         self._files += 1
         self._bytes += size
-        if self._progress is not None and self._files % 100 == 0:
-            self._progress(self._files)
         if self._files >= MOST_FILES or self._bytes >= MOST_BYTES:
             self._full = True
             self._notes.append(
-                f"the project is large: after {self._files:,} files of"
-                f" {self._bytes / (1 << 20):,.0f} MiB the rest is linked, not copied"
+                f"the project is large: files beyond the first {self._files:,}"
+                f" ({self._bytes / (1 << 20):,.0f} MiB) are linked, not copied"
             )
 
     def _write(self, place: Path, data: bytes) -> None:
         target = self.folder / place
-        # A folder that the project has no more, or where it has something else now.
+        # The project may no longer have the folder.
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -309,7 +302,7 @@ class _Copying:
         (self.folder / place).symlink_to(self.root / place)
 
     def _copy_link(self, place: Path) -> None:
-        """A link that leads within the copy what led within the project, else where it led."""
+        """Copy a link; if it leads within the project, the copy leads within the copy."""
         source = self.root / place
         written = os.readlink(source)
         target = Path(os.path.normpath(source.parent / written))
@@ -325,7 +318,7 @@ class _Copying:
             link.symlink_to(there)
         elif os.path.normpath(link.parent / written) == str(there):
             link.symlink_to(written)
-        else:  # it leaves the project on its way
+        else:  # the written path leaves the project and returns
             link.symlink_to(os.path.relpath(there, link.parent))
 
 

@@ -11,7 +11,7 @@ from ...discovery.discover import is_python
 from ...errors import SourceError
 from ...text import read_source
 from ...text.source_file import may_be_notebook
-from ..copies.places import Places
+from ..copies.import_names import ImportNames
 from ..evidence import Outcome, Unit, Verdict
 from .module_diff import ModuleDiff, diff_modules
 from .outline import Piece, outline
@@ -33,7 +33,7 @@ class ProjectDiff:
 
 
 def diff_project(
-    changes: Iterable[tuple[Path, bytes | None, bytes | None]], places: Places
+    changes: Iterable[tuple[Path, bytes | None, bytes | None]], import_names: ImportNames
 ) -> ProjectDiff:
     """Return the units that differ, given changed files with their bytes before and after."""
     units: list[Unit] = []
@@ -45,8 +45,8 @@ def diff_project(
 
     for path, before, after in changes:
         name = path.name
-        if path.is_relative_to(places.root):
-            name = path.relative_to(places.root).as_posix()
+        if path.is_relative_to(import_names.root):
+            name = path.relative_to(import_names.root).as_posix()
         if is_python(path, after or before) and may_be_notebook(path):
             not_exercised(Unit(path, "", is_text=True), "notebooks cannot be imported")
         elif not _is_python(path, before, after):
@@ -60,7 +60,7 @@ def diff_project(
                 not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
                 continue
             for changed in found.changed:
-                unit = _unit(path, changed.qualname, changed.line, places)
+                unit = _unit(path, changed.qualname, changed.line, import_names)
                 if changed.script:
                     not_exercised(unit, 'only code under `if __name__ == "__main__"` changed')
                 else:
@@ -69,32 +69,34 @@ def diff_project(
     return ProjectDiff(tuple(units), tuple(unproved), tuple(notes))
 
 
-def all_units(paths: Iterable[Path], places: Places, cases: Path) -> Iterator[str]:
+def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> Iterator[str]:
     """Yield the dotted names of all units of some files, except the file of cases."""
     for path in paths:
         if path.resolve() != cases.resolve():
-            module = places.of(path).module or path.name
+            module = import_names.of(path).module or path.name
             yield from (f"{module}.{name}" for name in _units_of(path))
 
 
-def callers(units: Sequence[Unit], paths: Iterable[Path], places: Places) -> tuple[Unit, ...]:
+def callers(
+    units: Sequence[Unit], paths: Iterable[Path], import_names: ImportNames
+) -> tuple[Unit, ...]:
     """Return the other units of some files that mention one of the given units.
 
     If a call had to change with the function it calls, and did not, it fails there.
     """
     names = {name for unit in units if (name := _called(unit.qualname))}
     known = {unit.key for unit in units}
-    return tuple(unit for unit in users(names, paths, places) if unit.key not in known)
+    return tuple(unit for unit in users(names, paths, import_names) if unit.key not in known)
 
 
-def users(names: Set[str], paths: Iterable[Path], places: Places) -> Iterator[Unit]:
+def users(names: Set[str], paths: Iterable[Path], import_names: ImportNames) -> Iterator[Unit]:
     """Yield the units of some files that read a name or attribute among `names`."""
     any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if names else ():
         for name, pieces in _units_of(path, prefilter).items():
             if any(names & (piece.attributes | piece.mentions) for piece in pieces):
-                yield _unit(path, name, pieces[-1].line, places)
+                yield _unit(path, name, pieces[-1].line, import_names)
 
 
 def _units_of(path: Path, prefilter: re.Pattern[bytes] | None = None) -> Mapping[str, list[Piece]]:
@@ -114,8 +116,10 @@ def _called(qualname: str) -> str:
     return around.rpartition(".")[2] if name.startswith("__") else name
 
 
-def _unit(path: Path, qualname: str, line: int, places: Places) -> Unit:
-    return Unit(path, qualname, places.of(path).module, places.search_folders(path), line)
+def _unit(path: Path, qualname: str, line: int, import_names: ImportNames) -> Unit:
+    return Unit(
+        path, qualname, import_names.of(path).module, import_names.search_folders(path), line
+    )
 
 
 def _notes(name: str, found: ModuleDiff) -> Iterator[str]:

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.verify.copies.places import Import, Place, Places, imports_in, module_name
+from remat_migrate.verify.copies.import_names import (
+    Import,
+    ImportName,
+    ImportNames,
+    imports_in,
+)
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
@@ -105,8 +110,8 @@ def test_place(
     tmp_path: Path, files: Mapping[str, str], path: str, module: str | None, folder: str
 ) -> None:
     root = write(tmp_path / "root", files)
-    found = module_name(root / path, root)
-    assert found == Place(module, root / folder)
+    found = ImportNames(root).of(root / path)
+    assert found == ImportName(module, root / folder)
     if module is not None:
         # Python agrees.
         program = f"import importlib.util; print(importlib.util.find_spec({module!r}).origin)"
@@ -119,16 +124,16 @@ def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
     root = write(
         tmp_path / "pkg", {"__init__.py": "", "m.py": "", "a/__init__.py": "", "a/n.py": ""}
     )
-    assert module_name(root / "m.py", root) == Place("pkg.m", tmp_path)
-    assert module_name(root / "a/n.py", root) == Place("pkg.a.n", tmp_path)
-    assert module_name(root / "__init__.py", root) == Place("pkg", tmp_path)
+    assert ImportNames(root).of(root / "m.py") == ImportName("pkg.m", tmp_path)
+    assert ImportNames(root).of(root / "a/n.py") == ImportName("pkg.a.n", tmp_path)
+    assert ImportNames(root).of(root / "__init__.py") == ImportName("pkg", tmp_path)
 
 
 def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
     root = write(tmp_path / "root", {"m.py": ""})
-    assert module_name(root / "gone.py", root) == Place("gone", root)
+    assert ImportNames(root).of(root / "gone.py", root) == ImportName("gone")
     write(tmp_path / "other", {"n.py": ""})
-    assert module_name(tmp_path / "other/n.py", root) == Place("n", tmp_path / "other")
+    assert ImportNames(root).of(tmp_path / "other/n.py") == ImportName("n", tmp_path / "other")
 
 
 def test_run_with(tmp_path: Path) -> None:
@@ -144,7 +149,7 @@ def test_run_with(tmp_path: Path) -> None:
             "top.py": "",
         },
     )
-    places = Places(root)
+    places = ImportNames(root)
 
     def names(path: str) -> set[str]:
         return {found.relative_to(root).as_posix() for found in places.run_with(root / path)}
@@ -159,7 +164,7 @@ class TestSearchFolders:
     """What a file and all that it imports need on `sys.path`."""
 
     def folders(self, root: Path, path: str) -> list[str]:
-        found = Places(root).search_folders(root / path)
+        found = ImportNames(root).search_folders(root / path)
         return [folder.relative_to(root).as_posix() for folder in found]
 
     def test_a_script_that_imports_a_package_that_imports_another(self, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Under which name a file is imported, and which folders must be searched for that.
+"""Determine the name of a file as a module, and the folders on `sys.path` that it needs.
 
-A file in a package, that is in folders with `__init__.py`, has the name that these give it. Folders
-without one may be namespace packages or hold scripts: which it is, the project's own imports tell.
+Folders with `__init__.py` are packages. Other folders may be namespace packages or hold scripts;
+the project's own imports decide.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -19,20 +19,20 @@ from ...discovery.discover import list_files
 from ...errors import SourceError
 
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<dots>[.]*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]*"
-    rb"(?:\((?P<many>[^)]*)\)|(?P<few>[^\n#;]*))"
-    rb"|import[ \t]+(?P<modules>[^\n#;]+))",
+    r"^[ \t]*(?:from[ \t]+(?P<dots>[.]*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]*"
+    r"(?:\((?P<many>[^)]*)\)|(?P<few>[^\n#;]*))"
+    r"|import[ \t]+(?P<modules>[^\n#;]+))",
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"#[^\n]*")
 
 
-class Place(NamedTuple):
-    """How a file is imported.
+class ImportName(NamedTuple):
+    """How to import a file.
 
     Attributes:
-        module: its dotted name; None if it has none and must be loaded by its path.
-        folder: what must be on `sys.path`.
+        module: its dotted name; None if it must be loaded by its path.
+        folder: the folder that must be on `sys.path`.
     """
 
     module: str | None
@@ -40,53 +40,42 @@ class Place(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A module that a file may import: `from ..a import b` may be `a` and `a.b`, two levels up."""
+    """A module that a file may import: `from ..a import b` may import `a` and `a.b` at level 2."""
 
     level: int
     name: str
 
 
-def module_name(path: Path, root: Path) -> Place:
-    """How one file of the project at `root` is imported."""
-    return Places(root).of(path)
-
-
-class Places:
-    """How the files of a project are imported.
+class ImportNames:
+    """The module names of a project's files.
 
     Args:
         root: the project's folder, without symbolic links.
-        files: its Python files; by default all that are not ignored.
     """
 
-    def __init__(self, root: Path, files: Iterable[Path] | None = None) -> None:
-        if files is None:
-            files = list_files(root, lambda name: name.endswith(".py"))
-        self._files = Files(root, (), files)
+    def __init__(self, root: Path) -> None:
+        self._files = Files(root, (), list_files(root, lambda name: name.endswith(".py")))
         self.root = root
         self._imports: dict[Path, tuple[Import, ...]] = {}
 
-    def of(self, path: Path) -> Place:
-        """The name of a file and the folder from which it is imported by that name."""
+    def of(self, path: Path) -> ImportName:
+        """Return the module name of a file."""
         bases = [base for base in self._bases(path) if _dotted(path, base)]
         if not bases:
-            return Place(None, path.parent)
-        # `from .. import x` needs as many packages around the file as it has dots.
+            return ImportName(None, path.parent)
+        # A relative import needs as many packages around the file as it has dots.
         deepest = max((found.level for found in self._imported_by(path)), default=0)
         bases = [base for base in bases if _depth(path, base) >= deepest] or bases
         chosen = bases[0]
         if len(bases) > 1:
             direct, beside = self._votes
             by_file, by_group = direct[path], beside[self._group(path)]
-            # The first of those that are imported equally often is the innermost.
+            # If several are imported equally often, choose the innermost, which is first.
             chosen = max(bases, key=lambda base: (by_file[base], by_group[base]))
-        return Place(_dotted(path, chosen), chosen)
+        return ImportName(_dotted(path, chosen), chosen)
 
     def search_folders(self, path: Path) -> tuple[Path, ...]:
-        """What must be on `sys.path` so that a file and all that it imports are found, in order.
-
-        Only the project's own folders; those of installed packages are there already.
-        """
+        """Return the project's folders that a file and its imports need on `sys.path`, in order."""
         folders = [self.of(path).folder]
         for target, found in self._reached(path):
             if not found.level:
@@ -94,9 +83,9 @@ class Places:
         return tuple(dict.fromkeys(folders))
 
     def run_with(self, path: Path) -> frozenset[Path]:
-        """The files of the project that run when one is imported, itself among them.
+        """Return the files of the project that run when one is imported, including the file itself.
 
-        As far as its imports tell: what is imported by a name made at run time is not known.
+        Imports by names computed at run time are not known.
         """
         files = {path, *(target for target, _ in self._reached(path))}
         while True:
@@ -112,7 +101,7 @@ class Places:
             files |= more
 
     def _reached(self, path: Path) -> Iterator[tuple[Path, Import]]:
-        """The project's files that one imports, and those import, each with its first import."""
+        """Yield the project's files that a file imports, with the first import of each."""
         waiting = [path]
         seen = {path}
         for importer in waiting:
@@ -123,10 +112,10 @@ class Places:
                     waiting.append(target)
                     yield target, found
 
-    # -- where a file may be imported from
+    # -- candidates
 
     def _bases(self, path: Path) -> Iterator[Path]:
-        """The folders from which a file may be imported, the innermost first."""
+        """Yield the folders from which a file may be imported, the innermost first."""
         folder = self._group(path)
         folder = folder.parent if self._is_package(folder) else folder
         yield folder
@@ -135,7 +124,7 @@ class Places:
             yield folder
 
     def _group(self, path: Path) -> Path:
-        """The outermost package around a file, or the folder of one that is in none."""
+        """Return the outermost package around a file, or its folder if there is none."""
         folder = path.parent
         if not self._is_package(folder):
             return folder
@@ -146,7 +135,7 @@ class Places:
     def _is_package(self, folder: Path) -> bool:
         return folder.name.isidentifier() and self._files.is_package(folder)
 
-    # -- what imports tell
+    # -- imports
 
     @cached_property
     def _votes(self) -> tuple[defaultdict[Path, Counter[Path]], defaultdict[Path, Counter[Path]]]:
@@ -167,17 +156,17 @@ class Places:
             try:
                 data = self._files.data(path)
             except SourceError:
-                data = b""  # said where the file is looked at
+                data = b""  # reported when the file is checked
             self._imports[path] = tuple(dict.fromkeys(imports_in(data)))
         return self._imports[path]
 
     def _target(self, found: Import, importer: Path) -> Path | None:
-        """The file of the project that an import means."""
+        """Return the file of the project that an import refers to."""
         if not found.level:
             if found.name.partition(".")[0] in sys.stdlib_module_names:
                 return None
             target = self._files.find(found.name, importer)
-            # In a package `import config` is another distribution's, not the file beside it.
+            # In a package, `import config` refers to another distribution, not to a sibling.
             if target is None or self._is_package(_base(target, found.name)):
                 return None
             return target
@@ -190,25 +179,20 @@ class Places:
 
 
 def imports_in(data: bytes) -> Iterator[Import]:
-    """The modules that a Python file may import, told from its lines: it need not parse."""
-    for match in _IMPORT.finditer(data):
-        parts = {
-            name: text.decode(errors="replace")
-            for name, text in match.groupdict().items()
-            if text is not None
-        }
-        if "modules" in parts:
-            yield from (Import(0, name) for name in _names(parts["modules"]))
+    """Yield the modules that a Python file may import; the file need not parse."""
+    for match in _IMPORT.finditer(data.decode(errors="replace")):
+        if match["modules"]:
+            yield from (Import(0, name) for name in _names(match["modules"]))
             continue
-        level, origin = len(parts["dots"]), parts["origin"]
+        level, origin = len(match["dots"]), match["origin"]
         if level or origin:
             yield Import(level, origin)
-            for name in _names(parts.get("many") or parts.get("few") or ""):
+            for name in _names(match["many"] or match["few"] or ""):
                 yield Import(level, f"{origin}.{name}" if origin else name)
 
 
 def _names(text: str) -> Iterator[str]:
-    """What stands before `as` in `a.b as c, d`."""
+    """Yield the imported names: `a.b` and `d` of `a.b as c, d`."""
     for part in _COMMENT.sub("", text).replace("\\", " ").split(","):
         name = part.split()[0] if part.split() else ""
         if name and all(piece.isidentifier() for piece in name.split(".")):
@@ -216,23 +200,23 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _dotted(path: Path, base: Path) -> str | None:
-    """The name of a file seen from a folder; None if it cannot be imported from there."""
+    """Return the module name of a file relative to a folder; None if it has none."""
     parts = [*path.relative_to(base).parent.parts, path.stem]
     if parts[-1] == "__init__":
         parts.pop()
-    # What is called `__main__` at the top is whatever runs, not this file.
+    # The top-level module `__main__` is the program that runs, not this file.
     if path.suffix != ".py" or not parts or parts == ["__main__"]:
         return None
     return ".".join(parts) if all(part.isidentifier() for part in parts) else None
 
 
 def _depth(path: Path, base: Path) -> int:
-    """How many packages are around a file that is imported from a folder."""
+    """Return the number of packages around a file that is imported from a folder."""
     return len(path.relative_to(base).parent.parts)
 
 
 def _base(path: Path, dotted: str) -> Path:
-    """The folder from which a file is imported by that name."""
+    """Return the folder from which a file is imported by a name."""
     above = path.parent.parent if path.name == "__init__.py" else path.parent
     for _ in range(dotted.count(".")):
         above = above.parent
