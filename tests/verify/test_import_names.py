@@ -131,7 +131,7 @@ def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
     root = write(tmp_path / "root", {"m.py": ""})
-    assert ImportNames(root).of(root / "gone.py", root) == ImportName("gone")
+    assert ImportNames(root).of(root / "gone.py") == ImportName("gone", root)
     write(tmp_path / "other", {"n.py": ""})
     assert ImportNames(root).of(tmp_path / "other/n.py") == ImportName("n", tmp_path / "other")
 
