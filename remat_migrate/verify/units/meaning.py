@@ -1,4 +1,4 @@
-"""What a piece of a syntax tree means: its content as a text, what it reads, what it may be."""
+"""The meaning of a piece of a syntax tree: its content as text, and the names it reads or binds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import NamedTuple
 from ...analysis.names.scopes import parameters
 
 FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
-# Of a string it is how it was quoted, of a name whether it is read: neither changes a meaning.
+# How a string was quoted and whether a name is read: neither changes the meaning.
 _MEANINGLESS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _IDENTIFIERS = frozenset({"name", "id", "attr"})
 _BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 
 
 def content_of(node: ast.AST, anonymous: frozenset[str] = frozenset()) -> str:
-    """A tree as text, without recursion: sums may have a thousand terms.
-
-    Identifiers in `anonymous` are all written alike.
-    """
+    """Return a tree as text, with one placeholder for all identifiers in `anonymous`."""
+    # Not recursive: a sum may have a thousand terms.
     parts: list[str] = []
     stack: list[object] = [node]
     while stack:
@@ -41,14 +39,14 @@ def content_of(node: ast.AST, anonymous: frozenset[str] = frozenset()) -> str:
 
 
 def is_idle(node: object) -> bool:
-    """Whether a statement does nothing: a docstring, `...`, `pass`."""
+    """Return whether a statement does nothing: a docstring, `...`, `pass`."""
     return isinstance(node, ast.Pass) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     )
 
 
 def mentions_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
-    """The module's names that a piece reads, with their attributes; all attributes it has."""
+    """Return the names of the module that a piece reads, as `a`, `a.b`, and all attributes."""
     names: set[str] = set()
     attributes: set[str] = set()
     stack: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
@@ -81,7 +79,7 @@ def mentions_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """`a.b.c` for names and attributes of names; of an element, its container; else empty."""
+    """Return `a.b.c` for an attribute, `a` for an element `a[0].b`, "" for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute | ast.Subscript):
         if isinstance(node, ast.Attribute):
@@ -95,10 +93,7 @@ def dotted_name(node: ast.AST) -> str:
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that `nodes` bind in their own scope: not those of functions within them.
-
-    As `Scope.bound` of the model, but of any nodes, however deep they are.
-    """
+    """Return the names that nodes bind in their own scope, not within inner functions."""
     bound: set[str] = set()
     elsewhere: set[str] = set()
     stack = list(nodes)
@@ -129,22 +124,15 @@ def bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(bound - elsewhere)
 
 
-def roots(targets: Iterable[ast.expr]) -> Iterator[str]:
-    """The names whose values assigning to `targets` changes: `a` of `a`, `a.b` and `a[0]`."""
-    for target in targets:
-        if root := dotted_name(target).partition(".")[0]:
-            yield root
-
-
 def meaning_of(value: ast.expr, annotation: ast.expr | None) -> ast.AST:
-    """What an assignment means, whatever its target: `f, g = a, b` are two."""
+    """Return a node for an assignment without its target."""
     return ast.Tuple([value, annotation]) if annotation else ast.Expr(value)
 
 
 def single_targets(
     targets: Iterable[ast.expr], value: ast.expr
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The single targets of an assignment with their values, as far as they can be told apart."""
+    """Yield the targets of an assignment with their values: `f, g = a, b` is two assignments."""
     for target in targets:
         if not isinstance(target, ast.Tuple | ast.List):
             yield target, value
@@ -157,16 +145,13 @@ def single_targets(
             yield from single_targets([part], values[index] if matched else value)
 
 
-# -- what a value may be
-
-
 def may_be_callable(value: ast.expr) -> bool:
-    """Whether a value may be something to call; only running the module tells whether it is."""
+    """Return whether a value may be callable."""
     return any(isinstance(n, ast.Call | ast.Lambda | ast.Name) for n in ast.walk(value))
 
 
 def is_function(value: ast.expr, functions: Set[str]) -> bool:
-    """Whether a value is made from a function of the module: a lambda, `wrap(function)`."""
+    """Return whether a value is a lambda, or made from a function: `wrap(function)`."""
     if isinstance(value, ast.Lambda):
         return True
     if not isinstance(value, ast.Call):
@@ -185,7 +170,7 @@ def is_function(value: ast.expr, functions: Set[str]) -> bool:
 
 
 def is_main_test(test: ast.expr) -> bool:
-    """Whether a condition holds only where the module is the program."""
+    """Return whether a condition is or implies `__name__ == "__main__"`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(is_main_test(value) for value in test.values)
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
@@ -198,7 +183,7 @@ _MAIN = {content_of(ast.Name("__name__")), content_of(ast.Constant("__main__"))}
 
 
 def blocks_of(node: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The blocks of a compound statement that may hold definitions, each with what selects it."""
+    """Yield the blocks of a compound statement, each with a label."""
     for name in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, name, None), list):
             yield name, block
@@ -209,19 +194,8 @@ def blocks_of(node: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
         yield f"case {content_of(case.pattern)} {guard}", case.body
 
 
-def header_parts(node: ast.stmt) -> list[ast.AST]:
-    """What stands before the colon of a compound statement."""
-    return [
-        part
-        for name, value in ast.iter_fields(node)
-        if name not in _BLOCKS
-        for part in (value if isinstance(value, list) else [value])
-        if isinstance(part, ast.AST)
-    ]
-
-
 def header_of(node: ast.stmt) -> ast.AST:
-    """A compound statement without its blocks."""
+    """Return a compound statement without its blocks."""
     header = type(node)()
     for name in node._fields:
         setattr(header, name, [] if name in _BLOCKS else getattr(node, name))
@@ -229,18 +203,18 @@ def header_of(node: ast.stmt) -> ast.AST:
 
 
 class Under(NamedTuple):
-    """The compound statements that a statement stands in.
+    """The compound statements around a statement.
 
     Attributes:
-        content: what they mean.
-        mentions: the names of the module that decide whether it is run.
+        content: their meaning.
+        mentions: the names of the module that they read.
     """
 
     content: str = ""
     mentions: frozenset[str] = frozenset()
 
     def deeper(self, node: ast.stmt, label: str) -> Under:
-        """The same for a statement in the block `label` of a compound statement."""
+        """Return the same for a statement in a block of a compound statement."""
         header = header_of(node)
         return Under(
             f"{self.content}{content_of(header)} {label}: ",
@@ -249,7 +223,7 @@ class Under(NamedTuple):
 
 
 def statements_in(body: Iterable[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a block that do something, those of the blocks within it instead of it."""
+    """Return the statements of a block, except idle ones, with compound statements flattened."""
     found: list[ast.stmt] = []
     for node in body:
         inside = (

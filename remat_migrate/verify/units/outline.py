@@ -21,14 +21,12 @@ from .meaning import (
     content_of,
     dotted_name,
     header_of,
-    header_parts,
     is_function,
     is_idle,
     is_main_test,
     may_be_callable,
     meaning_of,
     mentions_of,
-    roots,
     single_targets,
     statements_in,
 )
@@ -64,10 +62,19 @@ class Piece:
 
 @dataclass(slots=True)
 class ClassOutline:
-    """A class: `header` is its decorators and bases, `methods` and `attributes` are short names."""
+    """A class.
+
+    Attributes:
+        header: its decorators and bases.
+        methods: the short names of its units.
+        functions: the short names of the functions that its body defines.
+        attributes: its other attributes, by short name; "" for other statements.
+        bases: the names of its bases.
+    """
 
     header: list[Piece] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
     attributes: dict[str, list[Piece]] = field(default_factory=dict)
     bases: set[str] = field(default_factory=set)
 
@@ -125,42 +132,49 @@ def outline(text: str) -> Outline:
 
 
 class _Reader:
-    """Walks the statements of a module that are outside of functions."""
+    """Walks the statements of a module that are outside of functions.
+
+    The methods take the qualified name of the class around a statement as `owner`, "" for none.
+    """
 
     def __init__(self, source: SourceFile, tree: ast.Module) -> None:
         self._source = source
         self.outline = Outline()
-        self._functions = {
-            node.name for node in statements_in(tree.body) if isinstance(node, FunctionDefinition)
-        }
-        self._block(tree.body, Under())
+        self._functions = _defined_functions(tree.body)
+        self._block(tree.body, Under(), "")
 
-    def _block(self, body: list[ast.stmt], under: Under) -> None:
+    def _block(self, body: list[ast.stmt], under: Under, owner: str) -> None:
         for node in body:
-            self._statement(node, under)
+            self._statement(node, under, owner)
 
-    def _statement(self, node: ast.stmt, under: Under) -> None:
+    def _statement(self, node: ast.stmt, under: Under, owner: str) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._add(self.outline.units, node.name, node, under)
+                self._unit(owner, node.name, node, under)
             case ast.ClassDef():
-                self._class(node, node.name, under)
-            case ast.Import() | ast.ImportFrom():
-                self._import(node, under)
-            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                self._assignment(node, under)
-            case ast.If(test=test) if is_main_test(test):
+                self._class(node, under, owner)
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target, part in single_targets(targets, value):
+                    self._assignment(target, part, node, under, owner)
+            case ast.If(test=test) if not owner and is_main_test(test):
                 self.outline.script.append(self._piece("", node, under, ast.Module(node.body, [])))
-                self._block(node.orelse, under.deeper(node, "orelse"))
+                self._block(node.orelse, under.deeper(node, "orelse"), owner)
             case _ if is_idle(node):
                 pass
             case _ if blocks := list(blocks_of(node)):
-                for name in bound_names(header_parts(node)):
-                    self._add(self.outline.bindings, name, node, under, header_of(node))
-                if not any(statements_in(block) for _, block in blocks):
-                    self.outline.code.append(self._piece("", node, under))
+                if not owner:
+                    self._header(node, under)
                 for label, block in blocks:
-                    self._block(block, under.deeper(node, label))
+                    self._block(block, under.deeper(node, label), owner)
+            case _ if owner:
+                named = isinstance(node, ast.AnnAssign) and dotted_name(node.target)
+                self._add(self.outline.classes[owner].attributes, named or "", node, under)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, under)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                if root := dotted_name(target).partition(".")[0]:
+                    self._add(self.outline.bindings, root, node, under)
             case _:
                 names = bound_names([node])
                 for name in names:
@@ -168,7 +182,13 @@ class _Reader:
                 if not names:
                     self.outline.code.append(self._piece("", node, under))
 
-    # -- bindings
+    def _header(self, node: ast.stmt, under: Under) -> None:
+        """Read a compound statement without its blocks."""
+        header = header_of(node)
+        for name in bound_names(ast.iter_child_nodes(header)):
+            self._add(self.outline.bindings, name, node, under, header)
+        if not any(statements_in(block) for _, block in blocks_of(node)):
+            self.outline.code.append(self._piece("", node, under))
 
     def _import(self, node: ast.Import | ast.ImportFrom, under: Under) -> None:
         origin = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
@@ -188,95 +208,61 @@ class _Reader:
                     replace(piece, content=content, nameless=content, is_import=True)
                 )
 
-    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, under: Under) -> None:
-        if isinstance(node, ast.AugAssign) or node.value is None:
-            for name in roots([node.target]):
-                self._add(self.outline.bindings, name, node, under)
-            return
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target, value in single_targets(targets, node.value):
-            name = dotted_name(target)
-            annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
-            parts = meaning_of(value, annotation)
-            owner, _, attribute = name.rpartition(".")
-            if owner in self.outline.classes:
-                # `Model.block = jax.checkpoint(Model.block)`
-                self._attribute(owner, attribute, node, under, value, parts)
-            elif isinstance(target, ast.Name):
-                if may_be_callable(value):
-                    self._add(self.outline.units, name, node, under, parts)
-                if is_function(value, self._functions):
-                    self._functions.add(name)
-                else:
-                    self._add(self.outline.bindings, name, node, under, parts)
-            elif self._is_own(root := name.partition(".")[0]):
-                # `SETTINGS["concrete"] = True`
-                self._add(self.outline.bindings, root, node, under)
+    def _assignment(
+        self, target: ast.expr, value: ast.expr, node: ast.stmt, under: Under, owner: str
+    ) -> None:
+        """Read the assignment of a value to one target."""
+        name = dotted_name(target)
+        parts = meaning_of(value, getattr(node, "annotation", None))
+        functions = self._functions
+        root, _, attribute = name.rpartition(".")
+        if owner:
+            functions = functions | self.outline.classes[owner].functions
+        elif root in self.outline.classes:
+            # `Model.block = jax.checkpoint(Model.block)`
+            owner, name = root, attribute
+        if owner:
+            if name and is_function(value, functions):
+                self._unit(owner, name, node, under, parts)
             else:
-                self.outline.code.append(self._piece("", node, under))
+                self._add(self.outline.classes[owner].attributes, name, node, under, parts)
+        elif isinstance(target, ast.Name):
+            if may_be_callable(value):
+                self._add(self.outline.units, name, node, under, parts)
+            if is_function(value, functions):
+                self._functions.add(name)
+            else:
+                self._add(self.outline.bindings, name, node, under, parts)
+        elif self._is_own(root := name.partition(".")[0]):
+            # `SETTINGS["concrete"] = True`
+            self._add(self.outline.bindings, root, node, under)
+        else:
+            self.outline.code.append(self._piece("", node, under))
 
     def _is_own(self, name: str) -> bool:
         """Return whether the module has assigned a value to a name, rather than imported it."""
         bound = self.outline.bindings.get(name, ())
         return name in self.outline.units or any(not piece.is_import for piece in bound)
 
-    # -- classes
-
-    def _class(self, node: ast.ClassDef, qualname: str, under: Under) -> None:
+    def _class(self, node: ast.ClassDef, under: Under, owner: str) -> None:
+        qualname = f"{owner}.{node.name}" if owner else node.name
         found = self.outline.classes.setdefault(qualname, ClassOutline())
         header = ast.ClassDef(**{f: getattr(node, f) for f in node._fields if f != "body"}, body=[])
         found.header.append(self._piece(qualname, node, under, header))
         found.bases |= {name for base in node.bases if (name := dotted_name(base))}
-        own = {n.name for n in statements_in(node.body) if isinstance(n, FunctionDefinition)}
-        self._class_block(node.body, qualname, under, frozenset(own))
+        found.functions = _defined_functions(node.body)
+        self._block(node.body, under, qualname)
         self._functions |= {f"{qualname}.{name}" for name in found.methods}
 
-    def _class_block(
-        self, body: list[ast.stmt], owner: str, under: Under, functions: frozenset[str]
-    ) -> None:
-        found = self.outline.classes[owner]
-        for node in body:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    found.methods.append(node.name)
-                    self._add(self.outline.units, f"{owner}.{node.name}", node, under)
-                case ast.ClassDef():
-                    self._class(node, f"{owner}.{node.name}", under)
-                case ast.Assign() | ast.AnnAssign() if node.value is not None:
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    for target, value in single_targets(targets, node.value):
-                        parts = meaning_of(value, getattr(node, "annotation", None))
-                        self._attribute(
-                            owner, dotted_name(target), node, under, value, parts, functions
-                        )
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    self._add(found.attributes, name, node, under)
-                case _ if is_idle(node):
-                    pass
-                case _ if blocks := list(blocks_of(node)):
-                    for label, block in blocks:
-                        self._class_block(block, owner, under.deeper(node, label), functions)
-                case _:
-                    self._add(found.attributes, "", node, under)
-
-    def _attribute(
-        self,
-        owner: str,
-        name: str,
-        node: ast.stmt,
-        under: Under,
-        value: ast.expr,
-        parts: ast.AST,
-        functions: frozenset[str] = frozenset(),
-    ) -> None:
-        found = self.outline.classes[owner]
-        if name and is_function(value, self._functions | functions):
-            found.methods.append(name)
-            self._add(self.outline.units, f"{owner}.{name}", node, under, parts)
-        else:
-            self._add(found.attributes, name, node, under, parts)
-
     # -- pieces
+
+    def _unit(
+        self, owner: str, name: str, node: ast.stmt, under: Under, meaning: ast.AST | None = None
+    ) -> None:
+        if owner:
+            self.outline.classes[owner].methods.append(name)
+            name = f"{owner}.{name}"
+        self._add(self.outline.units, name, node, under, meaning)
 
     def _add(
         self,
@@ -304,3 +290,7 @@ class _Reader:
             mentions | under.mentions,
             attributes,
         )
+
+
+def _defined_functions(body: list[ast.stmt]) -> set[str]:
+    return {node.name for node in statements_in(body) if isinstance(node, FunctionDefinition)}
