@@ -42,11 +42,11 @@ from remat_migrate.plan.chain import (
     Chain,
     Choice,
     Link,
+    Need,
     chain_from,
     occurrences,
     promise,
 )
-from remat_migrate.plan.plan import Need
 from remat_migrate.plan.planning import Planner, best_of
 from remat_migrate.plan.solve import Solver
 from remat_migrate.plan.ties import COVERED, Decision, Ties, decision_of

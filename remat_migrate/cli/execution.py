@@ -216,7 +216,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     from ..engine.journal import write_changes
     from ..engine.run import prepare
     from ..measure.session import measuring
-    from ..plan.applying import Differentiated, rewriting
+    from ..plan.applying import apply_plan
     from ..report.output import say, screen_of
     from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
     from ..text import SourceFile
@@ -229,8 +229,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     def opened(texts: Mapping[Path, SourceFile]) -> Project:
         return load_project(run.settings, run.targets.python, (), run.context, overlay=texts)
 
-    known = Differentiated(target.path, target.qualname, options.argnums)
-    new = rewriting(found, opened, known)
+    new = apply_plan(found, opened, target, options.argnums)
     if new.obstacles:
         for line in unwritable_lines(new.obstacles, screen_of(sys.stderr)):
             say(line)

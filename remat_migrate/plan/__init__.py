@@ -1,1 +1,1 @@
-"""Where checkpoints should stand under a memory budget."""
+"""Place checkpoints under a memory budget."""

@@ -1,7 +1,7 @@
-"""A plan as changes of the source: the checkpoints that there are come off, the planned ones go on.
+"""Write a plan into the source: remove the current checkpoints and add the planned ones.
 
-Each planned line must run one call, which is the stage. What cannot be written so is named with its
-reason, and then nothing is changed: a part of a plan is not a plan.
+Each planned line must run one call, which is the stage. If any part of a plan cannot be written,
+nothing is, and the obstacles are returned.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ..codemod.writer import write
 from ..engine.apply import Change
 from ..engine.integrity import check_integrity
 from ..errors import ApplyError, CodemodError
+from ..measure.target import Target
 from ..rewrite.arguments.traced_arguments import Arrays
 from ..rewrite.imports import written
 from ..rewrite.placement import remove_site, wrap_body, wrap_call
@@ -30,12 +32,12 @@ from ..text import Edit, OffsetMap, SourceFile, apply_edits
 from .chain import BODY, GROUP, PLAIN
 from .plan import Plan, StageDecision
 
-# The project with the given texts in place of those on disk.
+# Loads the project, with new texts of some files.
 Open = Callable[[Mapping[Path, SourceFile]], Project]
 
-# `x = x + f(x)`: a sum keeps nothing, so that the call is all that the line keeps.
+# `x = x + f(x)`: a sum has no residuals, so that all residuals of the line are those of the call.
 _SUMS = ast.Add | ast.Sub
-_KEEP_NOTHING = ast.Name | ast.Attribute | ast.Constant
+_NO_RESIDUALS = ast.Name | ast.Attribute | ast.Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class Obstacle:
 
     Attributes:
         path: the file.
-        line: the line of a stage, or of a checkpoint that should come off.
-        reason: what stands in the way.
+        line: the line of a stage, or of a checkpoint to remove.
+        reason: the reason.
     """
 
     path: Path
@@ -54,81 +56,72 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
-    """What a plan makes of the source.
+class AppliedPlan:
+    """A plan written into the source.
 
     Attributes:
-        changes: the files that differ; none where there are obstacles.
-        obstacles: what cannot be written.
+        changes: the files that differ; none if there are obstacles.
+        obstacles: why the plan cannot be written.
     """
 
     changes: tuple[Change, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Differentiated:
-    """The parameters of a function that a gradient is taken of: they are arrays.
+class _Obstacles(list[Obstacle]):
+    """Collects the refusals to write parts of a plan."""
 
-    Attributes:
-        path: the file of the function, None where that is not known.
-        qualname: its name in the module.
-        argnums: which of its parameters.
-    """
-
-    path: Path | None
-    qualname: str
-    argnums: tuple[int, ...]
+    @contextmanager
+    def of(self, path: Path, line: int) -> Iterator[None]:
+        try:
+            yield
+        except Refused as refused:
+            self.append(Obstacle(path, line, refused.reason))
 
 
-def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewriting:
-    """The changes that a plan is, or why it cannot be written.
+def apply_plan(plan: Plan, opened: Open, target: Target, argnums: Sequence[int]) -> AppliedPlan:
+    """Write a plan into the source: remove the current checkpoints and add the planned ones.
 
     Args:
         plan: the plan.
         opened: opens the project.
-        differentiated: what is known of the target.
+        target: the planned function.
+        argnums: the parameters of the function that are differentiated.
     """
     project = opened({})
-    obstacles = list(_unwritable(plan.best.stages))
+    obstacles = _Obstacles(_unwritable(plan.best.stages))
     removals: list[codemod.Change] = []
     wraps = [stage for stage in plan.best.stages if stage.decision != PLAIN]
     for path, line in plan.sites:
-        try:
-            # What the planned checkpoints are written with stays imported.
+        with obstacles.of(path, line):
+            # The planned checkpoints need the import of jax.
             removals += _removed(project, path, line, ("jax",) if wraps else ())
-        except Refused as refused:
-            obstacles.append(Obstacle(path, line, refused.reason))
     places: list[tuple[StageDecision, int]] = []
     for stage in wraps:
-        try:
+        with obstacles.of(stage.path, stage.line):
             module = _module(project, stage.path)
             start = module.span(_statement(module, stage)).start
             if any((other.path, at) == (stage.path, start) for other, at in places):
-                raise Refused("one statement runs several stages: give each its own")
+                raise Refused("one statement runs several stages: write one statement for each")
             places.append((stage, start))
-        except Refused as refused:
-            obstacles.append(Obstacle(stage.path, stage.line, refused.reason))
     if obstacles:
-        return Rewriting(obstacles=tuple(dict.fromkeys(obstacles)))
+        return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
     before: dict[Path, SourceFile] = {}
     bare, removed = _made(removals, before)
     moved = {path: OffsetMap(edits) for path, edits in removed.items()}
     if bare:
         project = opened(bare)
-    arrays = Arrays(project, _known(project, differentiated))
+    arrays = Arrays(project, _differentiated(project, target, argnums))
     additions: list[codemod.Change] = []
     for stage, start in places:
         place = moved[stage.path].moved(start) if stage.path in moved else start
-        try:
+        with obstacles.of(stage.path, stage.line):
             additions += _wrapped(project, stage, place, arrays)
-        except Refused as refused:
-            obstacles.append(Obstacle(stage.path, stage.line, refused.reason))
     if obstacles:
-        return Rewriting(obstacles=tuple(obstacles))
+        return AppliedPlan(obstacles=tuple(obstacles))
     after = bare | _made(additions, before)[0]
     together = frozenset(p for p in after if after[p].text != before[p].text)
-    return Rewriting(
+    return AppliedPlan(
         tuple(Change(before[path], after[path], together) for path in sorted(together))
     )
 
@@ -136,13 +129,11 @@ def rewriting(plan: Plan, opened: Open, differentiated: Differentiated) -> Rewri
 def _unwritable(stages: Sequence[StageDecision]) -> Iterator[Obstacle]:
     for stage in stages:
         if stage.decision == GROUP:
-            reason = (
-                "stages in a group: make a function of them, and put the checkpoint on its call"
-            )
+            reason = "a group of stages: move them into a function and checkpoint its call"
         elif stage.all_but_last:
             reason = (
-                f"{stage.wrapped} of {stage.times} times under a checkpoint: one line is written"
-                " for all times; take the last ones out of the loop"
+                f"a checkpoint on {stage.wrapped} of {stage.times} iterations: move the others out"
+                " of the loop"
             )
         else:
             continue
@@ -152,7 +143,7 @@ def _unwritable(stages: Sequence[StageDecision]) -> Iterator[Obstacle]:
 def _made(
     changes: Sequence[codemod.Change], before: dict[Path, SourceFile]
 ) -> tuple[dict[Path, SourceFile], dict[Path, list[Edit]]]:
-    """The new texts and the edits that make them; `before` gets the old texts that it lacks.
+    """Return the new texts and their edits; add the old texts to `before`.
 
     Raises:
         ApplyError: the changes cannot be written, or would break a file.
@@ -179,12 +170,12 @@ def _made(
 def _module(project: Project, path: Path) -> Module:
     module = project.module(path) if path in project.targets else None
     if module is None:
-        raise Refused("it stands in a file that is not to be changed")
+        raise Refused("its file is not among the files to change")
     return module
 
 
 def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> list[codemod.Change]:
-    """What takes the checkpoints that a line applies off."""
+    """Return the changes that remove the checkpoints on a line."""
     module = _module(project, path)
     found = [
         site
@@ -194,19 +185,17 @@ def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> li
     ]
     first = [site for site in found if site.application and site.application.lineno == line]
     if not found:
-        raise Refused("the checkpoint that is applied here cannot be seen in the source")
+        raise Refused("the source shows no checkpoint on this line")
     return [c for site in first or found for c in remove_site(project, site, kept=kept)]
 
 
-def _known(project: Project, target: Differentiated) -> frozenset[ast.arg]:
-    """The parameters of the target that are differentiated."""
+def _differentiated(project: Project, target: Target, argnums: Sequence[int]) -> frozenset[ast.arg]:
+    """Return the differentiated parameters of the target: they are arrays."""
     module = project.module(target.path) if target.path is not None else None
-    if module is None:
-        return frozenset()
-    for node in module.tree.body:
+    for node in module.tree.body if module else ():
         if isinstance(node, ast.FunctionDef) and node.name == target.qualname:
             named = list(parameters(node))
-            return frozenset(named[n] for n in target.argnums if n < len(named))
+            return frozenset(named[n] for n in argnums if n < len(named))
     return frozenset()
 
 
@@ -214,7 +203,7 @@ def _known(project: Project, target: Differentiated) -> frozenset[ast.arg]:
 
 
 def _statement(module: Module, stage: StageDecision) -> ast.stmt:
-    """The one statement of a stage's line that holds no others, in the stage's function."""
+    """Return the simple statement on a stage's line."""
     line = stage.line
     found = [
         node
@@ -228,13 +217,13 @@ def _statement(module: Module, stage: StageDecision) -> ast.stmt:
         raise Refused("the line is not one statement that runs the stage")
     function = module.enclosing_function(found[0])
     if getattr(function, "name", None) != stage.function.rpartition(".")[2]:
-        # The statement makes the function that runs the stage: a lambda, a comprehension.
+        # A lambda or a comprehension runs the stage.
         raise Refused("the line runs the stage in an expression: write it as a statement")
     return found[0]
 
 
 def _call(project: Project, module: Module, statement: ast.stmt) -> ast.Call:
-    """The call that is all that a statement computes."""
+    """Return the only call of a statement that does work."""
     match statement:
         case (
             ast.Assign(value=value)
@@ -246,14 +235,14 @@ def _call(project: Project, module: Module, statement: ast.stmt) -> ast.Call:
         case ast.AugAssign(op=op, value=value) if isinstance(op, _SUMS):
             pass
         case _:
-            raise Refused("the line runs no call that a checkpoint could go on")
+            raise Refused("the line has no call to checkpoint")
     while isinstance(value, ast.BinOp) and isinstance(value.op, _SUMS):
-        sides = [s for s in (value.left, value.right) if not isinstance(s, _KEEP_NOTHING)]
+        sides = [s for s in (value.left, value.right) if not isinstance(s, _NO_RESIDUALS)]
         if len(sides) != 1:
             break
         [value] = sides
     if not isinstance(value, ast.Call):
-        raise Refused("the line computes more than one call: make a function of what it does")
+        raise Refused("the line computes more than one call: move its computation into a function")
     for given in (*value.args, *(keyword.value for keyword in value.keywords)):
         for node in _run_by(given):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
@@ -262,12 +251,14 @@ def _call(project: Project, module: Module, statement: ast.stmt) -> ast.Call:
                 break
         else:
             continue
-        raise Refused("what the call is given is computed on the same line: give it its own line")
+        raise Refused(
+            "an argument of the call is computed on the same line: compute it on its own line"
+        )
     return value
 
 
 def _run_by(node: ast.expr) -> Iterator[ast.AST]:
-    """What evaluating an expression runs: not the bodies of functions."""
+    """Yield the nodes that evaluating an expression runs, without the bodies of lambdas."""
     if not isinstance(node, ast.Lambda):
         yield node
         for child in ast.iter_child_nodes(node):
@@ -290,7 +281,7 @@ def _wrapped(
         None,
     )
     if statement is None:
-        raise Refused("nothing is left of the line without the checkpoints that there are")
+        raise Refused("without the current checkpoints, nothing is left of the line")
     call = _call(project, module, statement)
     options: list[str] = []
     imports: tuple[codemod.Change, ...] = ()
@@ -302,5 +293,5 @@ def _wrapped(
         return [*imports, *wrap_call(project, module, call, options, arrays=arrays)]
     bodies = [call.args[n] for n in body_positions(project, module, call) if n < len(call.args)]
     if len(bodies) != 1:
-        raise Refused("the line runs no loop of JAX with one body that can be seen")
+        raise Refused("the line does not run a JAX loop with one visible body")
     return [*imports, *wrap_body(project, module, call, bodies[0], options)]

@@ -1,4 +1,4 @@
-"""A memory budget as a user writes it: `40%` of the peak without checkpoints, or `8GiB`."""
+"""Parse a memory budget: `40%` of the peak without checkpoints, or `8GiB`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a gradient computation may need.
+    """The memory that a gradient computation may use: a share or bytes.
 
     Attributes:
-        text: as the user wrote it.
-        share: of the peak without checkpoints; None where bytes are given.
-        size: bytes; None where a share is given.
+        text: the budget as the user wrote it.
+        share: the share of the peak without checkpoints.
+        size: the bytes.
     """
 
     text: str
@@ -30,15 +30,15 @@ class Budget:
     size: int | None = None
 
     def bytes_of(self, peak: int) -> int:
-        """The bytes, where the peak without checkpoints is known."""
+        """Return the budget in bytes, given the peak without checkpoints."""
         return self.size if self.size is not None else int((self.share or 0.0) * peak)
 
 
 def parse_budget(text: str) -> Budget:
-    """The budget that `text` names.
+    """Parse a budget.
 
     Raises:
-        UsageError: it is neither a share nor bytes, it is nothing, or more than the whole.
+        UsageError: it is neither a share nor bytes, or it is 0, or more than 100%.
     """
     match = _FORM.fullmatch(text.strip())
     unit = match["unit"].lower() if match else ""
@@ -51,11 +51,11 @@ def parse_budget(text: str) -> Budget:
     if unit == "%":
         if number > 100:
             raise UsageError(
-                f"--budget {text}: more than the peak without checkpoints: nothing is to be planned"
+                f"--budget {text}: more than the peak without checkpoints; nothing to plan"
             )
         budget = Budget(text, share=number / 100)
     else:
         budget = Budget(text, size=int(number * _UNITS[unit]))
     if not (budget.share or budget.size):
-        raise UsageError(f"--budget {text}: no memory at all: give more than nothing")
+        raise UsageError(f"--budget {text}: the budget must be greater than 0")
     return budget

@@ -1,9 +1,9 @@
-"""A chain of stages, and all that can be done with each run of them.
+"""A chain of stages, and the decisions that are possible for each run of stages.
 
-A gradient computation runs the stages one after the other and then backward. While a stage runs
-backward, what all stages before it have kept is live, and what it needs itself. So a placement is a
-path through arcs: each leads over one stage or several, adds what it keeps to what is kept so far,
-and needs its own peak besides what was kept before. Its operations add up.
+A gradient computation runs the stages forward and then backward. While a stage runs backward, the
+residuals of all earlier stages are live, as well as its own memory. A placement of checkpoints is
+therefore a path of arcs: each covers one or more stages, adds its residuals to those of the path
+before it, and has a peak on top of them. The FLOPs add up.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 
 PLAIN, WRAPPED, BODY, GROUP = "plain", "wrapped", "body", "group"
 
-# A group of more stages than this saves next to nothing: what it drops are the arrays between its
-# stages, and it must hold all that they keep while it runs backward.
+# A longer group saves almost nothing: it drops the arrays between its stages, and while it runs
+# backward it holds all their residuals.
 _LONGEST_GROUP = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that can be done with a stage.
+    """A possible decision for a stage.
 
     Attributes:
-        kind: nothing, a checkpoint on it, or one on the body of its loop over layers.
-        policy: the policy of the checkpoint, None without one.
-        inputs: bytes that are kept of what earlier stages made.
-        others: bytes that are kept besides.
-        peak: the most bytes that are live while it runs, besides what earlier stages keep.
-        flops: operations more than without a checkpoint.
+        kind: no checkpoint, a checkpoint on the stage, or on the body of its loop over layers.
+        policy: the policy of the checkpoint, or None.
+        inputs: bytes of residuals that are outputs of earlier stages.
+        others: bytes of other residuals.
+        peak: peak of live bytes while it runs, on top of the residuals of earlier stages.
+        flops: recomputed FLOPs.
     """
 
     kind: str
@@ -46,13 +46,13 @@ class Link:
 
     Attributes:
         start: its first operation.
-        stop: the first one after it.
+        stop: the end of its operations.
         line: the line of source that runs it.
         heavy: whether it is worth a checkpoint of its own.
-        inputs: what earlier stages made and it keeps under a checkpoint: by which, and bytes.
-        cotangent: bytes that its backward pass is given.
-        flops: operations of its forward pass.
-        choices: what can be done with it; the first is nothing.
+        inputs: the outputs of earlier stages that it keeps under a checkpoint: stage and bytes.
+        cotangent: bytes of the cotangents that its backward pass receives.
+        flops: FLOPs of its forward pass.
+        choices: the possible decisions; the first is no checkpoint.
     """
 
     start: int
@@ -71,7 +71,7 @@ class Chain:
 
     Attributes:
         path: the file.
-        function: the function whose lines the stages are.
+        function: the function that runs the stages.
         links: the stages.
     """
 
@@ -82,17 +82,17 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """A decision about a run of stages.
+    """A decision for a run of stages.
 
     Attributes:
         start: the first stage.
-        stop: the first one after it.
-        kind: nothing, a checkpoint on the one stage, on its loop's body, or on several as a group.
-        policy: the policy of the checkpoint.
+        stop: the end of the run.
+        kind: no checkpoint, a checkpoint on the stage, on its loop's body, or on a group of stages.
+        policy: the policy of the checkpoint, or None.
         lines: the lines of the stages.
-        saved: bytes that are kept while all other stages run backward.
-        peak: the most bytes that are live while the run does, besides what was kept before.
-        flops: operations more than without a checkpoint.
+        saved: bytes of residuals.
+        peak: peak of live bytes while the run is differentiated, on top of earlier residuals.
+        flops: recomputed FLOPs.
     """
 
     start: int
@@ -106,29 +106,29 @@ class Arc:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """What a path needs.
+class Need:
+    """The cost of a gradient computation.
 
     Attributes:
-        peak_bytes: the most bytes that are live at once.
-        flops: operations more than without checkpoints.
+        peak_bytes: the peak of live bytes, without arguments.
+        flops: floating-point operations.
     """
 
     peak_bytes: int
     flops: int
 
 
-def promise(path: Sequence[Arc]) -> Promise:
-    """What a path needs."""
+def promise(path: Sequence[Arc], forward: int = 0) -> Need:
+    """Return the expected cost of a path, given the FLOPs without checkpoints."""
     saved = peak = 0
     for arc in path:
         peak = max(peak, saved + arc.peak)
         saved += arc.saved
-    return Promise(peak, sum(arc.flops for arc in path))
+    return Need(peak, forward + sum(arc.flops for arc in path))
 
 
 def arcs(chain: Chain, *, grouped: bool = True) -> list[list[Arc]]:
-    """For each stage the arcs that start there, those of groups among them if they are wanted."""
+    """Return the arcs that start at each stage, with groups of stages if `grouped`."""
     return [
         [*_single(chain.links, start), *(_groups(chain.links, start) if grouped else ())]
         for start in range(len(chain.links))
@@ -138,25 +138,15 @@ def arcs(chain: Chain, *, grouped: bool = True) -> list[list[Arc]]:
 def _single(links: Sequence[Link], start: int) -> Iterator[Arc]:
     link = links[start]
     for choice in link.choices if link.heavy else link.choices[:1]:
-        saved = choice.inputs + choice.others
-        yield Arc(
-            start,
-            start + 1,
-            choice.kind,
-            choice.policy,
-            (link.line,),
-            saved,
-            choice.peak,
-            choice.flops,
-        )
+        kind, policy, saved = choice.kind, choice.policy, choice.inputs + choice.others
+        yield Arc(start, start + 1, kind, policy, (link.line,), saved, choice.peak, choice.flops)
 
 
 def _groups(links: Sequence[Link], start: int) -> Iterator[Arc]:
-    """Checkpoints on several stages, of which the first and the last are heavy.
+    """Yield checkpoints on several stages, of which the first and the last are heavy.
 
-    The group is computed again as a whole: what its stages keep without a checkpoint is live, with
-    what the group was given and the cotangents that it was given, until its backward pass has come
-    to its beginning.
+    The whole group is recomputed. Until its backward pass ends, the residuals that its stages have
+    without a checkpoint are live, as well as its inputs and cotangents.
     """
     if not links[start].heavy:
         return
@@ -167,7 +157,7 @@ def _groups(links: Sequence[Link], start: int) -> Iterator[Arc]:
 
 
 def _end_of(links: Sequence[Link], start: int) -> int:
-    """Where the longest group from a stage on ends."""
+    """Return the end of the longest group that starts at a stage."""
     heavy = 0
     for number in range(start, len(links)):
         heavy += links[number].heavy
@@ -183,8 +173,8 @@ def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
     lines = tuple(member.line for member in members)
     for policy in (choice.policy for choice in members[0].choices if choice.kind == WRAPPED):
         chosen = [_wrapped(member, policy) for member in members]
-        # What a stage gives is computed again for the next one: where a policy keeps products, also
-        # that of the last product of each stage, which the stage alone does not need.
+        # The output of each stage is recomputed for the next one. A policy that saves products then
+        # also saves the last product of each stage, which the stage alone does not need.
         others = [choice.others for choice in chosen]
         for number, member in enumerate(members[:-1]):
             if policy is not None and others[number]:
@@ -194,13 +184,13 @@ def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
         for number, (member, own, keeping) in enumerate(zip(members, given, others, strict=True)):
             plain = member.choices[0]
             passed += keeping
-            # What the policy keeps of the stages that come after is live, too.
+            # The policy's residuals of later stages are live, too.
             after = kept - passed + (cotangent if number < len(members) - 1 else 0)
             peak = max(peak, plain.peak + held + inputs - own + after)
             held += plain.others + max(plain.inputs - own, 0)
         again = sum(choice.flops for choice in chosen)
         if policy is None:
-            # All but the last must give what the next one is given.
+            # All stages but the last are recomputed in full, for the input of the next one.
             again = sum(member.flops for member in members[:-1]) + chosen[-1].flops
         yield Arc(start, stop, GROUP, policy, lines, inputs + kept, peak, again)
 
@@ -210,28 +200,17 @@ def _wrapped(link: Link, policy: str | None) -> Choice:
 
 
 def chain_from(data: Mapping[str, Any]) -> Chain:
-    """A chain as the measuring process describes it."""
-    return Chain(
-        data["path"],
-        data["function"],
-        tuple(
-            Link(
-                one["start"],
-                one["stop"],
-                one["line"],
-                one["heavy"],
-                tuple((maker, count) for maker, count in one["inputs"]),
-                one["cotangent"],
-                one["flops"],
-                tuple(Choice(**choice) for choice in one["choices"]),
-            )
-            for one in data["links"]
-        ),
-    )
+    """Return a chain from the worker's description."""
+    links = []
+    for link in data["links"]:
+        choices = tuple(Choice(**choice) for choice in link["choices"])
+        inputs = tuple((maker, count) for maker, count in link["inputs"])
+        links.append(Link(**{**link, "inputs": inputs, "choices": choices}))
+    return Chain(data["path"], data["function"], tuple(links))
 
 
 def occurrences(chain: Chain) -> dict[int, list[int]]:
-    """For each line the heavy stages that it runs."""
+    """Return the heavy stages that each line runs."""
     found: dict[int, list[int]] = {}
     for number, link in enumerate(chain.links):
         if link.heavy:

@@ -1,40 +1,27 @@
-"""What planning finds, as plain data."""
+"""A plan: the decision for each line, with its expected and measured cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .chain import GROUP, PLAIN, Arc, Chain, promise
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What a gradient computation needs.
-
-    Attributes:
-        peak_bytes: the peak of live bytes besides arguments.
-        flops: floating-point operations.
-    """
-
-    peak_bytes: int
-    flops: int
+from .chain import GROUP, PLAIN, Arc, Chain, Need
 
 
 @dataclass(frozen=True, slots=True)
 class StageDecision:
-    """What becomes of the stages of a line.
+    """The decision for the stages of a line.
 
     Attributes:
         path: the file.
         line: the line.
-        function: the function that the line stands in.
+        function: the function that contains the line.
         times: how often the line runs.
-        wrapped: how many of these are under a checkpoint.
+        wrapped: how many of these runs are under a checkpoint.
         decision: `plain`, `wrapped`, `body` (of a loop over layers) or `group`.
-        policy: the policy of the checkpoint, None without one.
-        group: of a group, the lines that it covers, the first one first.
+        policy: the policy of the checkpoint, or None.
+        group: the lines of a group, in order.
     """
 
     path: Path
@@ -48,7 +35,7 @@ class StageDecision:
 
     @property
     def all_but_last(self) -> bool:
-        """Whether the last time is left without a checkpoint."""
+        """Whether the last run has no checkpoint."""
         return self.decision != PLAIN and self.wrapped < self.times
 
 
@@ -57,9 +44,9 @@ class Placement:
     """Checkpoints on the stages of a chain.
 
     Attributes:
-        stages: the decision of each line.
-        promised: what it should need, by the stages alone.
-        measured: what the whole gradient needs, traced with it.
+        stages: the decision for each line.
+        promised: the expected cost, from the costs of the stages.
+        measured: the cost of the traced gradient.
     """
 
     stages: tuple[StageDecision, ...]
@@ -69,20 +56,20 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The cheapest placement that was found within a budget.
+    """The cheapest placement within a budget.
 
     Attributes:
         target: the function, as the user named it.
         jax: the version of JAX.
         budget: the budget, as the user wrote it.
-        budget_bytes: in bytes.
-        bare: the gradient without checkpoints.
-        now: as it is, with those that there are.
-        checkpoints: how many sites there are; the plan stands in their place.
-        best: the placement; where none is within the budget, the one with the lowest peak.
+        budget_bytes: the budget in bytes.
+        bare: the cost without checkpoints.
+        now: the cost with the current checkpoints.
+        checkpoints: the number of current sites, which the plan replaces.
+        best: the placement; if none is within the budget, the one with the lowest peak.
         is_met: whether it is within the budget.
-        pareto: placements that no other one beats in both, the lowest peak first, if asked for.
-        sites: the files and lines that apply the checkpoints that there are.
+        pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
+        sites: the files and lines of the current sites.
     """
 
     target: str
@@ -99,25 +86,19 @@ class Plan:
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:
-    """The decision of each heavy line of a chain, in the order of the program."""
-    by_line: dict[int, list[tuple[Arc, bool]]] = {}
-    for arc, number in _stages(path):
-        link = chain.links[number]
-        if link.heavy:
-            by_line.setdefault(link.line, []).append((arc, number == arc.start))
+    """Return the decision for each heavy line of a chain, in program order."""
+    by_line: dict[int, list[Arc]] = {}
+    for arc in path:
+        for link in chain.links[arc.start : arc.stop]:
+            if link.heavy:
+                by_line.setdefault(link.line, []).append(arc)
     return tuple(_decision(chain, line, arcs) for line, arcs in by_line.items())
 
 
-def _stages(path: Sequence[Arc]) -> Iterator[tuple[Arc, int]]:
-    for arc in path:
-        for number in range(arc.start, arc.stop):
-            yield arc, number
-
-
-def _decision(chain: Chain, line: int, found: Sequence[tuple[Arc, bool]]) -> StageDecision:
-    wrapped = [arc for arc, _ in found if arc.kind != PLAIN]
-    # The first one: a group at the end of a loop may be shorter.
-    first = wrapped[0] if wrapped else found[0][0]
+def _decision(chain: Chain, line: int, found: Sequence[Arc]) -> StageDecision:
+    wrapped = [arc for arc in found if arc.kind != PLAIN]
+    # A group at the end of a loop may be shorter than the first.
+    first = wrapped[0] if wrapped else found[0]
     return StageDecision(
         Path(chain.path),
         line,
@@ -128,9 +109,3 @@ def _decision(chain: Chain, line: int, found: Sequence[tuple[Arc, bool]]) -> Sta
         first.policy,
         first.lines if first.kind == GROUP else (),
     )
-
-
-def promised(path: Sequence[Arc], bare: Need) -> Need:
-    """What a path should need."""
-    of_path = promise(path)
-    return Need(of_path.peak_bytes, bare.flops + of_path.flops)

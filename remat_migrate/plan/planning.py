@@ -1,7 +1,8 @@
-"""From a target and a budget to a plan: stages are measured, the chain solved, the plan traced.
+"""Plan checkpoints: measure the stages of a target, solve the chain, trace the placement.
 
-What the stages promise together is measured on the whole gradient. Where that needs more than the
-budget, the chain is solved for less; where it needs clearly less than was promised, for more.
+The expected cost of a placement is the sum of its stages; the whole gradient is then traced with
+it. If that exceeds the budget, the chain is solved for less memory; if it uses clearly less than
+expected, for more.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
 from .budget import Budget
-from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, chain_from, promise
-from .plan import Need, Placement, Plan, decisions, promised
+from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, Need, chain_from, promise
+from .plan import Placement, Plan, decisions
 from .solve import Solver
 
-# How often a chain is solved and traced.
 _ROUNDS = 6
-# Of the budget: a plan that needs less than this, and less than it promised, may be too careful.
+# A plan that needs less than this share of the budget, and less than expected, may be improved.
 _CAREFUL = 0.97
-# Of what must be taken off a budget so that the next plan is another one.
+# The factor by which a budget must shrink for the next plan to differ.
 _STEP = 0.995
-# Points of the Pareto front that are looked for.
+# Budgets that are tried for the Pareto front.
 _POINTS = 16
 
 _Ask = Callable[..., Mapping[str, Any]]
@@ -40,18 +40,18 @@ def plan(
     pareto: bool = False,
     as_calls: bool = False,
 ) -> Plan:
-    """The cheapest placement of checkpoints within a budget.
+    """Return the cheapest placement of checkpoints within a budget.
 
     Args:
         target: the function that is differentiated.
-        options: how it is measured.
-        folder: the one that names in the options are seen from.
-        budget: how much memory it may need.
-        pareto: whether to look for placements within other budgets, too.
-        as_calls: whether only what can be written as checkpoints on calls as they stand.
+        options: how to measure it.
+        folder: the folder that names in the options are relative to.
+        budget: how much memory it may use.
+        pareto: whether to return the Pareto front, too.
+        as_calls: whether to allow only checkpoints on existing calls.
 
     Raises:
-        VerificationError: it cannot be measured, or is no chain; the message says why.
+        VerificationError: the target cannot be measured, or has no stages to checkpoint.
     """
     with measuring(target, options, folder) as session:
         found = session.measurement
@@ -59,8 +59,8 @@ def plan(
         chains = [chain_from(data) for data in reply["chains"]]
         if not chains:
             raise VerificationError(
-                f"{target.text}: it is no chain: none of its functions runs two stages or more one"
-                " after the other, or a loop over layers, that could be put under checkpoints"
+                f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
+                " in sequence or a loop over layers"
             )
         bare = _need(reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
@@ -86,7 +86,7 @@ def plan(
 
 
 class Planner:
-    """One chain, to be solved for budgets and traced."""
+    """Solves one chain for budgets and traces the placements."""
 
     def __init__(self, chain: Chain, bare: Need, asked: _Ask, *, as_calls: bool = False) -> None:
         self._chain, self._bare, self._asked = chain, bare, asked
@@ -95,21 +95,21 @@ class Planner:
         self._least: dict[int, float] = {}
 
     def least(self, limit: int) -> float:
-        """The operations that its cheapest placement promises; without end where there is none."""
+        """Return the expected FLOPs of the cheapest placement; infinite if there is none."""
         if limit not in self._least:
             path = self._solver.solve(limit)
-            self._least[limit] = promised(path, self._bare).flops if path else float("inf")
+            self._least[limit] = promise(path, self._bare.flops).flops if path else float("inf")
         return self._least[limit]
 
     def within(self, limit: int) -> list[Placement]:
-        """Placements that were tried for a budget."""
+        """Return the placements tried for a budget."""
         tried: list[Placement] = []
-        # What the stages may promise: `low` was seen to be within the budget, `high` to be above.
+        # Expected peaks: `low` turned out to be within the budget, `high` above.
         aim, low, high = float(limit), 0.0, float("inf")
         for _ in range(_ROUNDS):
             path = self._solver.solve(int(aim))
             if path is None:
-                # Even what promises most may need less than it promises.
+                # The placement with the lowest peak may need less than expected.
                 path = self._solver.lowest()
                 if path in self._traced:
                     break
@@ -118,7 +118,7 @@ class Planner:
             tried.append(placement)
             needed = placement.measured.peak_bytes
             if needed > limit:
-                # The same path would be found for all that it promises.
+                # Every budget down to the expected peak gives the same path.
                 high = min(high, aim, float(promise(path).peak_bytes))
                 aim = high * min(limit / needed, _STEP)
                 if low:
@@ -133,12 +133,12 @@ class Planner:
         return tried
 
     def front(self) -> list[Placement]:
-        """Placements for budgets from the lowest that can be met to that of no checkpoint."""
+        """Return placements for budgets from the lowest possible to that without checkpoints."""
         lowest = self._solver.lowest()
         low, high = promise(lowest).peak_bytes, self._bare.peak_bytes
         paths = [lowest]
         for number in range(1, _POINTS + 1):
-            # Steps that grow: where memory is scarce a little of it costs most.
+            # Growing steps: FLOPs change fastest where memory is scarce.
             path = self._solver.solve(int(low * (max(high, low) / low) ** (number / _POINTS)))
             if path is not None:
                 paths.append(path)
@@ -154,7 +154,7 @@ class Planner:
             ]
             measured = _need(self._asked("trace", runs=runs))
             self._traced[path] = Placement(
-                decisions(self._chain, path), promised(path, self._bare), measured
+                decisions(self._chain, path), promise(path, self._bare.flops), measured
             )
         return self._traced[path]
 
@@ -164,7 +164,7 @@ def _kind(arc: Arc) -> str:
 
 
 def _of_all(planners: Sequence[Planner], limit: int) -> Iterator[Placement]:
-    """Placements of all chains, but for those that promise nothing cheaper than what was found."""
+    """Yield placements of all chains, except chains that cannot be cheaper than those found."""
     found: list[Placement] = []
     for planner in sorted(planners, key=lambda each: each.least(limit)):
         if found:
@@ -177,7 +177,7 @@ def _of_all(planners: Sequence[Planner], limit: int) -> Iterator[Placement]:
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
-    """The cheapest one within the budget; without one the lowest."""
+    """Return the cheapest placement within the budget, or else the lowest, and which it is."""
     within = [one for one in tried if one.measured.peak_bytes <= limit]
     if within:
         return min(within, key=lambda one: (one.measured.flops, one.measured.peak_bytes)), True
@@ -185,7 +185,7 @@ def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
 
 
 def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:
-    """Those that no other one beats in both, the lowest peak first."""
+    """Return the Pareto front, the lowest peak first."""
     front: list[Placement] = []
     for one in sorted(placements, key=lambda one: (one.measured.peak_bytes, one.measured.flops)):
         if not front or one.measured.flops < front[-1].measured.flops:

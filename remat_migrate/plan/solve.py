@@ -1,10 +1,10 @@
-"""The cheapest path through the stages of a chain under a memory budget.
+"""Find the cheapest path through the stages of a chain under a memory budget.
 
-Dynamic programming from stage to stage. A label says how many operations a way to a stage costs,
-and how much it keeps; one that costs more and keeps no less than another goes. Of labels that keep
-about the same (a five-hundredth of the budget) the cheapest stays, and the one that keeps least, so
-that a budget that can be met is met. Labels that cannot lead to less than what a coarser search has
-found go as well, by a bound from Lagrange multipliers: each byte that is kept has a price.
+Dynamic programming over the stages. A label is a path to a stage, with its FLOPs and residuals; a
+label that another dominates is dropped. Labels are sorted into buckets of residuals, a 500th of the
+budget wide, and each bucket keeps its cheapest label; the label with the least residuals stays, so
+that a feasible budget is met. Labels that cannot beat the result of a coarser search are dropped by
+a Lagrangian bound, in which each byte of residuals has a price.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from .chain import Arc, Chain, arcs
 from .ties import Open, Ties
 
 BUCKETS = 500
-# Of a first search, which gives what a better one must cost less than.
+# Buckets of the first search, whose result bounds the second.
 _COARSE = 60
 # Prices of a byte that are tried, each twice the one before, and how many are used.
 _PRICES, _USED = 24, 4
-# Labels that are followed from a stage; where lines that alternate have very many decisions, those
-# with the lowest bound.
+# Labels that are extended from a stage, those with the lowest bound first.
 _MOST_LABELS = 12_000
-# Of the highest peak: so close the lowest budget that can be met is found.
+# The relative precision of the lowest feasible budget.
 _CLOSE = 0.001
 
 
 class _Label(NamedTuple):
-    """A way to a stage: a tuple, for very many are made."""
+    """A path to a stage; a tuple, because there are very many."""
 
     cost: int
     saved: int
@@ -38,27 +37,30 @@ class _Label(NamedTuple):
 
 
 class Solver:
-    """A chain with all its arcs, to be solved for several budgets."""
+    """Solves a chain for several budgets."""
 
     def __init__(self, chain: Chain, *, as_calls: bool = False) -> None:
-        """A solver; `as_calls` for what can be written as checkpoints on calls as they stand.
+        """Prepare the arcs.
 
-        That is no group of stages, and one decision for all times that a loop runs a line.
+        Args:
+            chain: the chain.
+            as_calls: whether to allow only checkpoints on existing calls: no groups, and the same
+                decision for all iterations of a loop.
         """
         self._arcs = arcs(chain, grouped=not as_calls)
         self._ties = Ties(chain, self._arcs, all_times=as_calls)
 
     @property
     def arcs(self) -> list[list[Arc]]:
-        """For each stage the arcs that start there."""
+        """The arcs that start at each stage."""
         return self._arcs
 
     def solve(self, budget: int, buckets: int = BUCKETS) -> tuple[Arc, ...] | None:
-        """The cheapest path, None if none is within the budget.
+        """Return the cheapest path, None if none is within the budget.
 
         Args:
-            budget: the most bytes that may be live at once.
-            buckets: into how many steps the budget is cut.
+            budget: the peak of live bytes.
+            buckets: the number of buckets of residuals.
         """
         coarse = self._search(budget, _COARSE, None)
         if coarse is None:
@@ -71,7 +73,7 @@ class Solver:
         return _path(self._search(budget, buckets, bounds) or coarse)
 
     def lowest(self) -> tuple[Arc, ...]:
-        """A path with the lowest peak, but for a thousandth."""
+        """Return a path whose peak is within a thousandth of the lowest."""
         highest = sum(max(arc.peak for arc in here) for here in self._arcs)
         found = self._search(highest, 1, None)
         assert found is not None
@@ -104,10 +106,10 @@ class Solver:
 
 
 class _Bounds:
-    """What a way from each stage to the end costs at least.
+    """Lower bounds for the FLOPs from each stage to the end.
 
     Attributes:
-        lowest: what any path costs at least.
+        lowest: a lower bound for all paths.
     """
 
     def __init__(self, arcs: Sequence[Sequence[Arc]], budget: int, most: int) -> None:
@@ -124,13 +126,13 @@ class _Bounds:
         self._priced.append((0.0, _priced(arcs, 0.0)))
 
     def least(self, label: _Label, place: int) -> float:
-        """What a path through a label costs at least."""
+        """Return a lower bound for paths that extend a label."""
         free = self._budget - label.saved
         return label.cost + max(costs[place] - price * free for price, costs in self._priced)
 
     def limits(self, place: int) -> list[tuple[float, float]]:
-        """For each price what cost and priced bytes of a way to a stage must stay below for a path
-        that costs less than what is known."""
+        """Return, for each price, the limit that cost plus priced residuals of a label at a stage
+        must stay below to lead to a cheaper path than the known one."""
         return [
             (price, self._most - costs[place] + price * self._budget)
             for price, costs in self._priced
@@ -138,10 +140,9 @@ class _Bounds:
 
 
 def _priced(arcs: Sequence[Sequence[Arc]], price: float) -> list[float]:
-    """The cost from each stage to the end where each byte that is kept has a price.
+    """Return the cost from each stage to the end, with a price for each byte of residuals.
 
-    At the end no more than the budget is kept, and the last arc needs its peak besides what was
-    kept before.
+    The last arc counts its peak, which must be within the budget, too.
     """
     count = len(arcs)
     costs = [0.0] * (count + 1)
@@ -160,7 +161,7 @@ def _extend(
     limits = bounds.limits(arc.stop) if bounds else []
     for label in labels:
         if label.saved > room:
-            break  # they are in the order of what they keep
+            break  # labels are sorted by residuals
         cost, kept = label.cost + flops, label.saved + saved
         for price, limit in limits:
             if cost + price * kept >= limit:
@@ -170,7 +171,7 @@ def _extend(
 
 
 def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
-    """Those that no other one beats, of each bucket the cheapest, and the one that keeps least."""
+    """Drop dominated labels; keep the cheapest of each bucket, and the one that saves least."""
     labels.sort(key=itemgetter(1, 0))
     front: list[_Label] = []
     last = -1
@@ -190,7 +191,7 @@ def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
 def _fewest(
     by_decision: dict[Open, list[_Label]], place: int, bounds: _Bounds | None
 ) -> dict[Open, list[_Label]]:
-    """All, or those with the lowest bounds where there are too many."""
+    """Return all labels, or those with the lowest bounds if there are too many."""
     if sum(map(len, by_decision.values())) <= _MOST_LABELS:
         return by_decision
     ranked = sorted(
@@ -201,7 +202,7 @@ def _fewest(
         ),
         key=lambda item: (item[0], item[1]),
     )[:_MOST_LABELS]
-    # Without the one that keeps least a budget that can be met may seem too low.
+    # Keep the label with the least residuals, so that a feasible budget is met.
     least = min(
         ((made, label) for made, labels in by_decision.items() for label in labels),
         key=lambda item: item[1].saved,

@@ -1,7 +1,7 @@
-"""One line of source, one decision: what a loop runs many times it runs in the same way.
+"""Tie the decisions for stages that run the same line, as in a loop: one decision for each line.
 
-All times, or all but the last: the last stage needs no checkpoint where nothing is kept after it. A
-group that a line begins covers the same lines each time; at the end of a loop it may be shorter.
+The last iteration may go without a checkpoint, because nothing is saved after it. A group that
+starts at a line covers the same lines each time; the last one of a loop may be shorter.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, occurrences
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of the stages of a line.
+    """The decision for the stages of a line.
 
     Attributes:
-        kind: as of an arc; `covered` where a group that another line begins covers them, `left`
-            where the last ones are left without a checkpoint.
-        policy: the policy of the checkpoint.
+        kind: as for `Arc`; `covered` if a group that starts at another line covers them, `left`
+            if the remaining ones have no checkpoint.
+        policy: the policy of the checkpoint, or None.
         lines: the lines of a group.
     """
 
@@ -31,17 +31,17 @@ class Decision:
 
 COVERED, LEFT = Decision("covered"), Decision("left")
 
-# The decisions about lines that come again, by their numbers, in the order of the lines.
+# The decisions for lines that recur, as pairs of line and number of the decision.
 Open = tuple[tuple[int, int], ...]
 
 
 class Ties:
-    """Which arcs may follow decisions that have been made."""
+    """Finds the arcs that agree with earlier decisions."""
 
     def __init__(
         self, chain: Chain, arcs: Sequence[Sequence[Arc]], *, all_times: bool = False
     ) -> None:
-        """The ties of a chain; with `all_times` a loop's last time is as the others are."""
+        """Tie the lines of a chain; `all_times`: a loop's last iteration is like the others."""
         self._all_times = all_times
         self._links, self._arcs = chain.links, arcs
         self._places = occurrences(chain)
@@ -52,7 +52,7 @@ class Ties:
         self._known: dict[tuple[Open, int], list[tuple[Arc, Open]]] = {}
 
     def onward(self, made: Open, start: int) -> list[tuple[Arc, Open]]:
-        """The arcs from a stage that may follow decisions, each with the decisions after it."""
+        """Return the arcs from a stage that agree with decisions, with the decisions after them."""
         if not self._is_tied:
             return [(arc, ()) for arc in self._arcs[start]]
         key = made, start
@@ -82,7 +82,7 @@ class Ties:
         for link in self._links[arc.start + 1 : arc.stop]:
             if link.heavy and link.line != line and len(self._places[link.line]) > 1:
                 if now.setdefault(link.line, 0) != 0:
-                    return  # it was decided to be something else
+                    return  # another decision was made for it
         if decision is not None:
             now[line] = self._number(decision)
         yield arc, tuple(sorted(item for item in now.items() if self._again(item[0], arc.stop)))
@@ -96,16 +96,16 @@ class Ties:
     def _agreeing(self, decision: Decision, start: int) -> list[Arc]:
         exact = self._by_decision[start].get(decision)
         if exact is not None and self._again(self._links[start].line, exact.stop):
-            return [exact]  # the most frequent case
+            return [exact]  # the common case
         return [arc for arc in self._arcs[start] if self.agrees(decision, arc)]
 
     def agrees(self, decision: Decision, arc: Arc) -> bool:
-        """Whether an arc is what was decided for the line that it begins with."""
+        """Return whether an arc agrees with the decision for the line that it starts at."""
         line = self._links[arc.start].line
         if decision == LEFT:
             return arc.kind == PLAIN
         if decision == COVERED:
-            # What is left after all groups but the last.
+            # The stages that the last, shorter group does not cover.
             return arc.kind == PLAIN and not self._again(line, arc.stop)
         if decision_of(arc) == decision:
             return True
@@ -116,7 +116,7 @@ class Ties:
         return decision.kind == GROUP and self._is_rest(decision, arc)
 
     def _is_rest(self, decision: Decision, arc: Arc) -> bool:
-        """Whether an arc is a group that ends early, with the loop."""
+        """Return whether an arc is a group that ends early because the loop ends."""
         length = len(arc.lines)
         if arc.lines != decision.lines[:length] or arc.policy != decision.policy:
             return False
@@ -127,11 +127,11 @@ class Ties:
         return is_kind and not self._again(arc.lines[0], arc.stop)
 
     def _again(self, line: int, place: int) -> bool:
-        """Whether a line comes at a stage or after it."""
+        """Return whether a line runs at a stage or after it."""
         places = self._places[line]
         return bisect_left(places, place) < len(places)
 
 
 def decision_of(arc: Arc) -> Decision:
-    """What an arc decides for the line that it begins with."""
+    """Return the decision of an arc for the line that it starts at."""
     return Decision(arc.kind, arc.policy, arc.lines if arc.kind == GROUP else ())

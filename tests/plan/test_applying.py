@@ -162,8 +162,8 @@ def test_rewritten_as_planned(function, budget, project):
 @pytest.mark.parametrize(
     ("function", "budget", "reason"),
     [
-        ("two", "85%", "what the call is given is computed on the same line"),
-        ("nested", "60%", "what the call is given is computed on the same line"),
+        ("two", "85%", "an argument of the call is computed on the same line"),
+        ("nested", "60%", "an argument of the call is computed on the same line"),
         ("expressed", "60%", "the line runs the stage in an expression"),
         ("lines", "60%", "the line computes more than one call"),
         ("chain", "1kB", "the budget cannot be met"),

@@ -43,9 +43,9 @@ def test_right(text, expected):
         ("8GiBs", "expected a share of the peak"),
         ("1e9B", "expected a share of the peak"),
         ("nan%", "expected a share of the peak"),
-        ("0%", "no memory at all"),
-        ("0GiB", "no memory at all"),
-        ("0.2B", "no memory at all"),
+        ("0%", "must be greater than 0"),
+        ("0GiB", "must be greater than 0"),
+        ("0.2B", "must be greater than 0"),
         ("100.5%", "more than the peak without checkpoints"),
     ],
 )

@@ -21,7 +21,8 @@ from ..terminal.verdicts import verdict_counts, verdict_rows
 if TYPE_CHECKING:
     from ...measure.measurement import Measurement
     from ...measure.worker.records import SiteMeasurement
-    from ...plan.plan import Need, Placement, Plan
+    from ...plan.chain import Need
+    from ...plan.plan import Placement, Plan
     from ...verify.evidence import CommandRuns, Proof
 
 SCHEMA_VERSION = 1
