@@ -52,6 +52,14 @@ def remat_migrate(*arguments: str, cwd: Path = ROOT, path: Path | None = None) -
     return run.stdout
 
 
+def test_paths_of_the_architecture_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    paths = set(re.findall(r"`([\w/]+\.(?:py|txt))`", text))
+    assert len(paths) > 20
+    files = [path.as_posix() for path in ROOT.glob("*/**/*") if ".venv" not in path.parts]
+    assert [path for path in paths if not any(file.endswith(f"/{path}") for file in files)] == []
+
+
 def test_two_commands_start():
     commands = [line for block in blocks(section(README, "Start")) for line in block.splitlines()]
     commands = [line for line in commands if line.startswith("python3 ")]
