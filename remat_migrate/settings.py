@@ -1,4 +1,4 @@
-"""Settings: `[tool.remat-migrate]` of pyproject.toml as one frozen value."""
+"""The settings in `[tool.remat-migrate]` of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .text.atomic import read_regular
 NEWEST_JAX = (0, 12, 0)
 
 Severity = Literal["note", "warning", "error"]
-# The least severe first.
+# From least to most severe.
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 _TABLE = "tool.remat-migrate"
@@ -46,10 +46,11 @@ _MEASURE_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A user's own function that is like one of a library, as named in the settings.
+    """A user-defined function that behaves like a library function.
 
-    `name` is the qualified name (`mypkg.layers.maybe_remat`), `like` the function whose options
-    and order of arguments it follows: an Api, or a loop.
+    Attributes:
+        name: its qualified name, such as `mypkg.layers.maybe_remat`.
+        like: the library function with the same signature: an Api or a loop.
     """
 
     name: str
@@ -58,27 +59,27 @@ class Wrapper:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run is asked to do.
-
-    Attributes:
-        root: the project's folder.
-        config: the pyproject.toml that the settings come from, None without one.
-        select: prefixes of codes (`RMT1`); empty: every rule that is on by default.
-        extend_select: prefixes of codes to add to `select`.
-        ignore: prefixes of codes to leave out; of two that match, the longer one decides.
-        per_file_ignores: glob of files to prefixes of codes that are not reported there.
-        exclude: globs of files and folders to pass by, unless named directly.
-        fail_on: the least severity of findings that fail a run.
-        jax_version: the JAX that the code shall run under afterwards.
-        jobs: processes to use, 0 for as many as there are cores.
-        baseline: the file of findings that are known.
-        search_path: folders where imported packages are looked up.
-        wrappers: the user's own functions that apply a checkpoint.
-        scans: the user's own functions that run a function in a loop.
-        verify: `[tool.remat-migrate.verify]` as it stands.
-        measure: `[tool.remat-migrate.measure]` as it stands.
+    """The settings of a run.
 
     Globs are gitignore patterns relative to the folder of `config`.
+
+    Attributes:
+        root: the project folder.
+        config: the pyproject.toml that the settings come from, if any.
+        select: prefixes of codes to enable; empty for every rule that is on by default.
+        extend_select: prefixes of codes to enable in addition.
+        ignore: prefixes of codes to disable; the longest matching prefix wins.
+        per_file_ignores: prefixes of codes to hide, by glob.
+        exclude: globs of files and folders to skip unless they are given explicitly.
+        fail_on: the lowest severity that fails a run.
+        jax_version: the JAX version to migrate to.
+        jobs: the number of processes; has no effect yet.
+        baseline: the file of known findings.
+        search_path: folders in which imported packages are looked up.
+        wrappers: user-defined functions that apply a checkpoint.
+        scans: user-defined functions that run a function in a loop.
+        verify: the table `[tool.remat-migrate.verify]`.
+        measure: the table `[tool.remat-migrate.measure]`.
     """
 
     root: Path = field(default_factory=Path.cwd)
@@ -100,18 +101,18 @@ class Settings:
 
     @property
     def base(self) -> Path:
-        """The folder that globs are relative to."""
+        """Return the folder that globs are relative to."""
         return self.config.parent if self.config else self.root
 
 
 def load_settings(root: Path, start: Path) -> Settings:
-    """The settings that hold for `start`, a file or folder of the project at `root`.
+    """Return the settings for a file or folder of the project at `root`.
 
     They come from the nearest pyproject.toml at or above `start` that has a table
-    `[tool.remat-migrate]`; defaults without one.
+    `[tool.remat-migrate]`.
 
     Raises:
-        SettingsError: invalid TOML, an unknown key, a value of the wrong type.
+        SettingsError: the TOML is invalid, a key unknown, or a value of the wrong type.
     """
     for folder in (start, *start.parents):
         config = folder / "pyproject.toml"
@@ -131,12 +132,12 @@ def with_options(
     jobs: int | None = None,
     fail_on: Severity | None = None,
 ) -> Settings:
-    """`settings` with what the command line says.
+    """Override settings with options from the command line.
 
-    `select` sets aside every choice of codes in the settings; `extend_select` and `ignore` add.
+    `select` replaces every choice of rules in the settings; `extend_select` and `ignore` add to it.
 
     Raises:
-        SettingsError: something is not a code or a version.
+        SettingsError: an option is not a valid code or version.
     """
     if select:
         settings = replace(settings, select=(), extend_select=(), ignore=())
@@ -157,15 +158,15 @@ def with_options(
 
 
 def fails_run(severity: Severity, fail_on: Severity) -> bool:
-    """Whether a finding of this severity fails a run."""
+    """Return whether a finding of this severity fails a run."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
 
 
 def check_codes(settings: Settings, known: Iterable[str]) -> None:
-    """Insist that every code that the settings name is a prefix of one of `known`.
+    """Check that every code in the settings is a prefix of a known one.
 
     Raises:
-        SettingsError: one is not, with the nearest code that is.
+        SettingsError: one is not.
     """
     codes = sorted(known)
     named = {
@@ -177,14 +178,15 @@ def check_codes(settings: Settings, known: Iterable[str]) -> None:
     for key, prefixes in named.items():
         for prefix in prefixes:
             if not any(code.startswith(prefix) for code in codes):
+                hint = did_you_mean(prefix, codes) if prefix[-3:].isdecimal() else ""
                 raise SettingsError(
-                    f"{key}: no rule has the code {prefix}{did_you_mean(prefix, codes)}"
-                    " (all of them: remat-migrate rules)"
+                    f"{key}: no rule code starts with {prefix}{hint};"
+                    " run `remat-migrate rules` to list all rules"
                 )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` with the word of `known` nearest to `word`, or nothing."""
+    """Return `; did you mean X?` for the closest known word, or nothing."""
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1)
@@ -192,14 +194,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _read_table(config: Path) -> dict[str, object] | None:
-    """The settings table of one pyproject.toml; None where there is no file or no table."""
+    """Return the settings table of a pyproject.toml; None without file or table."""
     try:
         data = read_regular(config, linked=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise SettingsError(f"{config}: cannot be read: {error.strerror or error}") from error
-    # Most pyproject.toml have nothing for us: those are not parsed, and need not be valid.
+    # Skip parsing, and errors, in the many files that have no settings for this tool.
     if b"remat-migrate" not in data:
         return None
     import tomllib
@@ -207,7 +209,7 @@ def _read_table(config: Path) -> dict[str, object] | None:
     try:
         document = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{config}: is not UTF-8, as TOML must be: {error}") from error
+        raise SettingsError(f"{config}: is not valid UTF-8: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config}: is not valid TOML: {error}") from error
     except RecursionError as error:
@@ -247,17 +249,17 @@ def _from_table(table: Mapping[str, object], config: Path, root: Path) -> Settin
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A place in the settings, and the ways to read the value that stands there."""
+    """A key in the settings, with parsers for its value."""
 
     config: Path
     name: str
 
     def within(self, name: str) -> _Key:
-        """The key `name` of the table at this key."""
+        """Return a key of the table at this key."""
         return _Key(self.config, f"{self.name}.{name}")
 
-    def wrong(self, expected: str, value: object) -> SettingsError:
-        """The error that the value is not of the expected kind."""
+    def error(self, expected: str, value: object) -> SettingsError:
+        """Return the error for a value of the wrong type."""
         kinds = {
             bool: "a boolean",
             str: "a string",
@@ -271,59 +273,59 @@ class _Key:
         return SettingsError(f"{self.config}: {self.name}: expected {expected}, got {kind}{shown}")
 
     def table(self, value: object, known: Iterable[str] | None = None) -> dict[str, object]:
-        """A table, of which every key must be one of `known`."""
+        """Parse a table and check its keys."""
         if not isinstance(value, dict):
-            raise self.wrong("a table", value)
+            raise self.error("a table", value)
         if known is not None:
             names = list(known)
             for name in value:
                 if name not in names:
                     raise SettingsError(
                         f"{self.config}: unknown key {self.name}.{name}"
-                        + (did_you_mean(name, names) or f"; known: {', '.join(names)}")
+                        + (did_you_mean(name, names) or f"; known keys: {', '.join(names)}")
                     )
         return value
 
     def strings(self, value: object) -> tuple[str, ...]:
-        """An array of strings."""
+        """Parse an array of strings."""
         if not isinstance(value, list):
-            raise self.wrong("an array of strings", value)
+            raise self.error("an array of strings", value)
         for item in value:
             if not isinstance(item, str):
-                raise self.wrong("an array of strings", item)
+                raise self.error("an array of strings", item)
         return tuple(value)
 
     def codes(self, value: object) -> tuple[str, ...]:
-        """An array of codes or prefixes of codes."""
+        """Parse an array of codes or prefixes of codes."""
         return tuple(_code(code, f"{self.config}: {self.name}") for code in self.strings(value))
 
     def version(self, value: object) -> tuple[int, ...]:
-        """A version, written as a string."""
+        """Parse a version."""
         if not isinstance(value, str):
-            raise self.wrong('a version such as "0.12.0"', value)
+            raise self.error('a version such as "0.12.0"', value)
         return _version(value, f"{self.config}: {self.name}")
 
     def severity(self, value: object) -> Severity:
-        """A severity."""
+        """Parse a severity."""
         for severity in SEVERITIES:
             if value == severity:
                 return severity
-        raise self.wrong('"note", "warning" or "error"', value)
+        raise self.error('"note", "warning" or "error"', value)
 
     def count(self, value: object) -> int:
-        """A number from 0."""
+        """Parse a number that is not negative."""
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.wrong("a whole number from 0", value)
+            raise self.error("a non-negative integer", value)
         return value
 
     def file(self, value: object) -> Path:
-        """A file, relative to the settings' own folder."""
+        """Parse a file name, relative to the folder of the settings."""
         if not isinstance(value, str) or not value:
-            raise self.wrong("the name of a file", value)
+            raise self.error("a file name", value)
         return self.config.parent / Path(value).expanduser()
 
     def folders(self, value: object) -> tuple[Path, ...]:
-        """An array of folders, relative to the settings' own; one may be a glob."""
+        """Parse an array of folders or globs, relative to the folder of the settings."""
         base = self.config.parent
         folders: list[Path] = []
         for text in self.strings(value):
@@ -337,22 +339,22 @@ class _Key:
         return tuple(folders)
 
     def wrappers(self, value: object) -> tuple[Wrapper, ...]:
-        """A table from qualified names to the Api that each is like."""
+        """Parse a table from qualified names to library functions."""
         return tuple(
             self.within(name).wrapper(name, entry) for name, entry in self.table(value).items()
         )
 
     def wrapper(self, name: str, value: object) -> Wrapper:
-        """One wrapper: the name of an Api, or a table with `like`."""
+        """Parse the name of a library function, or a table with `like`."""
         if isinstance(value, dict):
-            # An unquoted `a.b = "jax.checkpoint"` is TOML for a table within a table.
+            # In TOML, an unquoted `a.b = "jax.checkpoint"` means a nested table.
             if "like" not in value and value:
                 raise SettingsError(
-                    f'{self.config}: {self.name}: write the dotted name in quotes: "{name}.…" = …'
+                    f'{self.config}: {self.name}: quote the dotted name: "{name}.…" = …'
                 )
             value = self.table(value, ["like"]).get("like")
         if not isinstance(value, str):
-            raise self.wrong('the name of a JAX function or {like = "…"}', value)
+            raise self.error('a JAX function name or {like = "…"}', value)
         for text in (name, value):
             if not _DOTTED.fullmatch(text):
                 raise SettingsError(
@@ -364,11 +366,13 @@ class _Key:
 def _code(text: str, where: str) -> str:
     code = text.strip().upper()
     if not _CODE.fullmatch(code):
-        raise SettingsError(f"{where}: {text!r} is not a code or the start of one, such as RMT101")
+        raise SettingsError(
+            f"{where}: {text!r} is not a rule code or prefix, such as RMT101 or RMT1"
+        )
     return code
 
 
 def _version(text: str, where: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+(\.\d+)+", text.strip()):
-        raise SettingsError(f"{where}: {text!r} is not a JAX version such as 0.12.0")
+        raise SettingsError(f"{where}: {text!r} is not a JAX version, such as 0.12.0")
     return tuple(int(part) for part in text.strip().split("."))

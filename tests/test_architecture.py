@@ -158,7 +158,7 @@ def test_click_only_in_the_command_line():
     users = [path for path in MODULES if "click" in top_level_imports(ROOT / path)]
     assert users == [
         Path("remat_migrate/cli/commands.py"),
-        Path("remat_migrate/cli/execution.py"),
+        Path("remat_migrate/cli/jax_commands.py"),
         Path("remat_migrate/cli/options.py"),
     ]
 

@@ -104,10 +104,10 @@ def test_a_directory_without_python(tmp_path: Path) -> None:
     write_files(tmp_path, {"empty/notes.txt": "checkpoint\n", "deploy/run.sh": "true\n"})
     ran = cli(tmp_path, "empty")
     assert (ran.code, ran.out) == (0, "Nothing found in 0 files.\n")
-    assert ran.err == "no Python files under empty\n"
+    assert ran.err == "warning: no Python files under empty\n"
     ran = cli(tmp_path, "deploy", "--fix")
     assert ran.code == 0
-    assert ran.err == "no Python files under deploy; looked at 1 other file\n"
+    assert ran.err == "warning: no Python files under deploy; checked 1 other file\n"
 
 
 TEXT = "import jax\n\n\nf = jax.checkpoint(print)  # noqa: RMT999\nx = 'é'\n"
@@ -205,11 +205,11 @@ def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
     ("settings", "message"),
     [
         ("[tool.remat-migrate]\nselct = []\n", "unknown key tool.remat-migrate.selct"),
-        ("[tool.remat-migrate]\njobs = 'two'\n", "expected a whole number from 0, got a string"),
-        ("[tool.remat-migrate]\nignore = ['RMT9']\n", "no rule has the code RMT9"),
+        ("[tool.remat-migrate]\njobs = 'two'\n", "expected a non-negative integer, got a string"),
+        ("[tool.remat-migrate]\nignore = ['RMT9']\n", "no rule code starts with RMT9"),
         (
             "[tool.remat-migrate.wrappers]\n'pkg.f' = 'jax.chekpoint'\n",
-            "tool.remat-migrate.wrappers.pkg.f: no checkpoint of a library is called"
+            "tool.remat-migrate.wrappers.pkg.f: unknown checkpoint function"
             " jax.chekpoint; did you mean jax.checkpoint?",
         ),
         ("[tool.remat-migrate\n", "is not valid TOML"),

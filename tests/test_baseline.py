@@ -256,7 +256,7 @@ def test_the_setting_is_a_name(folder: Path) -> None:
     write_files(folder, {"pyproject.toml": "[tool.remat-migrate]\nbaseline = true\n"})
     ran = cli(folder)
     assert ran.code == 2
-    assert "tool.remat-migrate.baseline: expected the name of a file, got a boolean" in ran.err
+    assert "tool.remat-migrate.baseline: expected a file name, got a boolean" in ran.err
 
 
 def test_a_glance_at_single_files_does_not_pass_stale_entries_by(folder: Path) -> None:
@@ -360,11 +360,11 @@ def test_entries_that_a_merge_doubled_count_once(folder: Path) -> None:
     [
         (["--baseline", "known.json", "--no-baseline"], "exclude each other"),
         (["--baseline", "known.json", "--write-baseline", "known.json"], "exclude each other"),
-        (["--write-baseline", "nowhere/known.json"], "there is no folder nowhere"),
+        (["--write-baseline", "nowhere/known.json"], "folder nowhere does not exist"),
         (["--write-baseline", "src"], "src is not a regular file"),
         (["--write-baseline", "read-only.json"], "is read-only"),
         (["--baseline", "src"], "src: cannot be read"),
-        (["--write-baseline", "new.json", "-"], "not a text on standard input"),
+        (["--write-baseline", "new.json", "-"], "cannot be combined with `-`"),
     ],
 )
 def test_wrong_usage(folder: Path, arguments: list[str], said: str) -> None:

@@ -89,6 +89,11 @@ class TestExitCodes:
             "b: no such file or folder",
         ]
 
+    def test_a_mistyped_command_is_suggested(self, project: Path) -> None:
+        ran = cli(project, "chek")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.endswith("Error: No file or command 'chek'; did you mean `check`?\n")
+
     def test_wrong_settings(self, project: Path) -> None:
         (project / "pyproject.toml").write_text("[tool.remat-migrate]\nselct = []\n")
         ran = cli(project, "src")
@@ -140,7 +145,7 @@ class TestOutput:
         document = json.loads(ran.out)
         assert [f["path"] for f in document["findings"]] == ["src/old.py"]
         assert "sites" not in document
-        assert ran.err == "no Python files under docs\n"
+        assert ran.err == "warning: no Python files under docs\n"
 
     def test_paths_are_relative_to_the_current_folder(self, project: Path) -> None:
         (project / "other").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..discovery.survey import Options, Survey, survey
-from ..engine.baseline import Choice
+from ..engine.baseline import BaselineChoice
 from ..report.outputs import Output, adds_to_summary
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def kept_run(
     parameters: Mapping[str, object],
     paths: Sequence[Path],
     options: Options,
-    known: Choice,
+    known: BaselineChoice,
     outputs: Sequence[Output],
     *,
     measures: bool = False,

@@ -1,4 +1,4 @@
-"""The command line: options and wiring. What costs time is imported inside the commands."""
+"""The command line. Commands import what is slow to import inside their functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,31 +16,20 @@ import click
 
 from .. import __version__
 from ..errors import RematMigrateError, UsageError
-from ..report.outputs import destinations, needs_rules, shows_placements
-from .execution import (
-    check_output,
-    configured_measurements,
-    measure_command,
-    plan_command,
-    server_command,
-    verify_command,
-)
+from ..report.outputs import needs_rules, shows_placements
+from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, INTERRUPTED
+from .jax_commands import measure_command, measure_configured, plan_command, verify_command
 from .options import DefaultGroup, analysis_options, verify_options
-from .run_setup import begin, put_back_before, trial_of, watched
+from .run_setup import clean_up_before, set_up_run, verification, with_progress
 
 if TYPE_CHECKING:
-    from ..engine.baseline import Choice
-    from ..report.content import Report
+    from ..discovery.survey import Options
+    from ..engine.baseline import BaselineChoice
     from ..report.outputs import Output
-    from ..settings import Severity
-
-CLEAN, FINDINGS, FAULT = 0, 1, 2
-_INTERRUPTED, _NO_READER = 130, 141
 
 _EXIT_CODES = """\
-Exit codes: 0 nothing left that fails the run; 1 errors or warnings are left (see --fail-on), or
-with --diff something would change; 2 wrong usage or a fault of the tool; 3 a verification
-failed."""
+Exit codes: 0 if no finding fails the run; 1 if one does (see --fail-on), or if --diff would change
+a file; 2 for wrong usage or an internal error; 3 if verification failed."""
 
 
 @click.group(
@@ -49,138 +39,125 @@ failed."""
 )
 @click.version_option(__version__, message="remat-migrate %(version)s")
 def cli() -> None:
-    """Find and mend what the migrations of jax.checkpoint / jax.remat broke.
+    """Find and fix outdated or unsound uses of jax.checkpoint / jax.remat.
 
-    `remat-migrate PATHS` is `remat-migrate check PATHS`: it reports; with --fix it mends. A path
-    that has the name of a command is written ./check.
+    `remat-migrate PATHS` is short for `remat-migrate check PATHS`. If a path has the name of a
+    command, write it as ./check.
     """
 
 
 @cli.command()
 @analysis_options
-@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option(
     "--unsafe-fixes",
     is_flag=True,
-    help="With --fix, also apply fixes that may change memory, time or names.",
+    help="With --fix, also apply fixes that may change memory use, run time, or names.",
 )
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, without writing files.")
 @click.option(
     "--verify",
     is_flag=True,
-    help="With --fix or --diff: run the code before and after under JAX, and take back each fix"
-    " that changes its results; --verify=strict takes back what nothing exercised, too.",
+    help="With --fix or --diff, run the code before and after under JAX and revert fixes that"
+    " change its results; --verify=strict also reverts fixes that nothing exercised.",
 )
 @click.option("--verify-strict", is_flag=True, hidden=True)
 @verify_options
-@click.option("--statistics", is_flag=True, help="Show the number of findings by rule.")
+@click.option("--statistics", is_flag=True, help="Show the number of findings per rule.")
 @click.option(
     "--force-exclude",
     is_flag=True,
-    help="Pass by what the settings exclude even where it is named, as commit hooks do.",
+    help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Which file the text on standard input is, where the path is -.",
+    help="Name of the file that stdin (path `-`) stands for.",
 )
 def check(
     paths: tuple[Path, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    extend_select: tuple[str, ...],
-    jax_version: str | None,
-    jobs: int | None,
-    no_cache: bool,
+    options: Options,
     outputs: tuple[Output, ...],
-    output_file: Path | None,
+    baseline: BaselineChoice,
+    no_cache: bool,
     exit_zero: bool,
-    fail_on: Severity | None,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
     statistics: bool,
-    force_exclude: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
-    known: Choice,
     **how: Any,
 ) -> int:
-    """Report findings in the files below PATHS; with --fix mend what can be mended.
+    """Check files and report findings; with --fix, fix them.
 
-    Without PATHS the current folder is meant; `-` is one file on standard input.
+    PATHS are files and folders, by default the current folder; `-` reads from stdin.
     """
     from ..cache.kept import Kept, kept_run
-    from ..discovery.survey import Options
     from ..engine.quick_look import cannot_matter
 
-    written = destinations(outputs, output_file)
-    check_output(*(output.file for output in written))
-    if (verify or verify_strict) and not (fix or diff):
-        raise UsageError("--verify proves fixes: give --fix or --diff, too")
-    if (verify or verify_strict) and Path("-") in paths:
-        raise UsageError("--verify runs the project's files, not a text on standard input")
-    chosen = select or ignore or extend_select or jax_version or stdin_filename
-    known.check()
-    if diff and known.write:
-        raise UsageError("--diff writes nothing: leave --write-baseline out")
+    verify = verify or verify_strict
+    if verify and not (fix or diff):
+        raise UsageError("--verify requires --fix or --diff")
+    if verify and Path("-") in paths:
+        raise UsageError("--verify cannot be combined with `-` (stdin)")
+    if diff and baseline.write:
+        raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
-        put_back_before(paths)
-    asks_more = chosen or needs_rules(written)
-    if not asks_more and cannot_matter(paths, lambda settings: known.concerns(paths, settings)):
-        from ..report.output import write_report
-
-        nothing = _nothing_found(paths, fixing=fix)
+        clean_up_before(paths)
+    needs_analysis = options.chooses_rules or stdin_filename or needs_rules(outputs)
+    if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
+        _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
         if diff:
             print("Nothing to fix.", file=sys.stderr)
-        for output in () if diff else written:
-            write_report(nothing, output.format, output.file or sys.stdout, count_only=statistics)
         return CLEAN
 
-    options = Options(
-        select, extend_select, ignore, jax_version, jobs, force_exclude, fail_on=fail_on
-    )
     kept = Kept()
     if not (no_cache or fix or diff or stdin_filename):
         given = click.get_current_context().params
-        kept = kept_run("check", given, paths, options, known, written)
+        kept = kept_run("check", given, paths, options, baseline, outputs)
     if kept.outcome is not None:
         return kept.outcome.replay()
 
     from ..engine.check import check_run
-    from .check import (
-        Result,
-        apply_fixes,
-        content_of,
-        exit_code,
-        keep_known,
-        show_difference,
-        write_reports,
-    )
+    from .check import apply_fixes, show_diff
+    from .results import Result, exit_code, record_baseline, report_of, write_reports
 
     with kept.listening():
-        run = begin(paths, stdin_filename, options, known, kept.about)
-    with (
-        watched(run, "Fixing" if fix or diff else "Checking") as run,
-        trial_of(run, verify or verify_strict, strict=verify_strict, **how) as trial,
-    ):
+        run = set_up_run(paths, stdin_filename, options, baseline, kept.about)
+    how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
+    with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
-            return show_difference(run, unsafe=unsafe_fixes, trial=trial, exit_zero=exit_zero)
-        result = (
-            apply_fixes(run, unsafe=unsafe_fixes, trial=trial) if fix else Result(check_run(run))
-        )
-    if known.write:
-        run, result = keep_known(run, result, known.write)
+            return show_diff(run, unsafe=unsafe_fixes, verify=how_to_verify, exit_zero=exit_zero)
+        if fix:
+            result = apply_fixes(run, unsafe=unsafe_fixes, verify=how_to_verify)
+        else:
+            result = Result(check_run(run))
+    if baseline.write:
+        run, result = record_baseline(run, result, baseline.write)
     with kept.listening():
-        # With --fix what is on standard output is the text that came by standard input, mended.
-        to = sys.stderr if fix and run.overlay else sys.stdout
-        content = content_of(run, result, unsafe=unsafe_fixes)
-        write_reports(content, written, to, kept, count_only=statistics)
+        # With --fix, stdout is for the fixed stdin.
+        stream = sys.stderr if fix and run.overlay else sys.stdout
+        found = report_of(run, result, unsafe=unsafe_fixes)
+        write_reports(found, outputs, stream, kept, count_only=statistics)
         code = exit_code(run, result, exit_zero=exit_zero)
     kept.keep(code, result.analysis)
     return code
+
+
+def _report_nothing(
+    paths: Sequence[Path], outputs: Iterable[Output], *, fixing: bool, count_only: bool
+) -> None:
+    """Write the report on files in which there is nothing to find."""
+    from ..report.content import Report
+    from ..report.output import write_report
+
+    files = len({path.resolve() for path in paths})
+    nothing = Report((), files, fixed={} if fixing else None)
+    for output in outputs:
+        write_report(nothing, output.format, output.file or sys.stdout, count_only=count_only)
 
 
 @cli.command()
@@ -188,80 +165,70 @@ def check(
 @click.option(
     "--verify",
     is_flag=True,
-    help="Run the code as it is and with its fixes, and list the verdicts; nothing is written.",
+    help="Run the code with and without its fixes and list the verdicts; write no files.",
 )
 @click.option(
     "--no-measure",
     is_flag=True,
-    help="Leave out what the settings say to measure: run no code of the project's.",
+    help="Do not measure the targets in the settings, which runs the project's code.",
 )
 @verify_options
 def report(
     paths: tuple[Path, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    extend_select: tuple[str, ...],
-    jax_version: str | None,
-    jobs: int | None,
-    no_cache: bool,
+    options: Options,
     outputs: tuple[Output, ...],
-    output_file: Path | None,
+    baseline: BaselineChoice,
+    no_cache: bool,
     exit_zero: bool,
-    fail_on: Severity | None,
     verify: bool,
     no_measure: bool,
-    known: Choice,
     **how: Any,
 ) -> int:
-    """List every checkpoint in the files below PATHS, with the risk it runs.
+    """List every checkpoint with its risk.
 
-    Where the settings name a target to measure, also with what it saves and costs.
+    If the settings name a target to measure, also shows what each checkpoint saves and costs.
     """
-    from dataclasses import replace
-
     from ..cache.kept import Kept, kept_run
-    from ..discovery.survey import Options
 
-    written = destinations(outputs, output_file)
-    check_output(*(output.file for output in written))
-    known.check()
-    options = Options(select, extend_select, ignore, jax_version, jobs, fail_on=fail_on)
     kept = Kept()
     if not (no_cache or verify):
         given = click.get_current_context().params
-        kept = kept_run("report", given, paths, options, known, written, measures=not no_measure)
+        kept = kept_run("report", given, paths, options, baseline, outputs, measures=not no_measure)
     if kept.outcome is not None:
         return kept.outcome.replay()
 
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.content import site_rows
-    from .check import (
+    from .check import check_with_verdicts
+    from .results import (
         Result,
-        content_of,
         exit_code,
-        keep_known,
-        report_trial,
+        record_baseline,
+        report_of,
         warn_of_waste,
         write_reports,
     )
 
     with kept.listening():
-        run = begin(paths, None, options, known, kept.about)
-    with watched(run, "Checking") as run, trial_of(run, verify, strict=False, **how) as trial:
-        result = report_trial(run, trial) if trial else Result(check_run(run))
-    if known.write:
-        run, result = keep_known(run, result, known.write)
+        run = set_up_run(paths, None, options, baseline, kept.about)
+    how_to_verify = verification(run.settings, verify, **how)
+    with with_progress(run, "Checking") as run:
+        if how_to_verify:
+            result = check_with_verdicts(run, how_to_verify)
+        else:
+            result = Result(check_run(run))
+    if baseline.write:
+        run, result = record_baseline(run, result, baseline.write)
     weighed = None
     if not no_measure:
-        policies = shows_placements(written)
-        weighed = configured_measurements(run.settings, policies=policies)
+        weighed = measure_configured(run.settings, policies=shows_placements(outputs))
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
     with kept.listening():
         rows = site_rows(sites_of(result.analysis.project), result.analysis.findings, weights)
-        content = replace(content_of(run, result), sites=rows, weighed=weighed)
-        write_reports(content, written, sys.stdout, kept)
+        found = replace(report_of(run, result), sites=rows, weighed=weighed)
+        write_reports(found, outputs, sys.stdout, kept)
         code = exit_code(run, result, exit_zero=exit_zero)
     kept.keep(code, result.analysis)
     return code
@@ -270,13 +237,30 @@ def report(
 cli.add_command(verify_command, "verify")
 cli.add_command(measure_command, "measure")
 cli.add_command(plan_command, "plan")
-cli.add_command(server_command, "server")
+
+
+@cli.command()
+@click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
+def server(stdio: bool) -> int:
+    """Start the language server, as editors do.
+
+    Requires `pip install 'remat-migrate[lsp]'`.
+    """
+    try:
+        import pygls.lsp.server  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "the language server requires pygls 2; run: pip install 'remat-migrate[lsp]'"
+        ) from error
+    from ..lsp.server import serve
+
+    return serve()
 
 
 @cli.command()
 @click.argument("code")
 def explain(code: str) -> int:
-    """Explain the rule CODE: what it finds, why, and what it makes of its examples."""
+    """Explain a rule, given its code or name."""
     from ..engine.rules import load_rules
     from ..report.output import screen_of
     from ..report.terminal.explain import explain as explained
@@ -286,9 +270,9 @@ def explain(code: str) -> int:
     by_name = {rule.name: rule for rule in rules.values()}
     rule = rules.get(code.upper()) or by_name.get(code.lower())
     if rule is None:
+        hint = did_you_mean(code.upper(), rules)
         raise UsageError(
-            f"no rule has the code {code}{did_you_mean(code.upper(), rules)}"
-            " (all of them: remat-migrate rules)"
+            f"no rule is called {code}{hint}; run `remat-migrate rules` to list all rules"
         )
     sys.stdout.writelines(line + "\n" for line in explained(rule, screen_of(sys.stdout)))
     return CLEAN
@@ -300,10 +284,10 @@ def explain(code: str) -> int:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write a page in Markdown for each rule, and their table, into a folder.",
+    help="Write a Markdown page for each rule, and an index, to FOLDER.",
 )
 def rules(folder: Path | None) -> int:
-    """List the rules: code, name, whether there is a fix."""
+    """List all rules and whether they have fixes."""
     from ..engine.rules import load_rules
     from ..report.terminal.explain import table
 
@@ -318,32 +302,33 @@ def rules(folder: Path | None) -> int:
 
 @cli.command()
 @click.argument("path", default=".", type=click.Path(path_type=Path, exists=True))
-@click.option("--force", is_flag=True, help="Restore files that were edited since, too.")
+@click.option("--force", is_flag=True, help="Also restore files that were edited or deleted since.")
 def undo(path: Path, force: bool) -> int:
-    """Take back what the last --fix wrote in the project that PATH belongs to.
+    """Undo the last --fix in a project.
 
-    Without PATH it is the current folder's. Files that were edited since are left alone.
+    PATH is any path in the project, by default the current folder. Files that were edited since
+    are left alone.
     """
     from ..discovery.roots import find_root
-    from ..engine.undo import undo as play_back
+    from ..engine.undo import undo as undo_last
     from ..report.output import say, screen_of
     from ..report.terminal.fixing import undone
 
-    result = play_back(find_root([path]), force=force)
+    result = undo_last(find_root([path]), force=force)
     sys.stdout.writelines(line + "\n" for line in undone(result, screen_of(sys.stdout)))
     screen = screen_of(sys.stderr)
-    for left, reason in sorted(result.skipped.items()):
-        say(f"error: {screen.path(left)} {reason}")
-    return FAULT if result.skipped else CLEAN
+    for skipped, reason in sorted(result.skipped.items()):
+        say(f"error: {screen.path(skipped)} {reason}")
+    return ERROR if result.skipped else CLEAN
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; what a user can mend is said without a traceback."""
+    """Run the command line and exit, without a traceback for errors that the user can resolve."""
     if arguments is None:
-        # What a run makes lives until its end: to look for what can go took a tenth of its time.
+        # Almost all objects live until the end; collecting garbage took a tenth of the run time.
         gc.disable()
     for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks must not end a run.
+        # The terminal's encoding may lack a character of a file name.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -351,48 +336,40 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
-        code = FAULT
+        code = ERROR
     except (click.Abort, KeyboardInterrupt):
-        code = _INTERRUPTED
+        code = INTERRUPTED
     except RematMigrateError as error:
         from ..report.output import say
 
         say(f"error: {error}")
-        code = FAULT
+        code = ERROR
     except BrokenPipeError:
-        sys.stdout = None  # or the interpreter would complain when it flushes it
-        code = _NO_READER
+        sys.stdout = None  # The interpreter would fail to flush it.
+        code = BROKEN_PIPE
     except SystemExit as stopped:
-        # click's own end for a reader that has what it wanted, as in `remat-migrate | head`: 1,
-        # which is to say here that findings are left.
-        code = _NO_READER if stopped.code == 1 else stopped.code
+        # click exits with 1 on a broken pipe, but here 1 means findings.
+        code = BROKEN_PIPE if stopped.code == 1 else stopped.code
     except Exception:
         from ..report.output import say
 
         traceback.print_exc()
-        say("error: this is a defect of remat-migrate; please report it with the lines above")
-        code = FAULT
+        say("error: this is a bug in remat-migrate, please report it with the traceback above")
+        code = ERROR
     if arguments is None:
-        _leave(code)
+        _exit_at_once(code)
     sys.exit(code)
 
 
-def _leave(code: object) -> None:
-    """End the process at once: to take a large run's trees apart took a seventh of its time."""
+def _exit_at_once(code: object) -> None:
+    """End the process without freeing its objects, which took a seventh of a large run's time."""
     if not isinstance(code, int) or "coverage" in sys.modules:
-        return  # the interpreter's own end says what else it is
+        return
     atexit._run_exitfuncs()
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
     except OSError:
-        return  # the interpreter's own end says so
+        return  # The interpreter reports it on its regular exit.
     os._exit(code)
-
-
-def _nothing_found(paths: Sequence[Path], *, fixing: bool) -> Report:
-    from ..report.content import Report
-
-    files = len({path.resolve() for path in paths})
-    return Report((), files, fixed={} if fixing else None)

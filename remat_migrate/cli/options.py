@@ -1,7 +1,8 @@
-"""Options that several commands share, and the group that takes `check` as its default."""
+"""The options that several commands share, and the command group with its default command."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -9,138 +10,66 @@ from typing import Any
 
 import click
 
-from ..engine.baseline import Choice
-from ..report.outputs import FORMATS, Output
-from ..settings import SEVERITIES
+from ..engine.baseline import BaselineChoice
+from ..errors import UsageError
+from ..report.outputs import FORMATS, Output, destinations
+from ..settings import SEVERITIES, Severity
+
+_Command = Callable[..., Any]
+_Decorator = Callable[[_Command], _Command]
+_FILE = click.Path(path_type=Path)
 
 
 class DefaultGroup(click.Group):
-    """A group whose first word may be left out where it is `check`."""
+    """A command group whose default command is `check`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `check` before arguments that name no command."""
+        """Insert `check` unless the first argument is a command."""
         if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
+            if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
+                self._suggest_command(ctx, args[0])
             args = ["check", *args]
-        # Not an option with a value: `--verify src/` would take the path for it.
+        # As an option with an optional value, `--verify src/` would swallow the path.
         args = ["--verify-strict" if arg == "--verify=strict" else arg for arg in args]
         return super().parse_args(ctx, args)
 
+    def _suggest_command(self, ctx: click.Context, word: str) -> None:
+        from difflib import get_close_matches
+
+        for command in get_close_matches(word, self.commands, n=1):
+            ctx.fail(f"No file or command {word!r}; did you mean `{command}`?")
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of `check`, too: they come without naming it."""
-        check = self.commands["check"]
-        rows = [row for p in check.get_params(ctx) if (row := p.get_help_record(ctx))]
+        """Also list the options of `check`."""
+        options = [p for p in self.commands["check"].get_params(ctx) if isinstance(p, click.Option)]
+        rows = [row for option in options if (row := option.get_help_record(ctx))]
         with formatter.section("Options of check"):
             formatter.write_dl([row for row in rows if "--help" not in row[0]])
         super().format_options(ctx, formatter)
 
 
+def _options(*decorators: _Decorator) -> _Decorator:
+    """Combine decorators so that --help lists their options in the given order."""
+
+    def decorate(command: _Command) -> _Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
 def _codes(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Codes, whether an option is repeated or they have commas between them."""
+    """Split comma-separated codes."""
     return tuple(code for value in values for code in value.split(",") if code.strip())
-
-
-_Command = Callable[..., Any]
-
-
-def analysis_options(command: _Command) -> _Command:
-    """The paths, and the options that say what is analysed and where the report goes."""
-    for decorate in (
-        _baselines,
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 even if findings are left."),
-        click.option(
-            "--fail-on",
-            type=click.Choice(SEVERITIES),
-            help="The least severity of findings that fail a run; by default warning, so that"
-            " advice (note) does not.",
-        ),
-        _output_file("report"),
-        click.option(
-            "--output-format",
-            "outputs",
-            multiple=True,
-            callback=_outputs,
-            metavar="FORMAT[=FILE]",
-            help=f"How the report is written: {', '.join(FORMATS)}; by default full. Several may be"
-            " given, each but one with a file of its own.",
-        ),
-        click.option(
-            "--no-cache",
-            is_flag=True,
-            envvar="REMAT_MIGRATE_NO_CACHE",
-            help="Neither play back what an earlier run printed, nor keep what this one does.",
-        ),
-        click.option(
-            "--jobs",
-            "-j",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Accepted; one process is used so far.",
-        ),
-        click.option(
-            "--jax-version",
-            metavar="VERSION",
-            help="The JAX to migrate to; by default the newest known.",
-        ),
-        click.option(
-            "--extend-select",
-            multiple=True,
-            callback=_codes,
-            metavar="CODES",
-            help="Run these rules besides; turns on those that are off by default.",
-        ),
-        click.option(
-            "--ignore", multiple=True, callback=_codes, metavar="CODES", help="Leave these out."
-        ),
-        click.option(
-            "--select",
-            multiple=True,
-            callback=_codes,
-            metavar="CODES",
-            help="Run these rules alone: codes or their beginnings, with commas between.",
-        ),
-        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path)),
-    ):
-        command = decorate(command)
-    return command
-
-
-def _baselines(command: _Command) -> _Command:
-    """The options about findings that are known, given to the command as one value."""
-
-    @wraps(command)
-    def chosen(
-        baseline: Path | None, no_baseline: bool, write_baseline: Path | None, **more: Any
-    ) -> Any:
-        return command(known=Choice(baseline, no_baseline, write_baseline), **more)
-
-    file = click.Path(path_type=Path)
-    for decorate in (
-        click.option(
-            "--write-baseline",
-            type=file,
-            metavar="FILE",
-            help="Write what is found there as known; what the run does not look at is kept.",
-        ),
-        click.option(
-            "--no-baseline", is_flag=True, help="Report known findings, too, whatever is set."
-        ),
-        click.option(
-            "--baseline",
-            type=file,
-            metavar="FILE",
-            help="Report only findings that are not known by this file.",
-        ),
-    ):
-        chosen = decorate(chosen)
-    return chosen
 
 
 def _outputs(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Output, ...]:
-    """`FORMAT` or `FORMAT=FILE`, each."""
+    """Parse `FORMAT` or `FORMAT=FILE` values."""
     outputs = []
     for value in values:
         name, _, file = value.partition("=")
@@ -152,163 +81,237 @@ def _outputs(
     return tuple(outputs)
 
 
-def output_options(formats: Sequence[str], shown: str, what: str) -> Callable[[_Command], _Command]:
-    """The options that say in which format something is written, and where it goes."""
-
-    def decorate(command: _Command) -> _Command:
-        chosen = click.option(
-            "--output-format",
-            type=click.Choice(formats),
-            default="full",
-            show_default=True,
-            help=shown,
-        )
-        return chosen(_output_file(what)(command))
-
-    return decorate
+def _numbers(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    """Split comma-separated integers."""
+    try:
+        return None if value is None else tuple(map(int, value.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a comma-separated list of integers.") from None
 
 
-def _output_file(what: str) -> Callable[[_Command], _Command]:
+def _codes_option(name: str, help: str) -> _Decorator:
+    return click.option(name, multiple=True, callback=_codes, metavar="CODES", help=help)
+
+
+def _output_file(what: str) -> _Decorator:
     return click.option(
         "--output-file",
         "-o",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Write the {what} there instead of to standard output.",
+        help=f"Write the {what} to FILE instead of stdout.",
     )
 
 
-def _python() -> Callable[[_Command], _Command]:
-    return click.option(
-        "--python",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="The interpreter that has JAX and the project's packages.",
-    )
-
-
-def _cases(what: str) -> Callable[[_Command], _Command]:
-    return click.option(
-        "--cases",
-        type=click.Path(path_type=Path),
+_analysis = _options(
+    click.argument("paths", nargs=-1, metavar="[PATHS]...", type=_FILE),
+    _codes_option("--select", "Enable only these rules: comma-separated codes or prefixes."),
+    _codes_option("--ignore", "Disable these rules."),
+    _codes_option("--extend-select", "Also enable these rules, even if they are off by default."),
+    click.option(
+        "--jax-version",
+        metavar="VERSION",
+        help="The JAX version to migrate to.  [default: newest known]",
+    ),
+    click.option(
+        "--jobs",
+        "-j",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Accepted for compatibility; has no effect yet.",
+    ),
+    click.option(
+        "--no-cache", is_flag=True, envvar="REMAT_MIGRATE_NO_CACHE", help="Disable the cache."
+    ),
+    click.option(
+        "--output-format",
+        "outputs",
+        multiple=True,
+        callback=_outputs,
+        metavar="FORMAT[=FILE]",
+        help=f"Output format: {', '.join(FORMATS)}. Repeat the option with files to write several"
+        " reports.  [default: full]",
+    ),
+    _output_file("report"),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        help="The lowest severity that fails the run.  [default: warning]",
+    ),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
+    click.option(
+        "--baseline", type=_FILE, metavar="FILE", help="Hide the findings that FILE lists."
+    ),
+    click.option("--no-baseline", is_flag=True, help="Ignore the baseline in the settings."),
+    click.option(
+        "--write-baseline",
+        type=_FILE,
         metavar="FILE",
-        help=f"A Python file of functions that return {what}.",
+        help="Write all findings to FILE as known; keep its entries for files not checked.",
+    ),
+)
+
+
+def analysis_options(command: _Command) -> _Command:
+    """Add the paths and the options for analysing and reporting.
+
+    The command receives them as `paths`, `options`, `outputs`, `baseline`, `no_cache` and
+    `exit_zero`.
+    """
+
+    @wraps(command)
+    def bundled(
+        select: tuple[str, ...],
+        extend_select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        jax_version: str | None,
+        jobs: int | None,
+        fail_on: Severity | None,
+        outputs: tuple[Output, ...],
+        output_file: Path | None,
+        baseline: Path | None,
+        no_baseline: bool,
+        write_baseline: Path | None,
+        force_exclude: bool = False,
+        **more: Any,
+    ) -> Any:
+        from ..discovery.survey import Options  # not needed for --help
+
+        placed = destinations(outputs, output_file)
+        check_output(*(output.file for output in placed))
+        choice = BaselineChoice(baseline, no_baseline, write_baseline)
+        choice.check()
+        options = Options(
+            select, extend_select, ignore, jax_version, jobs, force_exclude, fail_on=fail_on
+        )
+        return command(options=options, outputs=placed, baseline=choice, **more)
+
+    return _analysis(bundled)
+
+
+def check_output(*files: Path | None) -> None:
+    """Check, before anything is done, that reports can be written.
+
+    Raises:
+        UsageError: a file's folder does not exist, or the file is a folder.
+    """
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise UsageError(f"--output-file: folder {file.parent} does not exist")
+        if file is not None and file.is_dir():
+            raise UsageError(f"--output-file: {file} is a folder")
+
+
+def output_options(formats: Sequence[str], what: str) -> _Decorator:
+    """Add the options for the format and the file of `what` a command writes."""
+    return _options(
+        _output_file(what),
+        click.option(
+            "--output-format",
+            type=click.Choice(formats),
+            default="full",
+            show_default=True,
+            help="Output format.",
+        ),
     )
 
 
-def verify_options(command: _Command) -> _Command:
-    """The options that say how code is run."""
-    for decorate in (
-        click.option(
-            "--platform", metavar="NAME", help="What JAX runs on to verify; cpu by default."
-        ),
-        click.option(
-            "--under",
-            metavar="FLAG",
-            help="A flag of JAX that is on for the new code, and off for the old: jax_remat3.",
-        ),
-        click.option(
-            "--baseline-python",
-            type=click.Path(path_type=Path),
-            metavar="PATH",
-            help="The interpreter of an old environment, in which the old code runs as it is.",
-        ),
-        _python(),
-        _cases("arguments for the units to compare"),
-        click.option(
-            "--command",
-            metavar="CMD",
-            help="A command that exercises the code, run before and after: its inputs are used.",
-        ),
-    ):
-        command = decorate(command)
-    return command
+def _cases(what: str) -> _Decorator:
+    return click.option(
+        "--cases", type=_FILE, metavar="FILE", help=f"Python file of functions that return {what}."
+    )
 
 
-def measure_options(command: _Command) -> _Command:
-    """The options that say what is measured, and what of it is shown."""
-    for decorate in (
-        click.option(
-            "--fwd-bwd",
-            "jaxprs",
-            is_flag=True,
-            help="Show the forward and the backward computation side by side.",
-        ),
-        click.option(
-            "--residuals", is_flag=True, help="List what the forward pass keeps, with its bytes."
-        ),
-        click.option(
-            "--policies",
-            is_flag=True,
-            help="Measure other policies, and checkpoints on the stages instead.",
-        ),
-        click.option(
-            "--compile/--no-compile",
-            default=None,
-            help="Compile, too, for the temporary memory that the program needs.",
-        ),
-    ):
-        command = decorate(command)
-    return entry_options(command)
+_python = click.option(
+    "--python",
+    type=_FILE,
+    metavar="PATH",
+    help="Interpreter with JAX and the project's packages.",
+)
+_platform = click.option(
+    "--platform", metavar="NAME", help="Platform that JAX runs on.  [default: cpu]"
+)
 
+# How old and new code are run and compared.
+verify_options = _options(
+    click.option(
+        "--command",
+        metavar="CMD",
+        help="Command that exercises the code; it runs before and after, and provides inputs.",
+    ),
+    _cases("arguments for the units to compare"),
+    _python,
+    click.option(
+        "--baseline-python",
+        type=_FILE,
+        metavar="PATH",
+        help="Interpreter of an older environment, to run the old code unchanged.",
+    ),
+    click.option(
+        "--under",
+        metavar="FLAG",
+        help="JAX flag to enable for the new code only, such as jax_remat3.",
+    ),
+    _platform,
+)
 
-def entry_options(command: _Command) -> _Command:
-    """The options that say how a function is differentiated and what it is given."""
-    for decorate in (
-        click.option(
-            "--remat3/--no-remat3", default=None, help="Measure under the flag jax_remat3."
-        ),
-        click.option("--x64/--no-x64", default=None, help="Let JAX compute in 64 bits."),
-        click.option(
-            "--jit/--no-jit",
-            default=None,
-            help="Whether the gradient computation is compiled as one; it is by default.",
-        ),
-        click.option(
-            "--has-aux/--no-has-aux",
-            default=None,
-            help="The function returns a pair of the loss and anything else.",
-        ),
-        click.option(
-            "--argnums",
-            callback=_numbers,
-            metavar="N,N",
-            help="The arguments that are differentiated; by default the first.",
-        ),
-        click.option(
-            "--grad",
-            type=click.Choice(["value_and_grad", "grad", "none"]),
-            help="How the function is differentiated; none if it takes gradients itself.",
-        ),
-        click.option(
-            "--args",
-            metavar="FUNCTION",
-            help="module:function or file.py:function that returns the arguments, of arrays or"
-            " of jax.ShapeDtypeStruct.",
-        ),
-    ):
-        command = decorate(command)
-    return command
+# Where code runs, for commands that compare nothing.
+running_options = _options(_cases("arguments"), _python, _platform)
 
+# How a function is called and differentiated.
+entry_options = _options(
+    click.option(
+        "--args",
+        metavar="FUNCTION",
+        help="module:function or file.py:function that returns the arguments: arrays or"
+        " jax.ShapeDtypeStruct.",
+    ),
+    click.option(
+        "--grad",
+        type=click.Choice(["value_and_grad", "grad", "none"]),
+        help="How to differentiate the function; none if it computes gradients itself."
+        "  [default: value_and_grad]",
+    ),
+    click.option(
+        "--argnums",
+        callback=_numbers,
+        metavar="N,N",
+        help="Arguments to differentiate with respect to.  [default: 0]",
+    ),
+    click.option(
+        "--has-aux/--no-has-aux", default=None, help="The function returns (loss, auxiliary data)."
+    ),
+    click.option(
+        "--jit/--no-jit",
+        default=None,
+        help="Trace the gradient computation under jax.jit.  [default: jit]",
+    ),
+    click.option("--x64/--no-x64", default=None, help="Enable 64-bit types."),
+    click.option("--remat3/--no-remat3", default=None, help="Enable the jax_remat3 flag."),
+)
 
-def _numbers(
-    ctx: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Whole numbers with commas between them."""
-    if value is None:
-        return None
-    try:
-        return tuple(int(part) for part in value.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not numbers with commas between") from None
-
-
-def running_options(command: _Command) -> _Command:
-    """The options that say where code runs, without a comparison."""
-    for decorate in (
-        click.option("--platform", metavar="NAME", help="What JAX runs on; cpu by default."),
-        _python(),
-        _cases("arguments"),
-    ):
-        command = decorate(command)
-    return command
+# What to measure and show.
+measure_options = _options(
+    entry_options,
+    click.option(
+        "--compile/--no-compile",
+        default=None,
+        help="Also compile, to report the memory that the program allocates.",
+    ),
+    click.option(
+        "--policies",
+        is_flag=True,
+        help="Also measure other policies, and checkpoints around stages.",
+    ),
+    click.option(
+        "--residuals", is_flag=True, help="List the residuals of the forward pass and their sizes."
+    ),
+    click.option(
+        "--fwd-bwd",
+        "jaxprs",
+        is_flag=True,
+        help="Show the forward and the backward pass side by side.",
+    ),
+)

@@ -1,61 +1,67 @@
-"""What stands before and around a run: its files, what a killed run left, progress, proofs."""
+"""Setting up a run: its files and baseline, what a killed run left, progress, verification."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine.baseline import BaselineChoice, read_baseline
 from ..errors import UsageError
-from .execution import verification
+from .jax_commands import chosen_verification
 from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from ..discovery.survey import Options, Survey
-    from ..engine.baseline import Choice
     from ..engine.run import Run
-    from .check import Trial
+    from ..settings import Settings
+    from ..verify.options import VerifyOptions
 
-# So many seconds nobody wants to be told anything.
+# Runs that take fewer seconds show no progress bar.
 PATIENCE = 1.0
 
 
-def begin(
+def set_up_run(
     paths: Sequence[Path],
     stdin_filename: Path | None,
     options: Options,
-    known: Choice,
+    baseline: BaselineChoice,
     about: Survey | None,
 ) -> Run:
-    """The run that the command line asks for, with what it says about the paths."""
+    """Return the run that the command line asks for, and warn of folders without Python files.
+
+    Raises:
+        RematMigrateError: the command line, the settings, or the baseline is invalid.
+    """
     from ..engine.run import prepare, prepare_stdin, prepare_survey
     from ..report.output import say, screen_of
     from ..report.terminal.display import pluralize
-    from .check import with_baseline
 
     if Path("-") in paths:
         if len(paths) > 1:
-            raise UsageError("- stands for one file on standard input: name no other path")
-        if known.write:
-            raise UsageError("--write-baseline takes in files, not a text on standard input")
+            raise UsageError("`-` (stdin) cannot be combined with other paths")
+        if baseline.write:
+            raise UsageError("--write-baseline cannot be combined with `-` (stdin)")
         filename = stdin_filename or Path("stdin.py")
-        text = sys.stdin.buffer.read()
-        return with_baseline(prepare_stdin(text, filename, options), known)
-    if stdin_filename is not None:
-        raise UsageError("--stdin-filename needs the path -")
-    run = prepare_survey(about) if about else prepare(paths, options)
-    screen = screen_of(sys.stderr)
-    for folder in run.targets.barren:
-        others = len(run.targets.texts)
-        more = f"; looked at {pluralize(others, 'other file')}" if others else ""
-        say(f"no Python files under {screen.path(folder)}{more}")
-    return with_baseline(run, known)
+        run = prepare_stdin(sys.stdin.buffer.read(), filename, options)
+    elif stdin_filename is not None:
+        raise UsageError("--stdin-filename requires the path `-`")
+    else:
+        run = prepare_survey(about) if about else prepare(paths, options)
+        screen = screen_of(sys.stderr)
+        for folder in run.targets.barren:
+            others = len(run.targets.texts)
+            more = f"; checked {pluralize(others, 'other file')}" if others else ""
+            say(f"warning: no Python files under {screen.path(folder)}{more}")
+    file = baseline.used(run.settings)
+    return replace(run, baseline=read_baseline(file)) if file else run
 
 
-def put_back_before(paths: Sequence[Path]) -> None:
-    """Put back what a run that was killed left half done, before the code is looked at."""
+def clean_up_before(paths: Sequence[Path]) -> None:
+    """Restore files that a killed run left with part of a fix."""
     from ..discovery.roots import find_root
     from ..engine.journal_entries import open_files
 
@@ -71,28 +77,23 @@ def put_back_before(paths: Sequence[Path]) -> None:
 
 
 @contextmanager
-def watched(run: Run, label: str) -> Iterator[Run]:
-    """The run with a progress bar, which comes where it takes long."""
-    from dataclasses import replace
-
+def with_progress(run: Run, label: str) -> Iterator[Run]:
+    """Yield the run with a progress bar, which appears if it takes long."""
     with progress_bar(label, after=PATIENCE) as progress:
         yield replace(run, progress=progress)
 
 
-@contextmanager
-def trial_of(run: Run, wanted: bool, *, strict: bool, **how: Any) -> Iterator[Trial | None]:
-    """How fixes are proved, with a progress bar; None where that is not asked for."""
-    if not wanted:
-        if given := [name for name, value in how.items() if value is not None]:
-            raise UsageError(
-                f"--{given[0].replace('_', '-')} says how to verify: give --verify, too"
-            )
-        yield None
-        return
-    from dataclasses import replace
+def verification(
+    settings: Settings, wanted: bool, *, strict: bool = False, **how: Any
+) -> VerifyOptions | None:
+    """Return how to verify fixes; None if --verify is not given.
 
-    from .check import Trial
-
-    options = replace(verification(run.settings, **how), strict=strict)
-    with progress_bar() as progress:
-        yield Trial(options, progress)
+    Raises:
+        UsageError: options say how to verify, but --verify is not given.
+    """
+    if wanted:
+        return replace(chosen_verification(settings, **how), strict=strict)
+    for name, value in how.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')} requires --verify")
+    return None

@@ -30,6 +30,11 @@ class Options:
     force_exclude: bool = False
     fail_on: Severity | None = None
 
+    @property
+    def chooses_rules(self) -> bool:
+        """Return whether the options decide which rules run, or what they report."""
+        return bool(self.select or self.extend_select or self.ignore or self.jax_version)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:

@@ -141,7 +141,7 @@ def read_baseline(file: Path) -> Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BaselineChoice:
     """What the command line says about baselines: which is used, that none is, which is written."""
 
     file: Path | None = None
@@ -160,7 +160,7 @@ class Choice:
         if self.write is None:
             return
         if not self.write.absolute().parent.is_dir():
-            raise UsageError(f"--write-baseline: there is no folder {self.write.parent}")
+            raise UsageError(f"--write-baseline: folder {self.write.parent} does not exist")
         if os.path.lexists(self.write):
             if obstacle := write_obstacle(self.write):
                 raise UsageError(f"--write-baseline: {self.write} {obstacle}")

@@ -307,7 +307,7 @@ def test_invalid_settings(command, setting, message, tmp_path):
 def test_no_target(tmp_path):
     write_files(tmp_path, {"pyproject.toml": "", "model.py": MODEL})
     ran = cli(tmp_path, "measure")
-    assert ran.err.startswith("error: name a function to measure: module:function")
+    assert ran.err.startswith("error: missing TARGET: module:function")
     assert ran.code == 2
 
 

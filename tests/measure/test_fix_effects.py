@@ -48,9 +48,9 @@ PLACEMENTS = Path(__file__).parents[2] / "fixtures" / "placement" / "before"
 @pytest.mark.parametrize(
     ("target", "fixed", "said"),
     [
-        ("layers", {"layers"}, "RMT301 pays: layers:loss, peak "),
+        ("layers", {"layers"}, "RMT301 pays off: layers:loss, peak "),
         # The other fix makes no difference to this target.
-        ("chain", {"chain"}, "RMT301 pays: chain:loss, peak "),
+        ("chain", {"chain"}, "RMT301 pays off: chain:loss, peak "),
     ],
 )
 def test_only_fixes_that_pay_are_applied(tmp_path, target, fixed, said):

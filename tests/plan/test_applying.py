@@ -174,12 +174,12 @@ def test_what_cannot_be_written_leaves_all_as_it_is(function, budget, reason, pr
     ran = cli(project, *words(function, budget), "--apply")
     assert ran.code == 1
     assert reason in ran.err
-    assert "nothing was written" in ran.err
+    assert "No files changed" in ran.err
     assert read_files(project) == files
     assert cli(project, "undo").code == 2
 
 
 def test_nothing_to_write(project):
     ran = cli(project, *words("chain", "100%"), "--apply")
-    assert (ran.code, ran.err) == (0, "nothing was written: the source is as planned\n")
+    assert (ran.code, ran.err) == (0, "No files changed: the source already follows the plan.\n")
     assert (project / "model.py").read_text() == MODEL

@@ -178,8 +178,8 @@ def test_pareto(project):
         ("model:short --args model:args --budget 40%", "model:short: nothing to checkpoint"),
         ("model:step --args model:args --budget 40%", "it returns"),
         ("model:step --args model:args --budget 40% --grad none", "it takes gradients itself"),
-        ("--budget 40%", "name one function to plan"),
-        ("model:loss --args model:args --budget 40% -o no/plan", "there is no folder no"),
+        ("--budget 40%", "missing TARGET: one"),
+        ("model:loss --args model:args --budget 40% -o no/plan", "folder no does not exist"),
     ],
 )
 def test_bad_input(words, message, project):

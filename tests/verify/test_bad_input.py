@@ -278,7 +278,7 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
     ("arguments", "words"),
     [
         (["--verify"], "give --fix or --diff"),
-        (["--fix", "--command", "pytest"], "--command says how to verify: give --verify"),
+        (["--fix", "--command", "pytest"], "--command requires --verify"),
         (["--diff", "--baseline-python", sys.executable], "--baseline-python says how"),
         (["--fix", "--verify", "-"], "not a text on standard input"),
     ],

@@ -1,0 +1,8 @@
+"""The exit codes, which scripts rely on."""
+
+CLEAN = 0  # nothing left that fails the run
+FINDINGS = 1  # findings left, --diff would change something, or a plan is not met
+ERROR = 2  # wrong usage, or a failure of the tool
+VERIFICATION_FAILED = 3
+INTERRUPTED = 130
+BROKEN_PIPE = 141

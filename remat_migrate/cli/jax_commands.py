@@ -1,0 +1,273 @@
+"""The commands that run the user's code under JAX: verify, measure and plan."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
+from .options import (
+    check_output,
+    entry_options,
+    measure_options,
+    output_options,
+    running_options,
+    verify_options,
+)
+from .progress_bar import progress_bar
+
+if TYPE_CHECKING:
+    from ..measure.options import MeasureOptions
+    from ..measure.target import Target
+    from ..plan.plan import Plan
+    from ..report.content import Weighed
+    from ..settings import Settings
+    from ..verify.options import VerifyOptions
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
+@click.option(
+    "--base",
+    metavar="REV|DIR",
+    help="Git revision or folder with the old code.  [default: HEAD; with --under, the same code]",
+)
+@verify_options
+@output_options(["full", "json"], "verdicts")
+def verify_command(
+    paths: tuple[Path, ...],
+    base: str | None,
+    output_format: str,
+    output_file: Path | None,
+    **how: Any,
+) -> int:
+    """Verify a migration by running old and new code.
+
+    Compares the values and gradients of every function under PATHS that differs between --base and
+    the working tree. With --under FLAG, compares every function that applies a checkpoint and its
+    callers; without --base, the same code runs with the flag off and on.
+
+    Exits with 3 if a function differs.
+    """
+    from ..discovery.discover import check_paths
+    from ..discovery.roots import find_root
+    from ..report.output import write_proof
+    from ..settings import load_settings
+    from ..verify.migration import prove_migration
+
+    check_output(output_file)
+    check_paths(paths)
+    start = (paths or (Path.cwd(),))[0].resolve()
+    settings = load_settings(find_root(paths or (start,)), start)
+    with progress_bar() as progress:
+        options = chosen_verification(settings, **how)
+        if base is None and not options.under:
+            base = "HEAD"
+        proof = prove_migration(paths, base, options, progress)
+    write_proof(proof, output_format, output_file or sys.stdout)
+    differs = proof.wrong or (proof.command and proof.command.wrong)
+    return VERIFICATION_FAILED if differs else CLEAN
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@measure_options
+@running_options
+@output_options(["full", "json", "html"], "measurement")
+def measure_command(
+    targets: tuple[str, ...], output_format: str, output_file: Path | None, **how: Any
+) -> int:
+    """Measure what each checkpoint saves and costs.
+
+    TARGET is the loss function: module:function or path/to/file.py:function. By default it comes
+    from the settings. The function is traced on the shapes of its arguments; nothing is computed.
+    """
+    from ..report.output import say, write_measurements
+
+    check_output(output_file)
+    names, options, base = _measurement(targets, how)
+    if not names:
+        raise UsageError("missing TARGET: module:function or path/to/file.py:function")
+    weighed = _weighed(names, options, base)
+    if weighed.found:
+        to = output_file or sys.stdout
+        write_measurements(weighed.found, output_format, to, weighed.failed)
+    for reason in weighed.failed.values():
+        say(f"error: {reason}")
+    return ERROR if weighed.failed else CLEAN
+
+
+@click.command()
+@click.argument("target", required=False)
+@click.option(
+    "--budget",
+    required=True,
+    metavar="SHARE|BYTES",
+    help="Peak memory allowed: 40% of the peak without checkpoints, or 8GiB.",
+)
+@click.option("--pareto", is_flag=True, help="Also show placements for other budgets.")
+@click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
+@entry_options
+@running_options
+@output_options(["full", "json"], "plan")
+def plan_command(
+    target: str | None,
+    budget: str,
+    pareto: bool,
+    is_applied: bool,
+    output_format: str,
+    output_file: Path | None,
+    **how: Any,
+) -> int:
+    """Plan checkpoints within a memory budget.
+
+    Finds the placement that recomputes least. TARGET is the loss function: module:function or
+    path/to/file.py:function; by default it comes from the settings. The plan is traced, and the
+    result is shown next to the prediction.
+
+    Exits with 1 if the budget cannot be met or the plan cannot be written.
+    """
+    from ..measure.target import parse_target
+    from ..plan.budget import parse_budget
+    from ..plan.planning import plan
+    from ..report.output import write_plan
+
+    check_output(output_file)
+    limit = parse_budget(budget)
+    names, options, base = _measurement((target,) if target else (), how)
+    if len(names) != 1:
+        raise UsageError("missing TARGET: one module:function or path/to/file.py:function")
+    function = parse_target(names[0], base)
+    with progress_bar("Planning") as progress:
+        progress(names[0], 0, 1)
+        found = plan(function, options, base, limit, pareto=pareto, as_calls=is_applied)
+    write_plan(found, output_format, output_file or sys.stdout)
+    if not is_applied:
+        return CLEAN if found.is_met else FINDINGS
+    return _write_into_source(found, function, options, base)
+
+
+def _write_into_source(found: Plan, target: Target, options: MeasureOptions, base: Path) -> int:
+    """Rewrite the source according to a plan, measure it, and print the result."""
+    from ..analysis import Project
+    from ..analysis.loading import load_project
+    from ..discovery.survey import Options
+    from ..engine.journal import write_changes
+    from ..engine.run import prepare
+    from ..measure.session import measuring
+    from ..plan.applying import apply_plan
+    from ..report.output import say, screen_of
+    from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
+    from ..text import SourceFile
+
+    if not found.is_met:
+        say("No files changed: the budget cannot be met.")
+        return FINDINGS
+    run = prepare([target.root], Options())
+
+    def opened(texts: Mapping[Path, SourceFile]) -> Project:
+        return load_project(run.settings, run.targets.python, (), run.context, overlay=texts)
+
+    new = apply_plan(found, opened, target, options.argnums)
+    screen = screen_of(sys.stderr)
+    if new.obstacles:
+        for line in unwritable_lines(new.obstacles, screen):
+            say(line)
+        return FINDINGS
+    if not new.changes:
+        say("No files changed: the source already follows the plan.")
+        return CLEAN
+    write_changes(new.changes, run.settings.root)
+    for line in written_lines(new.changes, screen):
+        say(line)
+    with measuring(target, options, base) as session:
+        for line in rewritten_lines(found, session.measurement.cost):
+            say(line)
+    return CLEAN if session.measurement.cost.peak_bytes <= found.budget_bytes else FINDINGS
+
+
+def _measurement(
+    targets: Sequence[str], how: dict[str, Any]
+) -> tuple[Sequence[str], MeasureOptions, Path]:
+    """Return the targets, how to measure them, and the folder that they are relative to.
+
+    Args:
+        targets: the targets on the command line; the settings name others.
+        how: the values of the options, None where they are not given.
+    """
+    from ..discovery.roots import find_root
+    from ..measure.options import chosen_options, configured_targets
+    from ..measure.target import parse_target
+    from ..settings import load_settings
+
+    folder = Path.cwd()
+    named = [parse_target(text, folder) for text in targets]
+    start = named[0].path or folder if named else folder
+    settings = load_settings(find_root([start]), start)
+    running = {key: how.pop(key) for key in ("cases", "python", "platform")}
+    options = chosen_options(settings, running, how)
+    if targets:
+        return targets, options, folder
+    return configured_targets(settings), options, settings.base
+
+
+def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed | None:
+    """Measure the targets that the settings name; None if there are none.
+
+    Prints a note for each target that cannot be measured.
+
+    Args:
+        settings: the settings.
+        policies: whether to measure alternative placements, for formats that draw them.
+
+    Raises:
+        SettingsError: a value has the wrong type.
+    """
+    from ..measure.options import configured_targets, measure_options
+    from ..report.output import say
+
+    targets = configured_targets(settings)
+    if not targets:
+        return None
+    options = replace(measure_options(settings), policies=policies)
+    weighed = _weighed(targets, options, settings.base)
+    for reason in weighed.failed.values():
+        say(f"note: not measured: {reason}")
+    return weighed
+
+
+def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
+    """Measure each target, whether or not others fail."""
+    from ..errors import VerificationError
+    from ..measure.session import measure
+    from ..measure.target import parse_target
+    from ..report.content import Weighed
+
+    found, failed = [], {}
+    with progress_bar("Measuring") as progress:
+        for number, target in enumerate(targets):
+            progress(target, number, len(targets))
+            try:
+                found.append(measure(parse_target(target, base), options, base))
+            except (UsageError, VerificationError) as error:
+                failed[target] = str(error)
+        progress("", len(targets), len(targets))
+    return Weighed(tuple(found), failed)
+
+
+def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
+    """Return how to verify: the settings, overridden by the given options that are not None."""
+    from ..verify.options import verify_options
+
+    given = {
+        name: value.expanduser().absolute() if isinstance(value, Path) else value
+        for name, value in how.items()
+        if value is not None
+    }
+    return replace(verify_options(settings), **given)  # type: ignore[arg-type]

@@ -1,0 +1,169 @@
+"""The result of a run: the report that it makes, the baseline that it writes, its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ..analysis.sites.site import sites_of
+from ..engine.analyse import Analysis
+from ..engine.baseline import write_baseline
+from ..engine.check import compare_with_baseline, coverage, hide_known
+from ..engine.run import Run
+from ..errors import UsageError
+from ..report.content import Report, site_rows
+from ..report.output import say, screen_of, write_report
+from ..report.terminal.baselines import stale_lines, written_lines
+from ..rule import Finding
+from ..settings import fails_run
+from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
+
+if TYPE_CHECKING:
+    from ..cache.kept import Kept
+    from ..measure.fix_effects import FixEffects
+    from ..measure.worker.records import SiteMeasurement
+    from ..report.outputs import Output
+    from ..verify.fixes import FindingKey, Proved
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run has to report.
+
+    Attributes:
+        analysis: the findings, after fixes if any were applied.
+        fixed: the number of fixed findings by code; None without --fix.
+        failed: whether a fix could not be written because of a fault.
+        proved: the result of verifying the fixes; None without --verify.
+        weighed: the effect of unsafe fixes on the configured targets; None if not measured.
+    """
+
+    analysis: Analysis
+    fixed: Mapping[str, int] | None = None
+    failed: bool = False
+    proved: Proved | None = None
+    weighed: FixEffects | None = None
+
+
+def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
+    """Return the report on a result."""
+    findings = _with_reasons(result)
+    edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
+    return Report(
+        findings,
+        len(run.files),
+        run.settings.root,
+        result.analysis.hidden,
+        run.enabled_rules,
+        result.fixed,
+        unsafe,
+        sources={path: result.analysis.source(path) for path in edited},
+        proved=result.proved,
+        faults=result.analysis.faults,
+        baseline=compare_with_baseline(run, result.analysis),
+        fail_on=run.settings.fail_on,
+    )
+
+
+def _with_reasons(result: Result) -> tuple[Finding, ...]:
+    """Return the findings, those with a rejected fix with the reason instead of the fix."""
+    reasons: dict[FindingKey, str] = {}
+    if result.weighed is not None:
+        from ..report.terminal.weights import effect_text
+
+        for key, why in result.weighed.refused.items():
+            effect = why if isinstance(why, str) else effect_text(why)
+            reasons[key] = f"the fix does not pay off when measured: {effect}"
+    if result.proved is not None:
+        for key, why in result.proved.reasons.items():
+            reasons[key] = f"the fix was reverted: {why}"
+    if not reasons:
+        return result.analysis.findings
+    from ..verify.fixes import finding_key
+
+    return tuple(
+        replace(finding, fix=None, reason=reasons[key])
+        if (key := finding_key(finding)) in reasons
+        else finding
+        for finding in result.analysis.findings
+    )
+
+
+def warn_of_waste(result: Result, weights: Sequence[SiteMeasurement]) -> Result:
+    """Turn advice about checkpoints that were measured to be wasteful into warnings."""
+    from ..measure.worker.records import SiteVerdict
+
+    wasteful = [weight for weight in weights if weight.verdict is SiteVerdict.WASTEFUL]
+    if not wasteful:
+        return result
+    analysis = result.analysis
+    rows = site_rows(sites_of(analysis.project), analysis.findings, wasteful)
+    wasted = {finding for row in rows if row.weights for finding in row.findings}
+    findings = tuple(
+        replace(finding, severity="warning")
+        if finding.severity == "note" and finding in wasted
+        else finding
+        for finding in analysis.findings
+    )
+    return replace(result, analysis=replace(analysis, findings=findings))
+
+
+def record_baseline(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
+    """Write the findings to a baseline, and return the run and the result with it applied.
+
+    Raises:
+        UsageError: a rule failed, so findings may be missing, or the file cannot be written.
+    """
+    analysis = result.analysis
+    if analysis.faults:
+        raise UsageError(f"--write-baseline: no baseline was written: {analysis.faults[0]}")
+    written = write_baseline(file, analysis.findings, coverage(run, analysis))
+    for line in written_lines(written, screen_of(sys.stderr)):
+        say(line)
+    run = replace(run, baseline=written.baseline)
+    return run, replace(result, analysis=hide_known(run, analysis))
+
+
+def write_reports(
+    report: Report,
+    outputs: Sequence[Output],
+    stream: TextIO,
+    kept: Kept,
+    *,
+    count_only: bool = False,
+) -> None:
+    """Write a report to all its destinations, and list stale baseline entries on stderr.
+
+    Args:
+        report: the report.
+        outputs: the formats and their files.
+        stream: the destination of formats without a file.
+        kept: records what is written, for the cache.
+        count_only: see `write_report`.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    if report.baseline and report.baseline.stale:
+        for line in stale_lines(report.baseline, screen_of(sys.stderr)):
+            say(line)
+    for output in outputs:
+        text = write_report(report, output.format, output.file or stream, count_only=count_only)
+        if output.file:
+            kept.wrote(output.file, text)
+
+
+def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:
+    """Return the exit code of a run, and name the rules that failed on stderr."""
+    for fault in result.analysis.faults:
+        say(f"error: {fault}; this is a bug in the rule, please report it")
+    if result.analysis.faults or result.failed:
+        return ERROR
+    if result.proved is not None and result.proved.taken_back:
+        return VERIFICATION_FAILED
+    fail_on = run.settings.fail_on
+    fails = any(fails_run(finding.severity, fail_on) for finding in result.analysis.findings)
+    return FINDINGS if fails and not exit_zero else CLEAN
