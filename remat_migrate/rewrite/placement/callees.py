@@ -1,4 +1,4 @@
-"""What is called, for a checkpoint to be put around it: which Api does that, and whether it may."""
+"""Called values that a checkpoint may wrap: whether it may, and with which Api."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
 
 
 def called_values(project: Project, module: Module, func: ast.expr) -> frozenset[Value]:
-    """What a call calls; of an element of an annotated field (`blocks: list[Block]`), too."""
+    """Return the values that a call may call, also for elements of `blocks: list[Block]`."""
     found = project.values(module, func)
     if found or not isinstance(func, ast.Name):
         return found
@@ -45,17 +45,16 @@ def called_values(project: Project, module: Module, func: ast.expr) -> frozenset
 
 
 def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -> str:
-    """The Api to wrap a callee with.
+    """Return the Api that can wrap a callee; with `is_traced`, an unknown one is allowed.
 
     Raises:
-        Refused: it must not be wrapped, or cannot be seen.
+        Refused: the callee must not be wrapped, or is unknown.
     """
     values = called_values(project, module, call.func)
     seen = bool(values)
     apis = set()
     for value in values:
-        if any(isinstance(layer, Applied) for layer in layers(value)):
-            raise Refused("what is called is checkpointed already", module, call)
+        check_not_checkpointed(value, module, call, "the function")
         receiver = receiver_of(value)
         if receiver is not None:
             api = api_of_instance(project, receiver, module, call)
@@ -67,19 +66,21 @@ def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -
         outside = isinstance(value, External) and value.name.startswith(_SEEN)
         seen = seen and (bool(targets) or outside or receiver is not None)
     if not seen and not is_traced:
-        raise Refused(
-            f"what `{ast.unparse(call.func)}` calls cannot be seen, nor what it does besides"
-            " computing",
-            module,
-            call,
-        )
+        reason = f"`{ast.unparse(call.func)}` is an unknown function, and may have side effects"
+        raise Refused(reason, module, call)
     if len(apis) > 1:
-        raise Refused("modules of several libraries may be called here", module, call)
+        raise Refused("this may call modules of several libraries", module, call)
     return apis.pop() if apis else "jax.checkpoint"
 
 
+def check_not_checkpointed(value: Value, module: Module, node: ast.AST, what: str) -> None:
+    """Raise Refused if a value is wrapped in a checkpoint."""
+    if any(isinstance(layer, Applied) for layer in layers(value)):
+        raise Refused(f"{what} is checkpointed already", module, node)
+
+
 def receiver_of(value: Value) -> Value | None:
-    """The class whose instance is called, or a method of it."""
+    """Return the class of the instance that is called, or whose method is."""
     for layer in layers(value):
         if isinstance(layer, Instance):
             return layer.cls
@@ -89,21 +90,20 @@ def receiver_of(value: Value) -> Value | None:
 
 
 def api_of_instance(project: Project, cls: Value, module: Module, call: ast.Call) -> str | None:
-    """The Api for an instance of a library's class; None for the project's own.
+    """Return the Api for an instance of a library's class; None for the project's own classes.
 
     Raises:
         Refused: it is a module that is wrapped in another way.
     """
     if is_flax_class(project, cls):
-        raise Refused("a module of Flax is called: `nn.remat` goes around its class", module, call)
+        raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
     names = [cls.name] if isinstance(cls, External) else []
     if isinstance(cls, Class):
         chain = class_chain(project.evaluator, cls)
         names += [base.name for base in chain if isinstance(base, External)]
     if any(name.startswith(_NNX) for name in names):
-        raise Refused(
-            "a module of Flax nnx is called: `nnx.remat` goes around a function of it", module, call
-        )
+        reason = "this calls a Flax nnx module: wrap a function of it in `nnx.remat`"
+        raise Refused(reason, module, call)
     if any(name in _EQUINOX or name.startswith("equinox.nn.") for name in names):
         return "equinox.filter_checkpoint"
     if any(name.startswith("haiku.") for name in names):
@@ -112,7 +112,7 @@ def api_of_instance(project: Project, cls: Value, module: Module, call: ast.Call
 
 
 def uses_haiku(project: Project, function: Function, seen: set[FunctionNode]) -> bool:
-    """Whether a function makes modules or parameters of Haiku, or calls one that does."""
+    """Return whether a function creates Haiku modules or parameters, itself or by a call."""
     if function.node in seen or len(seen) > 64:
         return False
     seen.add(function.node)
@@ -129,23 +129,15 @@ def uses_haiku(project: Project, function: Function, seen: set[FunctionNode]) ->
 
 
 def check_compile_time(project: Project, target: Target) -> None:
-    """Look for operations on arrays whose result Python needs.
-
-    Raises:
-        Refused: there is one.
-    """
+    """Raise Refused if the result of an operation on an array must be concrete."""
     for need in project_needs(project).of(target.function, target.owner):
         if need.certain and need.traced:
-            raise Refused(
-                f"Python needs what an operation on `{need.parameter}` gives, which under a"
-                " checkpoint is a tracer",
-                need.module,
-                need.node,
-            )
+            reason = f"the result of an operation on `{need.parameter}` must be concrete"
+            raise Refused(f"{reason}, and a checkpoint traces it", need.module, need.node)
 
 
 def may_lack_hash(project: Project, values: Collection[Value]) -> bool:
-    """Whether a callee may have no hash, which JAX needs of it: a dataclass of arrays has none."""
+    """Return whether a callee may lack the hash that JAX needs, as a dataclass of arrays does."""
     for value in values:
         cls = receiver_of(value)
         if isinstance(cls, Class):

@@ -1,7 +1,7 @@
-"""What a function does that a checkpoint around it would change.
+"""Hazards: operations of a function that a checkpoint around it changes.
 
-`jax.checkpoint` traces the function: what it stores elsewhere is a tracer that leaks, what it draws
-from `numpy.random` is drawn once, and only arrays can be returned.
+`jax.checkpoint` traces the function: values that it stores elsewhere are leaked tracers, it draws
+numbers from `numpy.random` only once, and it can only return arrays.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
 from ...analysis.values.calls import returned_expressions
-from ...analysis.values.values import Constant, External, Function, Instance, Value
+from ...analysis.values.values import External, Function
 from ..refusal import Refused
 
-# Methods that change their receiver, where nobody takes what they return.
+# Methods that change their receiver if the caller ignores their result.
 _CHANGING = frozenset(
     {
         "append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove",
@@ -28,20 +28,17 @@ _DRAWN = ("numpy.random.", "random.", "time.", "secrets.", "uuid.", "datetime.")
 _READING = frozenset({"builtins.input", "builtins.open", "builtins.next"})
 _CALLBACKS = ("io_callback", "id_tap", "id_print", "host_callback.call")
 _DEPTH = 4
-# How far a name is followed to see what it is: not to all callers.
+# How far a name is followed to determine its kind: not to all callers.
 _KIND_DEPTH = 1
 
 
 def check_hazards(project: Project, function: Function, *, own_arguments: bool = False) -> None:
-    """Look for what a checkpoint around a function would change, in what it calls, too.
+    """Raise Refused if a function, or one that it calls, has a hazard.
 
     Args:
         project: the project.
-        function: what would be wrapped.
-        own_arguments: whether its arguments are its own to change, as those of a loop's body are.
-
-    Raises:
-        Refused: there is something.
+        function: the function to wrap.
+        own_arguments: whether it may change its arguments, as the body of a loop may.
     """
     _check(project, function, set(), _DEPTH, own_arguments)
     for expr in returned_expressions(function.node):
@@ -61,24 +58,18 @@ def _check(
     seen.add(node)
     if isinstance(node, ast.AsyncFunctionDef):
         raise Refused("an asynchronous function cannot be checkpointed", module, node)
-    for inner in _inside(node):
+    for inner in _nodes_in_body(node):
         reason = _hazard(project, function, inner, own_arguments)
         if reason is not None:
             raise Refused(reason, module, inner)
         if isinstance(inner, ast.Call):
             for value in project.values(module, inner.func):
-                for called in _called(project, value):
-                    _check(project, called, seen, depth - 1)
+                for target in targets_of(project.evaluator, value):
+                    _check(project, target.function, seen, depth - 1)
 
 
-def _called(project: Project, value: Value) -> Iterator[Function]:
-    if isinstance(value, Instance | Function) or not isinstance(value, External):
-        for target in targets_of(project.evaluator, value):
-            yield target.function
-
-
-def _inside(node: FunctionNode) -> Iterator[ast.AST]:
-    """The nodes of a function's body, functions in it included."""
+def _nodes_in_body(node: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, including those of nested functions."""
     for part in [node.body] if isinstance(node, ast.Lambda) else node.body:
         yield from ast.walk(part)
 
@@ -89,21 +80,21 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
         case ast.Yield() | ast.YieldFrom() | ast.Await():
             return "it is a generator, which cannot be checkpointed"
         case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return f"it assigns `{names[0]}` from around it: under a checkpoint that is a tracer"
+            return f"it assigns `{names[0]}` of an outer scope, which leaks a tracer"
         case ast.Attribute(ctx=ast.Store() | ast.Del(), attr=attr) if not _is_fresh(
             function, node.value, own_arguments
         ):
-            return f"it assigns to the attribute `{attr}`: under a checkpoint that is a tracer"
+            return f"it assigns to the attribute `{attr}`, which leaks a tracer"
         case ast.Subscript(ctx=ast.Store() | ast.Del()) if not _is_fresh(
             function, node.value, own_arguments
         ):
-            return "it stores values in a container from outside: under a checkpoint a tracer leaks"
+            return "it stores values in a container from outside, which leaks tracers"
         case ast.Call(func=ast.Attribute(attr=attr, value=receiver)) if (
             attr in _CHANGING
             and isinstance(module.parent(node), ast.Expr)
             and not _is_fresh(function, receiver, own_arguments)
         ):
-            return f"it calls `.{attr}()` on what is not its own: under a checkpoint a tracer leaks"
+            return f"it calls `.{attr}()` on an object from outside, which may leak tracers"
         case ast.Call():
             return _library_hazard(project, module, node)
     return None
@@ -114,53 +105,47 @@ def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | N
         if not isinstance(value, External):
             continue
         if value.name.startswith(_DRAWN):
-            return f"`{value.name}` is called once for all calls under a checkpoint"
+            return f"`{value.name}` runs only once, when the checkpoint traces the function"
         if value.name in _READING:
-            return f"`{value.name.removeprefix('builtins.')}` is called under a checkpoint"
+            name = value.name.removeprefix("builtins.")
+            return f"`{name}` runs only once, when the checkpoint traces the function"
         if value.name.endswith(_CALLBACKS):
-            return f"`{value.name}` has effects, which a checkpoint does not take"
+            return f"`{value.name}` has side effects, which a checkpoint does not support"
         if value.name == "builtins.isinstance" and len(node.args) == 2:
             for part in ast.walk(node.args[1]):
                 if isinstance(part, ast.Name | ast.Attribute):
                     if External("numpy.ndarray") in project.values(module, part):
-                        return "it asks for `numpy.ndarray`, which no traced array is"
+                        return "it tests for `numpy.ndarray`, which a traced array is not"
     return None
 
 
+_NEW_OBJECTS = (
+    *(ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp),
+    *(ast.Call, ast.BinOp, ast.Constant),
+)
+
+
 def _is_fresh(function: Function, node: ast.expr, own_arguments: bool) -> bool:
-    """Whether an object was made by the function itself: all that a name may be bound to."""
+    """Return whether the function itself creates every object that an expression may be."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
-    if isinstance(node, ast.Call):
-        return True
     if not isinstance(node, ast.Name):
-        return False
+        return isinstance(node, ast.Call)
     module = function.module
-    bindings = module.reaching(node)
+    bindings = [
+        binding
+        for binding in module.reaching(node)
+        if not (own_arguments and _is_argument(function, binding.node))
+    ]
     if not bindings:
-        return False
-    for binding in bindings:
-        inside = binding.scope.node is function.node or any(
-            around is function.node for around in module.ancestors(binding.scope.node)
-        )
-        if own_arguments and _is_argument(function, binding.node):
-            continue
-        if not inside or binding.kind not in ("assign", "augment") or binding.path:
-            return False
-        if not isinstance(
-            binding.value,
-            ast.List
-            | ast.Dict
-            | ast.Set
-            | ast.ListComp
-            | ast.DictComp
-            | ast.SetComp
-            | ast.Call
-            | ast.BinOp
-            | ast.Constant,
-        ):
-            return False
-    return True
+        return bool(own_arguments and module.reaching(node))
+    return all(
+        function.node in (binding.scope.node, *module.ancestors(binding.scope.node))
+        and binding.kind in ("assign", "augment")
+        and not binding.path
+        and isinstance(binding.value, _NEW_OBJECTS)
+        for binding in bindings
+    )
 
 
 def _is_argument(function: Function, node: ast.AST) -> bool:
@@ -171,31 +156,16 @@ def _is_argument(function: Function, node: ast.AST) -> bool:
 
 
 def _check_returned(project: Project, function: Function, expr: ast.expr) -> None:
+    match expr:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                _check_returned(project, function, part)
+            return
+        case ast.Constant(value=None):
+            return
     module = function.module
-    parts = expr.elts if isinstance(expr, ast.Tuple | ast.List) else [expr]
-    if isinstance(expr, ast.Dict):
-        parts = expr.values
-    for part in parts:
-        if isinstance(part, ast.Tuple | ast.List | ast.Dict):
-            _check_returned(project, function, part)
-            continue
-        if isinstance(part, ast.Constant) and part.value is None:
-            continue
-        if kinds_of(project).of(module, part, _KIND_DEPTH) == "python" or isinstance(
-            part, ast.GeneratorExp
-        ):
-            raise Refused(
-                f"it returns `{module.segment(part)}`, which is no array: a checkpoint returns"
-                " arrays alone",
-                module,
-                part,
-            )
-
-
-def _is_python(project: Project, module: Module, node: ast.expr) -> bool:
-    if isinstance(node, ast.GeneratorExp):
-        return True
-    values = project.values(module, node)
-    if values and all(isinstance(v, Constant) and v.value is not None for v in values):
-        return True
-    return kinds_of(project).of(module, node, _KIND_DEPTH) == "python"
+    if isinstance(expr, ast.GeneratorExp) or (
+        kinds_of(project).of(module, expr, _KIND_DEPTH) == "python"
+    ):
+        reason = f"it returns `{module.segment(expr)}`: a checkpoint can only return arrays"
+        raise Refused(reason, module, expr)

@@ -1,7 +1,7 @@
-"""Moving a checkpoint from the whole function to its stages.
+"""Moves a checkpoint from a whole function to its stages.
 
-A checkpoint on all that is differentiated frees nothing: the backward pass begins by computing it
-all again. On each stage but the last it leaves one stage's values alive at a time.
+A checkpoint around a whole differentiated function saves no memory: the backward pass starts by
+recomputing all of it. With one on each stage but the last, one stage's values are live at a time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ...analysis.values.values import Class, Function
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
 from ..arguments.traced_arguments import Arrays
+from ..checkpoint_code import CheckpointCode
 from ..flax_names import flax_name, is_flax_class, name_change, unnamed
 from ..imports import written
 from ..refusal import Refused
@@ -27,65 +28,55 @@ from .staging import Stage, stages_of
 from .unwrapping import remove_site
 from .wrapping import wrap_call
 
-_NO_STAGE = (
-    "no stage can be seen that a checkpoint could go on: make each stage a function of its"
-    " arrays, or choose a `policy=` (`remat-migrate measure --policies` compares them)"
+_ADVICE = (
+    "make each stage a function of its arrays, or choose a `policy=`"
+    " (`remat-migrate measure --policies` compares them)"
 )
 
 
 def move_to_stages(
     project: Project, site: Site, target: Function, differentiated: Collection[str] = ()
 ) -> list[Change]:
-    """Take a checkpoint off a whole function and put it on its stages but the last.
+    """Return the changes that checkpoint the stages of a function but the last, in place of it.
 
     Args:
         project: the project.
-        site: the application to take off.
-        target: the function that is wrapped there, and differentiated.
-        differentiated: those of its parameters that a gradient is known to be taken of.
+        site: the application to remove.
+        target: the function that it wraps, which is differentiated.
+        differentiated: the parameters with respect to which it is known to be differentiated.
 
     Raises:
-        Refused: no stage can be seen, or one cannot be wrapped.
+        Refused: the function has no stages, or one cannot be wrapped.
     """
     checkpoint = site.api if site.api in ("jax.checkpoint", "jax.remat") else "jax.checkpoint"
     options = _options(site)
     found = stages_of(project, target)
     chosen = _chosen(found)
     if not found:
-        raise Refused(_NO_STAGE, target.module, target.node)
+        raise Refused(f"no stage to checkpoint is found: {_ADVICE}", target.module, target.node)
     if not chosen and not any(stage.done for stage in found):
-        raise Refused(
-            f"there is one stage alone: {_NO_STAGE.partition(': ')[2]}", target.module, target.node
-        )
+        raise Refused(f"there is only one stage: {_ADVICE}", target.module, target.node)
     known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
     arrays = Arrays(project, known)
     changes: list[Change] = []
     for stage in chosen:
         if options and stage.module is not site.module:
-            raise Refused(
-                "its options would have to be written in another file", site.module, site.reference
-            )
+            reason = "a stage in another file needs its options"
+            raise Refused(reason, site.module, site.reference)
         changes += _wrapped(project, stage, checkpoint, options, arrays)
     changes = list(dict.fromkeys(changes))
     replaced = [change.node for change in changes if isinstance(change, Replace)]
     if len(set(replaced)) < len(replaced):
-        raise Refused(
-            "stages stand inside one another: give the inner ones names first",
-            site.module,
-            site.reference,
-        )
+        reason = "stages are nested in each other: assign the inner ones to names first"
+        raise Refused(reason, site.module, site.reference)
     return [*changes, *remove_site(project, site)]
 
 
 def _options(site: Site) -> list[str]:
-    """The options that hold for the stages as well.
-
-    Raises:
-        Refused: they mean something else there.
-    """
+    """Return the options that the stages need as well."""
     policy = site.arguments.get("policy")
     if site.spread:
-        raise Refused("its options are spread, and cannot be moved", site.module, site.reference)
+        raise Refused("its options are unpacked, and cannot move", site.module, site.reference)
     if policy is None:
         return []
     later = changes_later(policy.module, policy.value)
@@ -96,14 +87,13 @@ def _options(site: Site) -> list[str]:
         and any(b.scope.parent is not None for b in policy.module.reaching(n))
     ]
     if later is not None or local or policy.module is not site.module:
-        raise Refused(
-            "its policy is made where the stages cannot see it", policy.module, policy.value
-        )
+        reason = "its policy is a value that the stages cannot read"
+        raise Refused(reason, policy.module, policy.value)
     return [f"policy={policy.module.segment(policy.value)}"]
 
 
 def _chosen(found: list[Stage]) -> list[Stage]:
-    """All stages but the last, each call once, without those that have a checkpoint."""
+    """Return the stages that need a checkpoint: all but the last, each call once."""
     if found and not found[-1].looped:
         found = found[:-1]
     once = {stage.call: stage for stage in found}
@@ -117,43 +107,35 @@ def _wrapped(
         return _flax(project, stage, stage.flax, options, arrays)
     if stage.body is not None:
         if options:
-            raise Refused("its policy would go on the body of a loop", stage.module, stage.call)
+            reason = "its policy would apply to the body of a loop"
+            raise Refused(reason, stage.module, stage.call)
         return wrap_body(project, stage.module, stage.call, stage.body, checkpoint=checkpoint)
     return wrap_call(
         project, stage.module, stage.call, options, checkpoint=checkpoint, arrays=arrays
     )
 
 
-# -- Flax
-
-
 def _flax(
     project: Project, stage: Stage, cls: Class, options: list[str], arrays: Arrays
 ) -> list[Change]:
-    """`nn.remat` around the class of a submodule, names kept, flags static."""
+    """Return the changes that wrap the class of a submodule in `nn.remat`, with static flags."""
     module = stage.module
-    changes: list[Change] = []
-    places = _static_places(arrays, stage, changes)
-    given = "".join(f", {option}" for option in options)
-    if places:
-        given += f", static_argnums={tuple(places)!r}"
-    for call in _makers(project, stage, cls):
+    static, changes = _static_arguments(arrays, stage)
+    if static:
+        options = [*options, f"static_argnums={tuple(static)!r}"]
+    for call in _instances(project, stage, cls):
         reference = written(project, module, "flax.linen.remat", call)
-        code = Code.of(f"{reference.text}({{cls}}{given})", cls=call.func)
+        code = CheckpointCode(reference.text, tuple(options)).around("{cls}")
         changes += [
-            Replace(module, call.func, code),
+            Replace(module, call.func, Code.of(code, cls=call.func)),
             *reference.changes,
             *_names(project, module, call, cls),
         ]
     return changes
 
 
-def _makers(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
-    """The calls that make the submodule.
-
-    Raises:
-        Refused: they cannot be seen.
-    """
+def _instances(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
+    """Return the calls that create the submodule."""
     module, func = stage.module, stage.call.func
     if isinstance(func, ast.Call):
         return [func]
@@ -164,8 +146,8 @@ def _makers(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
     ]
     if not found or not is_flax_class(project, Class(module, owner) if owner else None):
         raise Refused(
-            f"where `{cls.node.name}` is made cannot be seen: write `nn.remat({cls.node.name})`"
-            " there, and keep its name with `name=`",
+            f"no instance of `{cls.node.name}` is found: write `nn.remat({cls.node.name})` where"
+            " it is created, and keep its name with `name=`",
             module,
             stage.call,
         )
@@ -173,7 +155,7 @@ def _makers(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
 
 
 def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Change]:
-    """The `name=` of a submodule, and of those that would be counted anew without it."""
+    """Return the changes that name a submodule, and those whose numbers would change."""
     text = flax_name(project, module, call)
     if text is None:
         return []
@@ -189,43 +171,33 @@ def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list
     return changes
 
 
-def _static_places(arrays: Arrays, stage: Stage, changes: list[Change]) -> list[int]:
-    """The `static_argnums` of a submodule's call; `self` is 0. Keywords are moved to positions.
+def _static_arguments(arrays: Arrays, stage: Stage) -> tuple[list[int], list[Change]]:
+    """Return the `static_argnums` of a submodule's call, where `self` is 0.
 
-    Raises:
-        Refused: what an argument is cannot be told.
+    Also returns the changes that pass static keyword arguments by position.
     """
     if not stage.callees:
-        raise Refused("what is called cannot be seen", stage.module, stage.call)
+        raise Refused("the called function is unknown", stage.module, stage.call)
     function = stage.callees[0]
     node, module, call = function.node, stage.module, stage.call
     bound = bind_call(node, call.args, call.keywords, 1)
     if bound.unclear or bound.wrong or bound.star or bound.double_star:
-        raise Refused("which arguments it takes cannot be seen", module, call)
+        raise Refused("its arguments are unknown", module, call)
     static: list[int] = []
-    names = [p.arg for p in parameters(node)]
-    for name, expr in bound.by_name.items():
+    every = parameters(node)
+    for index, parameter in enumerate(every):
+        expr = bound.by_name.get(parameter.arg)
+        if expr is None:
+            continue
         kind = arrays.kind(module, expr)
-        parameter = next(p for p in parameters(node) if p.arg == name)
-        if kind == "unknown" and _is_array(arrays, function, parameter):
-            kind = "array"
-        if kind == "unknown":
-            raise Refused(
-                f"whether `{name}` is an array cannot be seen: it would be traced", module, expr
-            )
+        if kind == "unknown" and arrays.parameter(function.module, node, parameter) != "array":
+            reason = f"`{parameter.arg}` would be traced, and may not be an array"
+            raise Refused(reason, module, expr)
         if kind == "python":
-            static.append(names.index(name))
-    if static:
-        if any(
-            p.arg in bound.by_name and names.index(p.arg) in static for p in node.args.kwonlyargs
-        ):
-            raise Refused(
-                "a flag can only be passed by keyword, which `nn.remat` ignores", module, call
-            )
-        made = Call(module, call, stage.flax or function, skip=1)
-        changes += pass_by_position(made, bound, function, max(static))[0]
-    return sorted(static)
-
-
-def _is_array(arrays: Arrays, function: Function, parameter: ast.arg) -> bool:
-    return arrays.parameter(function.module, function.node, parameter) == "array"
+            static.append(index)
+    if not static:
+        return [], []
+    if any(every[index] in node.args.kwonlyargs for index in static):
+        raise Refused("a flag is keyword-only, and `nn.remat` ignores keywords", module, call)
+    made = Call(module, call, stage.flax or function, skip=1)
+    return static, pass_by_position(made, bound, function, max(static))[0]

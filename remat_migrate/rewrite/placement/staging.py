@@ -1,14 +1,14 @@
-"""The stages of a differentiated function: the calls that a checkpoint could be put on, in order.
+"""The stages of a differentiated function: the calls that a checkpoint could wrap, in order.
 
-A stage is a call of a function of the project that multiplies matrices or the like, the body of a
-loop, or a submodule of Flax. A function that holds a loop of stages is looked into; one that does
-not is one stage.
+A stage is a call of a project function with expensive operations such as matrix products, the body
+of a loop, or a Flax submodule. A function that contains a loop of stages is split; any other is one
+stage.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...analysis import Module, Project
@@ -37,14 +37,14 @@ class Stage:
     """A call that is one stage, or that runs many.
 
     Attributes:
-        module: where.
-        function: the function in whose body the call stands.
+        module: the module of the call.
+        function: the function whose body contains the call.
         call: the call.
-        body: the body, where the call is of a loop of JAX.
-        looped: whether it runs many times: in a loop of Python, or as a body.
-        flax: the class, where a submodule of Flax is called.
+        body: the body of the loop, if the call is a JAX loop.
+        looped: whether it runs many times: in a Python loop, or as a body.
+        flax: the class, if the call is of a Flax submodule.
         done: whether it is checkpointed already.
-        callees: what is called.
+        callees: the functions that it calls.
     """
 
     module: Module
@@ -58,12 +58,11 @@ class Stage:
 
 
 def stages_of(project: Project, function: Function) -> list[Stage]:
-    """The stages of a function in the order in which they run; empty if none can be seen.
+    """Return the stages of a function in the order in which they run.
 
-    One stage that is no loop is the whole: it is looked into.
+    A single stage that is not a loop is split into its own stages.
     """
-    search = _Search(project)
-    return search.expanded(function, frozenset())
+    return _Search(project).expanded(function, frozenset())
 
 
 class _Search:
@@ -72,7 +71,7 @@ class _Search:
         self._heavy: dict[FunctionNode, bool] = {}
 
     def expanded(self, function: Function, around: frozenset[FunctionNode]) -> list[Stage]:
-        """The stages of a function, those in functions that hold loops in their place."""
+        """Return the stages of a function, with functions that contain loops split."""
         if function.node in around or len(around) > _DEPTH:
             return []
         around |= {function.node}
@@ -99,7 +98,7 @@ class _Search:
 
     def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
         module, project = function.module, self.project
-        # Calling a class makes an instance, and runs nothing.
+        # Calling a class creates an instance, and computes nothing.
         made = called_values(project, module, call.func)
         values = frozenset(v for v in made if not isinstance(underlying(v), Class))
         if any(isinstance(v, External) and v.name in _LOOPS for v in values):
@@ -130,7 +129,7 @@ class _Search:
         return any(self.is_heavy(t.function) for t in targets_of(self.project.evaluator, value))
 
     def is_heavy(self, function: Function) -> bool:
-        """Whether a function multiplies matrices or the like, itself or by what it calls."""
+        """Return whether a function, or one that it calls, has expensive operations."""
         node = function.node
         if node not in self._heavy:
             self._heavy[node] = False  # of a recursion
@@ -181,21 +180,17 @@ def _flax_class(project: Project, values: frozenset[Value]) -> Class | None:
 
 
 def calls_in_order(project: Project, function: Function) -> Iterator[tuple[ast.Call, bool]]:
-    """The calls that a function's body makes itself, in order of evaluation.
+    """Yield the calls in a function's body in order of evaluation, and whether a loop repeats each.
 
-    With each, whether it stands in a loop. Those in functions inside it are left out, but for a
-    lambda that is given to `functools.reduce`.
+    Calls in nested functions are left out, except in a lambda that `functools.reduce` calls.
     """
     node = function.node
-    yield from _calls(project, function.module, _body(node), False)
-
-
-def _body(node: FunctionNode) -> list[ast.AST]:
-    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    body = [node.body] if isinstance(node, ast.Lambda) else node.body
+    yield from _calls(project, function.module, body, False)
 
 
 def _calls(
-    project: Project, module: Module, nodes: list[ast.AST], looped: bool
+    project: Project, module: Module, nodes: Iterable[ast.AST], looped: bool
 ) -> Iterator[tuple[ast.Call, bool]]:
     for node in nodes:
         match node:
@@ -203,19 +198,19 @@ def _calls(
                 continue
             case ast.For() | ast.AsyncFor():
                 yield from _calls(project, module, [node.iter], looped)
-                yield from _calls(project, module, [*node.body], True)
-                yield from _calls(project, module, [*node.orelse], looped)
+                yield from _calls(project, module, node.body, True)
+                yield from _calls(project, module, node.orelse, looped)
             case ast.While():
                 yield from _calls(project, module, [node.test, *node.body], True)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                yield from _calls(project, module, list(ast.iter_child_nodes(node)), True)
+                yield from _calls(project, module, ast.iter_child_nodes(node), True)
             case ast.Call():
                 inner = [node.func, *node.args, *(k.value for k in node.keywords)]
                 if External("functools.reduce") in project.values(module, node.func):
                     for arg in node.args[:1]:
                         if isinstance(arg, ast.Lambda):
                             yield from _calls(project, module, [arg.body], True)
-                yield from _calls(project, module, list(inner), looped)
+                yield from _calls(project, module, inner, looped)
                 yield node, looped
             case _:
-                yield from _calls(project, module, list(ast.iter_child_nodes(node)), looped)
+                yield from _calls(project, module, ast.iter_child_nodes(node), looped)

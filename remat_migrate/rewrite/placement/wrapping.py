@@ -1,10 +1,10 @@
-"""Putting a checkpoint on a call.
+"""Checkpoints one call.
 
     x = block(p, x)         ->  x = jax.checkpoint(block)(p, x)
     x = block(p, x, train)  ->  x = jax.checkpoint(lambda p, x: block(p, x, train))(p, x)
 
-Arrays and trees of arrays are traced. What Python needs, and what is not known to be an array, is
-closed over: it stays what it is, and if it should be an array after all, its gradient still flows.
+Arrays and trees of arrays are traced. The lambda closes over arguments that must be concrete or may
+not be arrays: they stay as they are, and if one is an array after all, its gradient still flows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.traced_arguments import Arrays, declared_kind
+from ..checkpoint_code import CheckpointCode
 from ..imports import written
-from ..refusal import Refused
+from ..refusal import Refused, check_selected
 from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 
@@ -29,7 +30,7 @@ _JAX = "jax.checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """An argument of a call: its place (an index or a keyword), its value, the parameter's name."""
+    """An argument of a call: its index or keyword, its value, and the name of its parameter."""
 
     place: int | str
     value: ast.expr
@@ -46,23 +47,22 @@ def wrap_call(
     checkpoint: str = "jax.checkpoint",
     arrays: Arrays | None = None,
 ) -> list[Change]:
-    """Put a checkpoint on one call.
+    """Return the changes that checkpoint one call.
 
     Args:
         project: the project.
-        module: where the call stands.
+        module: the module of the call.
         call: the call.
         options: options of the checkpoint, as `name=value`.
-        known_arrays: the arguments, by index or keyword, of which a trace has seen that they are
-            arrays or trees of arrays; all others are Python's. None if nothing was traced.
+        known_arrays: the arguments, by index or keyword, that are arrays or trees of arrays in a
+            trace; all others are Python values. None without a trace.
         checkpoint: the Api of JAX to use, by qualified name.
-        arrays: tells arrays where nothing was traced.
+        arrays: determines arrays without a trace.
 
     Raises:
-        Refused: a checkpoint would change what the call does, or that cannot be told.
+        Refused: a checkpoint changes what the call does, or may do so.
     """
-    if not module.editable:
-        raise Refused("the call stands in a file that is not to be changed", module, call)
+    check_selected(module, call, "the call")
     values = called_values(project, module, call.func)
     api = api_for(project, module, call, known_arrays is not None)
     targets = [t for v in values for t in targets_of(project.evaluator, v)]
@@ -71,27 +71,22 @@ def wrap_call(
         check_compile_time(project, target)
     arguments = _arguments(module, call, targets)
     if api == "equinox.filter_checkpoint":
-        closed: list[_Argument] = []  # it sorts the arrays out itself
+        closed: list[_Argument] = []  # it selects the arrays itself
     elif known_arrays is not None:
         closed = [a for a in arguments if a.place not in known_arrays]
     else:
         closed = _closed(arrays or Arrays(project), module, arguments, targets)
     traced = [a for a in arguments if a not in closed]
     if not traced:
-        raise Refused(
-            "no argument is known to be an array: `remat-migrate measure` sees what they are",
-            module,
-            call,
-        )
+        reason = "no argument is known to be an array: `remat-migrate measure` traces them"
+        raise Refused(reason, module, call)
     reference = written(project, module, checkpoint if api == _JAX else api, call)
-    text, imports = reference.text, reference.changes
-    given = "".join(f", {option}" for option in options)
-    if not closed and not may_lack_hash(project, values):
-        return [*_around_callee(module, call, text, given), *imports]
-    return [*_around_call(module, call, traced, text, given), *imports]
-
-
-# -- its arguments
+    code = CheckpointCode(reference.text, tuple(options))
+    if closed or may_lack_hash(project, values):
+        changes = _around_call(module, call, traced, code)
+    else:
+        changes = [Replace(module, call.func, Code.of(code.around("{f}"), f=call.func))]
+    return [*changes, *reference.changes]
 
 
 def _arguments(module: Module, call: ast.Call, targets: Sequence[Target]) -> list[_Argument]:
@@ -104,11 +99,8 @@ def _arguments(module: Module, call: ast.Call, targets: Sequence[Target]) -> lis
         found.append(_Argument(index, arg, names.get(arg)))
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise Refused(
-                "arguments are spread with `**`, so it cannot be told which are arrays",
-                module,
-                call,
-            )
+            reason = "arguments are unpacked with `**`, so the arrays among them are unknown"
+            raise Refused(reason, module, call)
         found.append(_Argument(keyword.arg, keyword.value, names.get(keyword.value)))
     return found
 
@@ -116,21 +108,14 @@ def _arguments(module: Module, call: ast.Call, targets: Sequence[Target]) -> lis
 def _closed(
     arrays: Arrays, module: Module, arguments: list[_Argument], targets: Sequence[Target]
 ) -> list[_Argument]:
-    """The arguments that are not known to be arrays.
-
-    Raises:
-        Refused: Python needs the value of an array.
-    """
+    """Return the arguments that may not be arrays."""
     found: list[_Argument] = []
     for argument in arguments:
         if isinstance(argument.value, ast.Starred):
             if arrays.kind(module, argument.value.value) == "array":
                 continue
-            raise Refused(
-                "arguments are spread with `*`, and are not known to be arrays",
-                module,
-                argument.value,
-            )
+            reason = "arguments are unpacked with `*`, and may not be arrays"
+            raise Refused(reason, module, argument.value)
         kind = arrays.kind(module, argument.value)
         needed = used = declared = False
         for target in targets:
@@ -141,11 +126,8 @@ def _closed(
             used = used or arrays.used_as_array(target, parameter)
             declared = declared or declared_kind(parameter, None) == "python"
         if needed and kind == "array":
-            raise Refused(
-                f"Python needs the value of `{argument.parameter}`, which is an array here",
-                module,
-                argument.value,
-            )
+            reason = f"`{argument.parameter}` must be concrete, and is an array here"
+            raise Refused(reason, module, argument.value)
         if kind == "array" or (kind == "unknown" and used and not declared):
             continue
         found.append(argument)
@@ -156,33 +138,26 @@ def _parameter(function: FunctionNode, name: str | None) -> ast.arg | None:
     return next((p for p in parameters(function) if p.arg == name), None)
 
 
-# -- as code
-
-
-def _around_callee(module: Module, call: ast.Call, checkpoint: str, given: str) -> list[Change]:
-    """`jax.checkpoint(f)(x)`."""
-    return [Replace(module, call.func, Code.of(f"{checkpoint}({{f}}{given})", f=call.func))]
-
-
 def _around_call(
-    module: Module, call: ast.Call, traced: Sequence[_Argument], checkpoint: str, given: str
+    module: Module, call: ast.Call, traced: Sequence[_Argument], code: CheckpointCode
 ) -> list[Change]:
-    """`jax.checkpoint(lambda x: f(x, train))(x)`."""
-    swapped = [a.value for a in traced]
-    # What stays in the lambda must not read its parameters instead.
-    free = {n.id for n in _staying(call, swapped) if isinstance(n, ast.Name)}
+    """Return the changes that make it `jax.checkpoint(lambda x: f(x, train))(x)`."""
+    # The rest of the call must not read the parameters of the lambda instead.
+    rest = _nodes_without(call, [a.value for a in traced])
+    free = {n.id for n in rest if isinstance(n, ast.Name)}
     names: dict[str, ast.expr] = {}
     for argument in traced:
         value = argument.value
         if isinstance(value, ast.Starred):
-            raise Refused("arguments are spread with `*` beside some of Python", module, value)
+            reason = "arguments are unpacked with `*`, and others may not be arrays"
+            raise Refused(reason, module, value)
         name = value.id if isinstance(value, ast.Name) else argument.parameter or "x"
         if name in names:
             name = argument.parameter or name
         while name in free or name in names:
             name += "_"
         names[name] = value
-    wrapped = f"{checkpoint}(lambda {', '.join(names)}: {{call}}{given})"
+    wrapped = code.around(f"lambda {', '.join(names)}: {{call}}")
     passed = ", ".join(f"{{given_{name}}}" for name in names)
     parts = {f"given_{name}": value for name, value in names.items()}
     return [
@@ -195,11 +170,9 @@ def _around_call(
     ]
 
 
-def _staying(call: ast.Call, swapped: Sequence[ast.expr]) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = [call]
-    while stack:
-        node = stack.pop()
-        if any(node is other for other in swapped):
-            continue
-        yield node
-        stack.extend(ast.iter_child_nodes(node))
+def _nodes_without(tree: ast.AST, left_out: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree, without some nodes and those in them."""
+    if tree not in left_out:
+        yield tree
+        for child in ast.iter_child_nodes(tree):
+            yield from _nodes_without(child, left_out)
