@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.libraries.apis import APIS
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.sites.site import Site, sites_in
 from remat_migrate.analysis.values.values import Partial
+from remat_migrate.libraries.apis import APIS
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 

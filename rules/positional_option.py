@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.libraries.apis import APIS, Api
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.concrete_options import concrete_use
@@ -19,6 +18,7 @@ from remat_migrate.analysis.sites.site import sites_in, sites_of
 from remat_migrate.analysis.values.application import api_of, given
 from remat_migrate.analysis.values.values import Constant, External, Function, Parameter, Partial
 from remat_migrate.codemod.changes import Change, NameArgument, Remove
+from remat_migrate.libraries.apis import APIS, Api
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
 
 from .concrete_option import migrated

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.libraries.apis import Api
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse
 from remat_migrate.analysis.sites.site import Option, Site, sites_of
 from remat_migrate.analysis.statics.static_names import named_statics
+from remat_migrate.libraries.apis import Api
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
 from remat_migrate.text import Span

@@ -26,6 +26,8 @@ LAYERS = (
     "text",
     "settings",
     "discovery",
+    "libraries",
+    "prefilter",
     "codemod",
     "formats",
     "analysis",
@@ -47,7 +49,6 @@ LAST_FOR_RULES = "rewrite"
 # The same within the largest package.
 ANALYSIS_LAYERS = (
     "names",
-    "libraries",
     "values",
     "needs",
     "files",
@@ -57,7 +58,6 @@ ANALYSIS_LAYERS = (
     "placement",
     "policies",
     "flag",
-    "prefilter",
     "loading",
     "__init__",
 )

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from support import cli, write_files
 
-from remat_migrate.analysis.libraries.apis import APIS
-from remat_migrate.engine.quick_look import cannot_matter
 from remat_migrate.engine.rules import load_rules
+from remat_migrate.libraries.apis import APIS
+from remat_migrate.prefilter.single_files import cannot_matter
+from remat_migrate.prefilter.words import FAMILY, WORDS
 from remat_migrate.rule import Rule
-from remat_migrate.text.prefilter.words import FAMILY, WORDS
 
 
 def test_every_api_s_name_has_one_of_the_words() -> None:

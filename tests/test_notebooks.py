@@ -182,7 +182,7 @@ def test_what_is_no_notebook_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_glance_sees_the_code(tmp_path: Path) -> None:
-    from remat_migrate.engine.quick_look import cannot_matter
+    from remat_migrate.prefilter.single_files import cannot_matter
 
     def without_words(cell: str) -> str:
         text = jupyter(cell).replace("concrete=True", "")

@@ -5,5 +5,5 @@
 
 `probe` calls every public function of JAX, and of optax, einops, Flax and Haiku where they are
 installed, with each argument traced in turn. `merge` writes
-`remat_migrate/analysis/libraries/library_needs.txt` from the results of several versions.
+`remat_migrate/libraries/library_needs.txt` from the results of several versions.
 """

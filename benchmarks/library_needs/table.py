@@ -1,4 +1,4 @@
-"""Builds `analysis/libraries/library_needs.txt` from the results of several versions of JAX."""
+"""Builds `libraries/library_needs.txt` from the results of several versions of JAX."""
 
 from __future__ import annotations
 

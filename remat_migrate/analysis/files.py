@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..discovery.installed import default_search_path
 from ..errors import SourceError
+from ..prefilter.words import ESCAPED, WORDS
 from ..text import SourceFile, read_source
-from ..text.prefilter.words import ESCAPED, WORDS
 from ..text.source_file import may_be_notebook, read_bytes
 
 # Where a line of a notebook's code starts.

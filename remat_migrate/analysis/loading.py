@@ -13,16 +13,16 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
+from ..libraries.apis import Api
+from ..prefilter.project_files import Glimpse
+from ..prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
 from ..settings import Settings
 from ..text import SourceFile
-from ..text.prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
 from ..text.source_file import may_be_notebook, read_source
 from .files import Files
-from .libraries.apis import Api
 from .names.mentions import find_mentions
 from .names.module import Module
 from .needs.need import Learned
-from .prefilter import Glimpse
 from .project import Project
 from .sites.site import forget_sites, option_readers, sites_in
 from .sites.wrappers import find_handing_on, find_wrappers, note_passed_apis

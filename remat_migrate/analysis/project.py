@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from ..errors import SourceError
+from ..libraries.apis import ApiTable
+from ..libraries.transforms import TransformTable
 from ..settings import Settings
 from ..text import SourceFile
 from ..text.source_file import may_be_notebook
 from .files import Files
-from .libraries.apis import ApiTable
-from .libraries.transforms import TransformTable
 from .names.module import Module
 from .needs.need import Learned
 from .values.evaluator import Evaluator

@@ -96,7 +96,7 @@ def check(
     PATHS are files and folders, by default the current folder; `-` reads from stdin.
     """
     from ..cache.kept import Kept, kept_run
-    from ..engine.quick_look import cannot_matter
+    from ..prefilter.single_files import cannot_matter
 
     verify = verify or verify_strict
     if verify and not (fix or diff):

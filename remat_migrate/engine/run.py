@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..analysis.libraries.apis import APIS, ApiTable
-from ..analysis.libraries.transforms import LOOPS
 from ..analysis.needs.need import Learned
 from ..discovery.discover import Targets, context_files, discover, is_python
 from ..discovery.globs import matcher
 from ..discovery.survey import Options, Survey, chosen_settings, survey
 from ..errors import SettingsError, UsageError
+from ..libraries.apis import APIS, ApiTable
+from ..libraries.transforms import LOOPS
 from ..rule import Rule
 from ..settings import Settings, check_codes, did_you_mean
 from ..text import SourceFile, read_source

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..analysis.libraries.apis import ApiTable
 from ..discovery.discover import list_files
 from ..discovery.roots import find_root
 from ..engine.progress import Progress, silent
+from ..libraries.apis import ApiTable
 from .copies.import_names import ImportNames
 from .copies.revision import Base, find_base
 from .copies.sides import State, Task

@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from remat_migrate.analysis.libraries.apis import (
-    _SPELLINGS,
-    APIS,
-    DIFFERENTIATE,
-    SAME_CALL,
-    ApiTable,
-)
+from remat_migrate.libraries.apis import _SPELLINGS, APIS, DIFFERENTIATE, SAME_CALL, ApiTable
 
 OLD_ORDER = ("fun", "concrete", "prevent_cse", "policy")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

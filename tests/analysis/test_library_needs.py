@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from support import analysed
 
-from remat_migrate.analysis.libraries.library_arguments import STATIC_ATTRIBUTES
-from remat_migrate.analysis.libraries.library_needs import (
+from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.project_needs import project_needs
+from remat_migrate.libraries.library_arguments import STATIC_ATTRIBUTES
+from remat_migrate.libraries.library_needs import (
     LibraryFunction,
     always_concrete,
     functions,
     has_static_result,
     needs_of,
 )
-from remat_migrate.analysis.needs.need import Need
-from remat_migrate.analysis.sites.site import sites_of
-from remat_migrate.analysis.statics.project_needs import project_needs
 
 ROOT = Path(__file__).parents[2]
 # Every so many functions of the table are probed by default, and those that models use most.

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from remat_migrate.analysis.libraries.framework_layers import (
+from remat_migrate.libraries.framework_layers import (
     LAYERS,
     NEWEST,
     PACKAGES,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from analysis.test_apis import installed, jax_version, parameters
 
-from remat_migrate.analysis.libraries.apis import APIS
 from remat_migrate.analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
@@ -22,6 +21,7 @@ from remat_migrate.analysis.policies.known_policies import (
     asked_for,
     available,
 )
+from remat_migrate.libraries.apis import APIS
 
 jax = pytest.importorskip("jax")
 TABLE = pytest.mark.parametrize("policy", POLICIES.values(), ids=lambda policy: policy.name)

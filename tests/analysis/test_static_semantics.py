@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remat_migrate.analysis.libraries.apis import APIS
+from remat_migrate.libraries.apis import APIS
 
 jax = pytest.importorskip("jax")
 jnp = importlib.import_module("jax.numpy")

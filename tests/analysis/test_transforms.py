@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from remat_migrate.analysis.libraries.transforms import (
-    GRADIENTS,
-    LOOPS,
-    SPELLINGS,
-    Loop,
-    TransformTable,
-)
-from remat_migrate.text.prefilter.words import may_differentiate_scan
+from remat_migrate.libraries.transforms import GRADIENTS, LOOPS, SPELLINGS, Loop, TransformTable
+from remat_migrate.prefilter.words import may_differentiate_scan
 
 ENTRIES = {**GRADIENTS, **LOOPS}
 # These take `self` first.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.text.prefilter.code import code_of
+from remat_migrate.prefilter.code import code_of
 
 ROOT = Path(__file__).parents[2]
 

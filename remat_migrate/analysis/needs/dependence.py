@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
-from ..libraries import library_arguments
-from ..libraries.library_needs import array_method, needs_of
+from ...libraries import library_arguments
+from ...libraries.library_needs import array_method, needs_of
 from ..names.scopes import Binding, FunctionNode
 from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..libraries import library_arguments
-from ..libraries.library_needs import LibraryFunction, always_concrete, needs_of
+from ...libraries import library_arguments
+from ...libraries.library_needs import LibraryFunction, always_concrete, needs_of
 from .dependence import DependenceAnalysis
 from .item_dependence import element
 from .need import Need

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..libraries import library_arguments
-from ..libraries.library_needs import array_method
+from ...libraries import library_arguments
+from ...libraries.library_needs import array_method
 from ..names.scopes import FunctionNode, parameters
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..libraries.library_arguments import CONCRETE_METHODS
-from ..libraries.library_needs import array_method
+from ...libraries.library_arguments import CONCRETE_METHODS
+from ...libraries.library_needs import array_method
 from ..names.scopes import Binding
 from ..values.callees import is_pytree
 from ..values.classes import class_chain

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..libraries.apis import SAME_CALL
-from ..libraries.transforms import Gradient
+from ...libraries.apis import SAME_CALL
+from ...libraries.transforms import Gradient
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..values.callees import layers, targets_of

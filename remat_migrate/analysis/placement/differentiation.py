@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..libraries.transforms import RULE_METHODS, Gradient
+from ...libraries.transforms import RULE_METHODS, Gradient
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..values.callees import layers

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..libraries.transforms import Loop
+from ...libraries.transforms import Loop
 from ..names.module import Module
 from ..values.callees import layers
 from ..values.evaluator import Evaluator

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..libraries.apis import SAME_CALL
+from ...libraries.apis import SAME_CALL
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode, Scope
 from ..sites.forms import decorates

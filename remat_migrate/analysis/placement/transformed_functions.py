@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..libraries.transforms import Loop, Transform
+from ...libraries.transforms import Loop, Transform
 from ..names.mentions import Mentions
 from ..names.module import Module
 from ..sites.forms import decorates

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..libraries.apis import APIS
+from ...libraries.apis import APIS
 
 Version = tuple[int, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
+from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
+from ...libraries.apis import Api
 from ...text import Span
-from ..libraries.apis import Api
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant

@@ -14,7 +14,7 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
-from ..libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
+from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
 from ..names.module import Module
 from ..project import Project
 from ..values.callees import underlying

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...codemod.changes import Change, Rewrite
+from ...libraries.apis import Api
 from ...text import Span
-from ..libraries.apis import Api
 from ..names.module import Module, once
 from ..project import Project
 from ..values.api_names import interesting_names

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ..libraries.apis import Api
+from ...libraries.apis import Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..values.application import api_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ..libraries.apis import DIFFERENTIATE, TRACED_BODIES
-from ..libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
-from ..libraries.library_needs import has_static_result
+from ...libraries.apis import DIFFERENTIATE, TRACED_BODIES
+from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
+from ...libraries.library_needs import has_static_result
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project

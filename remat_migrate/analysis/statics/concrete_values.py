@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..libraries.library_arguments import STATIC_ATTRIBUTES, TRACED_MODULES
+from ...libraries.library_arguments import STATIC_ATTRIBUTES, TRACED_MODULES
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..project import Project

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from ..libraries.library_arguments import INSTANCES
-from ..libraries.library_needs import needs_of
+from ...libraries.library_arguments import INSTANCES
+from ...libraries.library_needs import needs_of
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need

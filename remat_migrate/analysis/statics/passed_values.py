@@ -6,14 +6,14 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ..libraries.apis import CALL_WITH
-from ..libraries.library_arguments import (
+from ...libraries.apis import CALL_WITH
+from ...libraries.library_arguments import (
     ARRAY_ATTRIBUTES,
     OF_ANYTHING,
     STATIC_ATTRIBUTES,
     TRACED_MODULES,
 )
-from ..libraries.library_needs import is_array_method
+from ...libraries.library_needs import is_array_method
 from ..names.module import Module
 from ..names.scopes import Binding
 from ..needs.need import Need

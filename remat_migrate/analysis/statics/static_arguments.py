@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ..libraries.apis import Api
+from ...libraries.apis import Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..needs.need import Need

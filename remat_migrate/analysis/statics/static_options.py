@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..libraries.apis import DIFFERENTIATE, Api
+from ...libraries.apis import DIFFERENTIATE, Api
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..libraries.apis import Api, ApiTable
+from ...libraries.apis import Api, ApiTable
 from ..names.module import Module
 from .values import External, Partial, Value
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..libraries.apis import SAME_CALL, TRANSPARENT
+from ...libraries.apis import SAME_CALL, TRANSPARENT
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from .application import api_of, subject_of

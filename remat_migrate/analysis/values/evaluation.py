@@ -10,8 +10,8 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
-from ..libraries.apis import ApiTable
-from ..libraries.transforms import TransformTable
+from ...libraries.apis import ApiTable
+from ...libraries.transforms import TransformTable
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from .values import NOTHING, Class, External, Value, Values

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator
 
-from ..libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
+from ...libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from .application import api_of

@@ -10,13 +10,6 @@ from __future__ import annotations
 import ast
 
 from ...analysis import Module, Project
-from ...analysis.libraries.library_arguments import (
-    OF_ANYTHING,
-    STATIC_ATTRIBUTES,
-    STATIC_RESULTS,
-    TRACED_MODULES,
-)
-from ...analysis.libraries.library_needs import has_static_result, is_array_method
 from ...analysis.names.scopes import Binding, FunctionNode
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.project_needs import project_needs
@@ -25,6 +18,13 @@ from ...analysis.values.callees import Target, targets_of, underlying
 from ...analysis.values.calls import returned_expressions
 from ...analysis.values.declarations import Kind, annotation_kind, default_kind
 from ...analysis.values.values import External, Function, Instance, Value, Wrapped
+from ...libraries.library_arguments import (
+    OF_ANYTHING,
+    STATIC_ATTRIBUTES,
+    STATIC_RESULTS,
+    TRACED_MODULES,
+)
+from ...libraries.library_needs import has_static_result, is_array_method
 
 _DEPTH = 8
 # How far a name is followed where it may be one of Python's: not to all callers.

@@ -14,12 +14,12 @@ from __future__ import annotations
 import ast
 
 from ...analysis import Module, Project
-from ...analysis.libraries.apis import TRANSPARENT
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.placement.call_graph import own_nodes
 from ...analysis.sites.site import Site
 from ...analysis.statics.statics import Statics
 from ...codemod.changes import Change, Nest
+from ...libraries.apis import TRANSPARENT
 from ..arguments.signature import free_name, names_in
 from ..checkpoint_code import CheckpointCode
 from ..options import keep

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...analysis import Project
-from ...analysis.libraries.library_arguments import ARRAY_ATTRIBUTES
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.site import Site
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.statics import Statics
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
 from ...codemod.changes import Change, Code, Replace
+from ...libraries.library_arguments import ARRAY_ATTRIBUTES
 from ..arguments.signature import free_name, lambda_text, names_in
 from ..checkpoint_code import CheckpointCode
 from ..literals import has_side_effects

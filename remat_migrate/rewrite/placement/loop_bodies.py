@@ -9,12 +9,12 @@ import ast
 from collections.abc import Collection, Sequence
 
 from ...analysis import Module, Project
-from ...analysis.libraries.apis import TRACED_BODIES
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function, Value
 from ...codemod.changes import Change, Code, Decorate, Replace
+from ...libraries.apis import TRACED_BODIES
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import is_flax_class, names_of_instances
 from ..imports import written

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...analysis.libraries.apis import APIS, spellings
+from ...libraries.apis import APIS, spellings
 from ..evidence import Unit
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker

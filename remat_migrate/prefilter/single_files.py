@@ -13,17 +13,9 @@ from ..discovery.roots import find_root, repository
 from ..errors import SourceError
 from ..settings import Settings, load_settings
 from ..text import read_source
-from ..text.prefilter.name_forms import shows_name
-from ..text.prefilter.words import (
-    ESCAPED,
-    FAMILY,
-    FLAGS,
-    SUPPRESSION,
-    WORDS,
-    bound_aliases,
-    may_differentiate_scan,
-)
 from ..text.source_file import may_be_notebook
+from .mentions import shows_name
+from .words import ESCAPED, FAMILY, FLAGS, SUPPRESSION, WORDS, bound_aliases, may_differentiate_scan
 
 # With more files than this a full run is worth its start.
 _MOST_FILES = 50

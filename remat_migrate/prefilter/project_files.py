@@ -14,18 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError
-from ..text.prefilter.code import code_of
-from ..text.prefilter.name_forms import (
-    BY_NAME,
-    FAR,
-    NAMESPACE,
-    QUOTES,
-    SPACE,
-    is_of_word,
-    shows_name,
-)
-from ..text.prefilter.words import FLAGS, SUPPRESSION, WORDS
-from .libraries.apis import KNOWN_PACKAGES, ApiTable
+from ..libraries.apis import KNOWN_PACKAGES, ApiTable
+from .code import code_of
+from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE, is_of_word, shows_name
+from .words import FLAGS, SUPPRESSION, WORDS
 
 # What stands before `import` in its statement.
 _FROM = re.compile(rb"\s*(?:from\b\s*(?P<base>[.\s]*[\w.]*)\s*)?\Z")
