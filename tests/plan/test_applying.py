@@ -5,14 +5,21 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from measuring import share, worker_for
 from support import cli, read_files, write_files
 
 jax = pytest.importorskip("jax")
+
+from remat_migrate.measure.worker.instruments.liveness import peak  # noqa: E402
+from remat_migrate.measure.worker.internals import internals  # noqa: E402
+from remat_migrate.verify.session import Worker  # noqa: E402
 
 MODEL = """\
 import jax
@@ -104,23 +111,45 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    folder = tmp_path_factory.mktemp("unchanged")
+    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def unchanged(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that stays as it is, whose functions are all measured in one process."""
+    share(worker, monkeypatch)
+    return worker.side.copy
+
+
 def words(function: str, budget: str) -> tuple[str, ...]:
     return ("plan", f"model:{function}", "--args", "model:arguments", "--budget", budget)
 
 
-def peak(project: Path, function: str) -> int:
-    given = ("--args", "model:arguments", "--output-format", "json")
-    found: dict[str, Any] = json.loads(cli(project, "measure", f"model:{function}", *given).out)
-    return int(found["peak_bytes"])
-
-
-def results(project: Path, function: str) -> list[Any]:
-    """The value and the gradients."""
+def load(project: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("model_to_run", project / "model.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def traced_peak(project: Path, function: str) -> int:
+    """The peak of live bytes, traced in this process."""
+    module = load(project)
+    gradient = jax.value_and_grad(getattr(module, function))
+    jaxpr = jax.make_jaxpr(gradient)(*module.arguments())
+    return peak(internals().dead_code_removed(jaxpr))
+
+
+def results(project: Path, function: str) -> list[Any]:
+    """The value and the gradients."""
+    module = load(project)
     made = np.random.default_rng(0)
     w = [made.normal(size=(64, 64)).astype(np.float32) / 8 for _ in range(4)]
     x = made.normal(size=(32, 64)).astype(np.float32)
@@ -148,7 +177,7 @@ def test_rewritten_as_planned(function, budget, project):
     assert any(stage["decision"] != "plain" for stage in plan["stages"])
     assert "model.py: written as planned" in ran.err
     assert (project / "model.py").read_text().count("# the second one") == 1
-    measured = peak(project, function)
+    measured = traced_peak(project, function)
     assert measured == pytest.approx(plan["measured"]["peak_bytes"], rel=0.05)
     assert measured <= plan["budget_bytes"]
     [told] = re.findall(r"rewritten .*: ([+-][\d.]+)% memory", ran.err)
@@ -169,17 +198,17 @@ def test_rewritten_as_planned(function, budget, project):
         ("chain", "1kB", "the budget cannot be met"),
     ],
 )
-def test_what_cannot_be_written_leaves_all_as_it_is(function, budget, reason, project):
-    files = read_files(project)
-    ran = cli(project, *words(function, budget), "--apply")
+def test_nothing_is_written_if_a_stage_cannot_be(function, budget, reason, unchanged):
+    files = read_files(unchanged)
+    ran = cli(unchanged, *words(function, budget), "--apply")
     assert ran.code == 1
     assert reason in ran.err
     assert "No files changed" in ran.err
-    assert read_files(project) == files
-    assert cli(project, "undo").code == 2
+    assert read_files(unchanged) == files
+    assert cli(unchanged, "undo").code == 2
 
 
-def test_nothing_to_write(project):
-    ran = cli(project, *words("chain", "100%"), "--apply")
+def test_nothing_to_write(unchanged):
+    ran = cli(unchanged, *words("chain", "100%"), "--apply")
     assert (ran.code, ran.err) == (0, "No files changed: the source already follows the plan.\n")
-    assert (project / "model.py").read_text() == MODEL
+    assert (unchanged / "model.py").read_text() == MODEL

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from measuring import share, worker_for
 from support import cli, write_files
+
+from remat_migrate.verify.session import Worker
 
 pytest.importorskip("jax")
 
@@ -59,10 +63,24 @@ def planned(target: str, args: str, budget: str, *more: str) -> tuple[int, dict[
     return ran.code, json.loads(ran.out)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    write_files(tmp_path, {"pyproject.toml": "", "model.py": MODEL})
-    return tmp_path
+def project(folder: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose functions are all measured in one process."""
+    share(worker, monkeypatch)
+    return folder
 
 
 MODELS = {
@@ -189,8 +207,8 @@ def test_bad_input(words, message, project):
     assert ran.code == 2
 
 
-def test_target_of_the_settings(project):
+def test_target_of_the_settings(tmp_path):
     settings = '[tool.remat-migrate.measure]\ntarget = "model:loss"\nargs = "model:args"\n'
-    write_files(project, {"pyproject.toml": settings})
-    ran = cli(project, "plan", "--budget", "45%", "--output-format", "json")
+    write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
+    ran = cli(tmp_path, "plan", "--budget", "45%", "--output-format", "json")
     assert json.loads(ran.out)["target"] == "model:loss"
