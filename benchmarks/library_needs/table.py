@@ -9,7 +9,7 @@ from typing import Any
 
 from .programs import CALLS
 
-TABLE = Path(__file__).parents[2] / "remat_migrate" / "model" / "library_needs.txt"
+TABLE = Path(__file__).parents[2] / "remat_migrate" / "analysis" / "libraries" / "library_needs.txt"
 _MARKS = {"traced": "", "concrete": "!", "function": "()", "depends": "~", "unknown": "?"}
 _HEADING = """\
 # Which arguments of library functions must be concrete: see `library_needs.py`.

@@ -49,7 +49,7 @@ def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[
     """Why a plan was not written."""
     for one in obstacles:
         yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
-    yield "nothing was written"
+    yield "No files changed."
 
 
 def written_lines(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
