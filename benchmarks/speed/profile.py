@@ -29,9 +29,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "reading and byte search": (
         "prefilter/single_files.py",
         "analysis/files.py",
-        "analysis/glimpse.py",
         "analysis/project.py",
-        "analysis/selection.py",
+        "analysis/loading.py",
         "prefilter/code.py",
         "text/source_file.py",
         "prefilter/words.py",

@@ -1,7 +1,7 @@
-"""Which of the files that a user named are looked at: those that can matter.
+"""Loading a project: which of the files that the user named are parsed, because they may matter.
 
-First by their bytes (`glimpse.py`); then files that use a checkpoint by another name, which a file
-of the project gives it; last those that hold options, or a scan that is differentiated.
+First the prefilter chooses files by their bytes. Then come files that use a checkpoint by a name
+that another file gives it, and last those that hold options, or a scan that is differentiated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..libraries.apis import Api
-from ..prefilter.project_files import Glimpse
+from ..prefilter.project_files import Prefilter
 from ..prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
 from ..settings import Settings
 from ..text import SourceFile
@@ -29,7 +29,7 @@ from .sites.wrappers import find_handing_on, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container
 
-# `concrete=concrete`: an option that is handed on.
+# `concrete=concrete`: an option that is passed on.
 _HANDED_ON = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
 _SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
@@ -43,7 +43,7 @@ _HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 _CONCRETE = b"concrete"
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
-# In so many bytes a file may declare its encoding.
+# A file declares its encoding within this many bytes.
 _COOKIE = 400
 
 
@@ -104,21 +104,21 @@ class _Selection:
     """The choice of a project's modules, made once, when the project is loaded."""
 
     def __init__(self, project: Project, words: Iterable[str]) -> None:
-        """`words`: further words for which a file is looked at."""
+        """Create a selection; `words` are further words that make a file matter."""
         self.project = project
         self.files = project.files
         self.evaluator = project.evaluator
         # Targets that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
-        # Words by which other files may use an Api, with the files that say what they mean.
+        # Words by which other files may use an Api, with the files that define them.
         self._words: dict[str, set[Path]] = {}
-        # The files that were looked at for a word.
+        # The files that were searched for a word.
         self._users: set[tuple[str, Path]] = set()
-        # Files that are only read, and may use an Api by another name.
+        # Files that are not targets and may use an Api by another name.
         self._outside: dict[Path, None] = {}
         # Whether any file sets `concrete=`.
         self._is_set = False
-        self._glimpse = Glimpse(
+        self._prefilter = Prefilter(
             project.apis,
             (w.name.partition(".")[0] for w in project.settings.wrappers),
             words,
@@ -128,11 +128,11 @@ class _Selection:
         )
 
     def choose(self) -> None:
-        """Fill the project's `modules`, `errors` and `readers`."""
+        """Fill the project's `modules` and `errors`, and its option readers."""
         scanning: list[Path] = []
         optional: list[Path] = []
         handing_on: list[Path] = []
-        needles = self._glimpse.needles
+        needles = self._prefilter.needles
         for path in self.files.targets:
             try:
                 data = self.files.code(path, self.project.apis.last_names)
@@ -141,7 +141,7 @@ class _Selection:
                     optional.append(path)
                 for needle in needles:
                     if needle in data:
-                        if self._glimpse.look(path, data):
+                        if self._prefilter.look(path, data):
                             self._candidates.append(path)
                             if _HANDING_ON.search(data):
                                 handing_on.append(path)
@@ -159,10 +159,8 @@ class _Selection:
         self._note_passed()
         self._take_option_holders(optional)
 
-    # -- by their bytes
-
     def _take_if(self, path: Path) -> None:
-        if self._glimpse.may_hold(path):
+        if self._prefilter.may_hold(path):
             try:
                 self._take(path)
             except SourceError as error:
@@ -182,17 +180,15 @@ class _Selection:
         return SourceError(path, "cannot be parsed")
 
     def _take_scanning(self, path: Path) -> None:
-        """Take a file that holds no checkpoint, but a scan and a gradient."""
+        """Add a file that applies no checkpoint, but differentiates a scan."""
         if path not in self.project.modules and (module := self.project.module(path)) is not None:
             self.project.modules[path] = module
             self.project.without_sites.add(module)
 
-    # -- by other names
-
     @cached_property
     def _others(self) -> list[Path]:
-        """The files that are only read, and may hold a checkpoint or an option of one."""
-        needles = (*self._glimpse.needles, _CONCRETE)
+        """The files that are not targets and may hold a checkpoint or an option of one."""
+        needles = (*self._prefilter.needles, _CONCRETE)
         found = []
         for path in self.files.all:
             if path not in self.project.targets:
@@ -202,9 +198,9 @@ class _Selection:
         return found
 
     def _find_wrappers(self, optional: Sequence[Path], handing_on: Sequence[Path]) -> None:
-        """Take the project's own wrappers for Apis of the project.
+        """Treat the project's own wrappers as Apis.
 
-        They hand `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
+        They pass `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
         `handing_on`.
         """
         wide = {path: self._data(path) for path in (*optional, *self._others)}
@@ -228,16 +224,16 @@ class _Selection:
             self._words.setdefault(word, set()).add(module.source.path)
         if found:
             self.evaluator.forget()
-            self._glimpse.forget()
+            self._prefilter.forget()
 
     def _spreading(self) -> Iterator[Path]:
-        """The files in which a checkpoint is applied with options that are spread."""
+        """Yield the files that apply a checkpoint with `**options`."""
         for path in (*self._candidates, *self._others):
-            if self._glimpse.may_hold(path) and self._spreads(path, ("remat", "checkpoint")):
+            if self._prefilter.may_hold(path) and self._spreads(path, ("remat", "checkpoint")):
                 yield path
 
     def _take_importers(self) -> None:
-        """Take files that use an Api, or a wrapper, by a name that another file gives it."""
+        """Add files that use an Api or a wrapper by a name that another file gives it."""
         modules = [*self.project.modules.values(), *self._exporters()]
         asked: dict[str, set[Path]] = {}
         while True:
@@ -260,25 +256,25 @@ class _Selection:
             modules = list(self._importers(new))
 
     def _spreads(self, path: Path, words: Iterable[str]) -> bool:
-        """Whether a file may hand options on to one of `words`: `return ck(f, **options)`."""
+        """Return whether a file may pass options on to one of `words`: `ck(f, **options)`."""
         each = b"|".join(re.escape(word.encode()) for word in sorted(words))
         return self._is_set and re.search(_SPREAD % each, self._data(path)) is not None
 
     def _exporters(self) -> Iterator[Module]:
-        """Files that are only read, and give a checkpoint a name of their own."""
+        """Yield files that are not targets and give a checkpoint another name."""
         names = self.project.apis.last_names
         for path in self._others:
-            if self._glimpse.may_hold(path) and (
-                self._glimpse.gives(path, names) or FLAG_NAME.search(self._data(path))
+            if self._prefilter.may_hold(path) and (
+                self._prefilter.gives(path, names) or FLAG_NAME.search(self._data(path))
             ):
                 if (module := self.project.module(path)) is not None:
                     yield module
 
     def _exported_words(self, module: Module) -> Iterator[str]:
-        """The words by which other files may use an Api, or a partial of one, of a module.
+        """Yield the words by which other files may use an Api, or a partial of one, from a module.
 
-        They are names of the module, and attributes of its classes and objects. The Apis' own
-        names are not among them: those are followed by `Glimpse`.
+        They are names in the module, and attributes of its classes and objects. The Apis' own
+        names are not among them: `Prefilter` follows those.
         """
         evaluator = self.evaluator
         names = interesting_names(module, evaluator) - self.project.apis.last_names
@@ -306,9 +302,9 @@ class _Selection:
                         yield name
 
     def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
-        """Take the targets that use one of the words; they, and files that give it another name.
+        """Add the targets that use one of the words; yield them, and files that rename it.
 
-        A file uses what a word means if it imports what says so, by any number of other files.
+        A file uses a word if it imports a file that defines it, directly or through others.
         """
         needles = [(word, word.encode()) for word in sorted(new)]
         reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
@@ -320,8 +316,8 @@ class _Selection:
                 word
                 for word, needle in needles
                 if needle in data
-                and self._glimpse.uses(path, needle)
-                and self._glimpse.reaches(path, new[word], reached[word])
+                and self._prefilter.uses(path, needle)
+                and self._prefilter.reaches(path, new[word], reached[word])
             ]
             if not words:
                 continue
@@ -335,11 +331,9 @@ class _Selection:
                 yield self.project.modules[path]
                 continue
             self._outside[path] = None
-            if self._glimpse.gives(path, words) or self._spreads(path, words):
+            if self._prefilter.gives(path, words) or self._spreads(path, words):
                 if (module := self.project.module(path)) is not None:
                     yield module
-
-    # -- by what is passed on
 
     def _note_passed(self) -> None:
         """Follow Apis that are passed to functions of the project."""
@@ -357,7 +351,7 @@ class _Selection:
             forget_sites(project)
 
     def _take_option_holders(self, optional: Sequence[Path]) -> None:
-        """Take targets that only hold options: `OPTIONS = dict(concrete=True)`."""
+        """Add targets that only hold options: `OPTIONS = dict(concrete=True)`."""
         project = self.project
         for module in list(project.modules.values()):
             for site in sites_in(project, module):
@@ -365,21 +359,21 @@ class _Selection:
                     path = option.module.source.path
                     if path in project.targets and path not in project.modules:
                         project.modules[path] = option.module
-        # Those that only files outside of the targets use.
+        # Those that only other files than targets use.
         for path in optional if self._others or self._outside else ():
             if path not in project.modules and _OPTION.search(self._data(path)):
                 self._take_option_holder(path)
 
     def _take_option_holder(self, path: Path) -> None:
-        """Take a target if one of the files that are only read applies options from it."""
+        """Add a target if a file that is not a target applies options from it."""
         project = self.project
         name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
         reached: dict[Path, bool] = {}
         for other in dict.fromkeys((*self._outside, *self._others)):
             if other in self._outside:
-                if not self._glimpse.reaches(other, {path}, reached):
+                if not self._prefilter.reaches(other, {path}, reached):
                     continue
-            elif name not in self._data(other) or not self._glimpse.may_hold(other):
+            elif name not in self._data(other) or not self._prefilter.may_hold(other):
                 continue
             module = project.module(other)
             for site in sites_in(project, module) if module is not None else ():
@@ -389,18 +383,18 @@ class _Selection:
                         option_readers(project).setdefault(option.module, []).append(site)
 
     def _data(self, path: Path) -> bytes:
-        """The bytes of a file that were read before; nothing of one that cannot be."""
+        """Return the bytes of a file; nothing if it cannot be read."""
         try:
             return self.files.code(path, self.project.apis.last_names)
         except SourceError:
-            return b""  # reported where it is a target
+            return b""  # reported if it is a target
 
 
 def _check_text(path: Path, data: bytes) -> None:
-    """A file that cannot matter is still reported when it is not text.
+    """Check that a file is text: a file that cannot matter is still reported if it is not.
 
     Raises:
-        SourceError: it is not.
+        SourceError: the file is not text.
     """
     if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
         return
@@ -409,5 +403,5 @@ def _check_text(path: Path, data: bytes) -> None:
             data.decode()
             return
     except UnicodeDecodeError:
-        pass  # told with its place
+        pass  # reported with its place
     read_source(path, data)

@@ -1,4 +1,4 @@
-"""What of a Python file's bytes is code, told without parsing it: no comments, no long texts."""
+"""The code of a Python file, without comments and long strings, found without parsing it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ENDS = {
     b'"': re.compile(rb'[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*"', re.DOTALL),
     b"'": re.compile(rb"[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'", re.DOTALL),
 }
-# A text of one word may be a name: `getattr(jax, "checkpoint")`.
+# A string of one word may be a name: `getattr(jax, "checkpoint")`.
 _WORD = re.compile(rb"\w+")
 _FORMATTED = frozenset(b"fFtT")
 
 
 def code_of(data: bytes) -> bytes:
-    """The code of a Python file, with an empty string in place of each text of several words.
+    """Return the code of a Python file, with each string of several words replaced by an empty one.
 
-    Formatted strings stay, for they hold expressions; so does what follows one on its line, where
-    a quote may belong to it (PEP 701). What is left may be more than the code, never less. Lines
+    F-strings are kept, because they contain expressions, and so is the rest of their line, where a
+    quote may belong to them (PEP 701). The result may contain more than the code, never less. Lines
     end with `\\n`.
     """
     if b"\r" in data:
@@ -43,8 +43,8 @@ def code_of(data: bytes) -> bytes:
         end = _ENDS[quote].match(data, at)
         if end is None:
             if len(quote) == 3:
-                break  # to look for the end of each again would take the square of the length
-            continue  # no string: the quote of a text that is no Python
+                break  # searching for the end of each would take quadratic time
+            continue  # an unterminated string: this is not Python
         at = end.end()
         prefix = token["prefix"] or b""
         if not _FORMATTED.isdisjoint(prefix):

@@ -1,6 +1,6 @@
-"""In which forms the bytes of a Python file show a name: as an attribute, imported, as a string.
+"""How the bytes of a Python file mention a name: as an attribute, an import, or a string.
 
-Most files that say `checkpoint` say it of something else, in a comment, or as part of a word.
+Most files that contain `checkpoint` mean something else, or have it in a comment or a longer word.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# Where the libraries list their policies.
+# The namespace of the policies.
 NAMESPACE = b"checkpoint_policies"
 
-# Enough for a chain of names, or for the spaces and the comment before one in a list.
+# Enough characters for a chain of names, or for the blanks and the comment before a name in a list.
 FAR = 300
 SPACE = b" \t\r\n\\"
 QUOTES = (b'"', b"'")
-# What reads or replaces an attribute by its name.
+# Functions that read or replace an attribute by its name.
 BY_NAME = (b"getattr", b"setattr", b"delattr", b"patch")
 
 _IN_LIST = re.compile(rb"[ \t\\]*(?:[,)#;\r\n]|as\b|\Z)")
@@ -25,9 +25,9 @@ _STAR = re.compile(rb"import[ \t\\\r\n]*\*")
 
 
 def shows_name(data: bytes, names: Iterable[bytes]) -> bool:
-    """Whether a name of the family is an attribute, imported, or a string by itself.
+    """Return whether one of `names` may be an attribute, an import, or a whole string.
 
-    Comments and texts are not told from code, so it may seem so.
+    Comments and longer strings are taken for code, so the result may be true without reason.
     """
     asked: dict[str, bool] = {}
     for stem, forms in _by_stem(names).items():
@@ -59,7 +59,7 @@ def shows_name(data: bytes, names: Iterable[bytes]) -> bool:
 
 
 def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """The names by a part that is looked for, with what stands before and after it."""
+    """Group the names by the substring to search for, with what precedes and follows it."""
     found: dict[bytes, list[tuple[bytes, bytes]]] = {b"checkpoint": [], b"remat": []}
     for name in names:
         stem = next((stem for stem in (b"checkpoint", b"remat") if stem in name), name)
@@ -69,12 +69,12 @@ def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
 
 
 def is_of_word(character: bytes) -> bool:
-    """Whether a byte is one of a word in ASCII; false of none."""
+    """Return whether a byte belongs to an ASCII word; false for no byte."""
     return character.isalnum() or character == b"_"
 
 
 def _is_attribute(data: bytes, at: int) -> bool:
-    """Whether a word may be an attribute: not in a comment, nor quoted as in documentation."""
+    """Return whether a word may be an attribute: not in a comment or quoted in documentation."""
     before = data[max(0, at - FAR) : at]
     if not before.rstrip(SPACE).endswith(b"."):
         return False
@@ -83,12 +83,12 @@ def _is_attribute(data: bytes, at: int) -> bool:
 
 
 def _is_listed(data: bytes, at: int, end: int) -> bool:
-    """Whether a word may be in the list of an import."""
+    """Return whether a word may be listed in an import."""
     raw = data[max(0, at - FAR) : at]
     before = raw.rstrip(SPACE)
     if _IN_LIST.match(data, end) is None:
         return False
-    # Behind a comment, too, in brackets over several lines.
+    # In brackets over several lines, a comment may precede it.
     return before.endswith((b",", b"(", b"import")) or (
         b"\n" in raw[len(before) :] and b"#" in before.rpartition(b"\n")[2]
     )

@@ -1,6 +1,6 @@
-"""A glance at single files: most of those that a commit hook hands over cannot matter.
+"""The prefilter for single files, such as those that a commit hook passes: most cannot matter.
 
-To say so takes neither rules nor model, whose import costs more than a hook should take.
+It imports neither rules nor analysis, whose import takes longer than a hook should.
 """
 
 from __future__ import annotations
@@ -14,32 +14,36 @@ from ..errors import SourceError
 from ..settings import Settings, load_settings
 from ..text import read_source
 from ..text.source_file import may_be_notebook
+from .code import code_of
+from .imports import Import, imports_of
 from .mentions import shows_name
-from .words import ESCAPED, FAMILY, FLAGS, SUPPRESSION, WORDS, bound_aliases, may_differentiate_scan
-
-# With more files than this a full run is worth its start.
-_MOST_FILES = 50
-
-# `import a.b, c` and `from .a import b, c`, also in brackets over several lines.
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+)?import\b[ \t]*(?P<names>\([^)]*\)|[^\n]*)",
-    re.MULTILINE,
+from .words import (
+    ESCAPED,
+    FAMILY,
+    FLAGS,
+    SUPPRESSION,
+    WORDS,
+    bound_aliases,
+    may_differentiate_scan,
 )
-_DOTTED = re.compile(rb"\w[\w.]*")
-_NAME = re.compile(rb"(\*|\w[\w.]*)(?:[ \t\\\r\n]+as[ \t]+(\w+))?")
-# `save = ops.ck`: one more name for what another file gives.
-_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)([^\n]*)", re.MULTILINE)
-# Names are followed through so many files; beyond, a full run is worth its start.
+
+# For more files than this, a full run is worth its start-up time.
+_MOST_FILES = 50
+# Names are followed through at most so many files before a full run takes over.
 _MOST_FOLLOWED = 200
+
+_WORD = re.compile(rb"\w+")
+# `save = ops.ck`: another name for something from another file.
+_RENAMED = re.compile(rb"^[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)([^\n]*)", re.MULTILINE)
 
 
 def cannot_matter(
     paths: Sequence[Path], concerned: Callable[[Settings], bool] = lambda settings: False
 ) -> bool:
-    """Whether `paths` are files in which there is nothing to find, by their bytes and the settings.
+    """Return whether `paths` are files without findings, judging by their bytes and the settings.
 
-    False whenever that takes a closer look: for folders, for what cannot be read or decoded, and
-    where the settings hold something that needs checking, or that `concerned` says more is asked.
+    The result is false if the question needs a closer look: for folders, for files that cannot be
+    read or decoded, for settings that must be checked, and if `concerned` returns true.
 
     Raises:
         SettingsError: the settings are wrong.
@@ -52,9 +56,17 @@ def cannot_matter(
     top = repository(root)
     if any(_imports_alias(path.resolve(), top) for path in paths):
         return False
-    start = Path(paths[0]).resolve()
-    settings = load_settings(root, start)
-    return _is_plain(settings) and not concerned(settings)
+    settings = load_settings(root, Path(paths[0]).resolve())
+    # Only rules and analysis can check codes and wrappers that the settings name.
+    unchecked = (
+        settings.select,
+        settings.extend_select,
+        settings.ignore,
+        settings.per_file_ignores,
+        settings.wrappers,
+        settings.scans,
+    )
+    return not any(unchecked) and not concerned(settings)
 
 
 def _has_nothing(path: Path) -> bool:
@@ -64,7 +76,7 @@ def _has_nothing(path: Path) -> bool:
         return False
     if may_be_notebook(path) and ESCAPED.search(data):
         return False
-    # A wrapper of a checkpoint may have any name, but then the option gives it away.
+    # A wrapper of a checkpoint may have any name, but the option gives it away.
     if b"\0" in data or b"concrete" in data:
         return False
     if any(word in data for word in WORDS) and (may_be_notebook(path) or _may_name(data)):
@@ -83,7 +95,7 @@ def _has_nothing(path: Path) -> bool:
 
 
 def _may_name(data: bytes) -> bool:
-    """Whether a file may name a checkpoint, the flag, a suppression, or what rules look for."""
+    """Return whether a file may name a checkpoint, a flag, or a suppression."""
     return (
         SUPPRESSION.search(data) is not None
         or any(word in data for word in (*FLAGS, b"ad_checkpoint"))
@@ -92,81 +104,78 @@ def _may_name(data: bytes) -> bool:
 
 
 def _imports_alias(path: Path, top: Path) -> bool:
-    """Whether a file may use an alias of a checkpoint that it imports from another one."""
+    """Return whether a file may import an alias of a checkpoint from another file below `top`."""
     data = path.read_bytes()
     if may_be_notebook(path):
         try:
             data = read_source(path, data).text.encode()
         except SourceError:
-            return False  # it has none of the words without which that does not matter
+            return False  # without the words, a broken notebook has no findings either
     words = _words_of(data)
     return _gives_alias(path, data, words, words, top, {path})
 
 
-def _words_of(data: bytes) -> frozenset[bytes]:
-    return frozenset(_DOTTED.findall(data.replace(b".", b" ")))
+def _words_of(data: bytes) -> frozenset[str]:
+    return frozenset(word.decode(errors="replace") for word in _WORD.findall(data))
 
 
 def _gives_alias(
     path: Path,
     data: bytes,
-    names: frozenset[bytes],
-    words: frozenset[bytes],
+    names: frozenset[str],
+    words: frozenset[str],
     top: Path,
     seen: set[Path],
 ) -> bool:
-    """Whether what a file imports may be an alias of a checkpoint.
+    """Return whether what a file imports may be an alias of a checkpoint.
 
     Args:
         path: the file.
         data: its text.
-        names: the names in it that matter; what has another name is not followed.
+        names: the names in it that matter; imports of other names are not followed.
         words: the words by which attributes may be read in the end.
-        top: the folder within which files are followed.
-        seen: the files that were asked.
+        top: the folder within which imports are followed.
+        seen: the files that were read.
     """
-    for base, listed in _IMPORT.findall(data):
-        for name, other in _NAME.findall(listed):
-            bound = other or name.partition(b".")[0]
-            if name != b"*" and bound not in names:
+    for one in imports_of(code_of(data)):
+        if one.name != "*" and one.bound not in names:
+            continue
+        for file in _imported_files(path, one, top):
+            if file in seen:
                 continue
-            for file in _imported_files(path, base, name, top):
-                if file in seen:
-                    continue
-                seen.add(file)
-                if len(seen) > _MOST_FOLLOWED:
+            seen.add(file)
+            if len(seen) > _MOST_FOLLOWED:
+                return True
+            try:
+                text = file.read_bytes()
+            except OSError:
+                continue
+            if any(word in text for word in WORDS):
+                aliases = {alias.decode(errors="replace") for alias in bound_aliases(text)}
+                if one.name in aliases or not words.isdisjoint(aliases):
                     return True
-                try:
-                    text = file.read_bytes()
-                except OSError:
-                    continue
-                if any(word in text for word in WORDS):
-                    if not words.isdisjoint(aliases := frozenset(bound_aliases(text))):
-                        return True
-                    if name in aliases:
-                        return True
-                if b"import" in text:
-                    # Of a module all names may be read, of others the one.
-                    is_module = not base or file.stem == name.decode(errors="replace")
-                    meant = words if is_module or name == b"*" else frozenset((name,))
-                    for renamed, value in _RENAMED.findall(text) if meant is not words else ():
-                        if renamed in meant:
-                            meant |= _words_of(value)
-                    if _gives_alias(file, text, meant, words, top, seen):
-                        return True
+            if b"import" in text:
+                # All names of a module may be read; of an imported name, only itself.
+                is_module = not one.base or file.stem == one.name
+                meant = words if is_module or one.name == "*" else frozenset((one.name,))
+                for renamed, value in _RENAMED.findall(text) if meant is not words else ():
+                    if renamed.decode() in meant:
+                        meant |= _words_of(value)
+                if _gives_alias(file, text, meant, words, top, seen):
+                    return True
     return False
 
 
-def _imported_files(path: Path, base: bytes, name: bytes, top: Path) -> Iterator[Path]:
-    """The files below `top` that `from base import name` may mean in a file."""
-    dots = len(base) - len(base.lstrip(b"."))
-    start = base.strip(b".").decode().split(".") if base.strip(b".") else []
+def _imported_files(path: Path, one: Import, top: Path) -> Iterator[Path]:
+    """Yield the files below `top` that an import in a file may mean."""
+    dots = len(one.base) - len(one.base.lstrip("."))
+    start = [part for part in one.base.split(".") if part]
     if dots:
         within = path.parents[dots - 1 : dots]
     else:
         around = [folder for folder in (path.parent, *path.parents) if folder.is_relative_to(top)]
         within = tuple(dict.fromkeys([*around, top / "src"]))
-    parts = [*start, *(() if name == b"*" else name.decode(errors="replace").split("."))]
+    parts = [*start, *(() if one.name == "*" else one.name.split("."))]
     for folder in within:
         if dots and not start:
             yield from filter(Path.is_file, [folder / "__init__.py"])
@@ -180,17 +189,5 @@ def _imported_files(path: Path, base: bytes, name: bytes, top: Path) -> Iterator
 
 
 def _holds(folder: Path, name: str) -> bool:
-    """Whether a folder has a module of a name, or a folder."""
+    """Return whether a folder contains a module or a folder of a name."""
     return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
-
-
-def _is_plain(settings: Settings) -> bool:
-    """Whether settings name neither codes nor wrappers, which only rules and model can check."""
-    return not (
-        settings.select
-        or settings.extend_select
-        or settings.ignore
-        or settings.per_file_ignores
-        or settings.wrappers
-        or settings.scans
-    )

@@ -1,4 +1,4 @@
-"""The words without which a file cannot matter. Looking for them costs what `grep` costs."""
+"""The words without which a file cannot matter. Searching for them costs as much as `grep`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from .code import code_of
 
-# A file without one of these cannot hold a checkpoint or the flag, nor suppress a finding: every
-# Api's own name contains one, and `RMT` starts our codes.
+# A file without one of these cannot apply a checkpoint, set the flag, or suppress a finding: the
+# name of each Api contains one, and rule codes start with `RMT`.
 WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
 
 # The last parts of the names of the checkpoint family.
 FAMILY = (b"checkpoint", b"filter_checkpoint", b"remat", b"remat_scan")
 
-# The flag in its two spellings. A file with one of them is looked at, wherever it stands.
+# The flag in its two spellings. A file with one of them is always looked at.
 FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 
 # A name for the flag: `FLAG = "jax_new_checkpoint"`
@@ -22,19 +22,19 @@ FLAG_NAME = re.compile(
     rb"^[ \t]*(\w+)[ \t]*=[ \t]*['\"](?:%s)['\"]" % b"|".join(FLAGS), re.MULTILINE
 )
 
-# What a comment that suppresses findings has.
+# A comment that suppresses findings.
 SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
-# A scan that is differentiated: its call, and the name of what walks back through it.
+# A differentiated scan: its call, and the name of a function that differentiates.
 _SCAN = b"scan("
 _GRADIENTS = (b"grad", b"vjp", b"jacrev", b"jacobian", b"hessian", b"linearize", b"minimize")
 _BEFORE_GRADIENT = re.compile(rb"(?<!\w)(?:filter_)?(?:value_and_)?\Z")
 _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 
-# JSON may hold letters of a word as escapes, though nobody writes it so.
+# JSON may contain letters of a word as escapes, though nobody writes them.
 ESCAPED = re.compile(rb"\\u00[2-7]")
 
-# A checkpoint that is not applied at once: `ck = jax.checkpoint`, `checkpoint as ck`,
+# A checkpoint that is not applied immediately: `ck = jax.checkpoint`, `checkpoint as ck`,
 # `ck = nnx.remat(prevent_cse=False)`
 _MENTION = re.compile(
     rb"\b(?:filter_)?(?:remat|checkpoint)\b"
@@ -47,10 +47,10 @@ _MOST_LINES = 40
 
 
 def may_differentiate_scan(data: bytes) -> bool:
-    """Whether a Python file without a checkpoint may still want one: a scan and its gradient."""
+    """Return whether a file may differentiate a scan, whose body may want a checkpoint."""
     if _SCAN not in data or b"jax" not in data or not _differentiates(data):
         return False
-    code = code_of(data)  # now without comments
+    code = code_of(data)  # without comments
     return _SCAN in code and _differentiates(code)
 
 
@@ -68,7 +68,7 @@ def _differentiates(code: bytes) -> bool:
 
 
 def bound_aliases(data: bytes) -> Iterator[bytes]:
-    """The names that the text of a Python file may give to a checkpoint, or to the flag."""
+    """Yield the names that a Python file may bind to a checkpoint or to the flag."""
     yield from (found[1] for found in FLAG_NAME.finditer(data))
     for mention in _MENTION.finditer(data):
         if mention[1]:
@@ -94,7 +94,7 @@ def bound_aliases(data: bytes) -> Iterator[bytes]:
 
 
 def _targets(text: bytes) -> Iterator[bytes]:
-    """The targets at the start of an assignment: `a, b =`, `a = b =`, `ops.a: Any =`."""
+    """Yield the targets at the start of an assignment: `a, b =`, `a = b =`, `ops.a: Any =`."""
     at = 0
     names: list[bytes] = []
     while (found := _TARGETS.match(text, at)) is not None:
