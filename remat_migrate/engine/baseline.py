@@ -1,8 +1,8 @@
-"""Baselines: files of findings that are known, so that only new ones are reported.
+"""Baselines: files of known findings, so that only new findings are reported.
 
-A baseline is JSON, sorted, with an entry for each statement that holds findings of a rule. Entries
-are told by fingerprints (see `remat_migrate.fingerprint`), so that lines may move; their paths are
-relative to the folder that the baseline is in, whatever folder a run is started from.
+A baseline is sorted JSON with an entry for each statement that has findings of a rule. Entries are
+matched by fingerprints (see `fingerprint.py`), so lines may move. Their paths are relative to the
+folder of the baseline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .fingerprint import Identity
 
 VERSION = 1
-# A file that was not looked at is never known: anything may be in it.
+# Never known: a file that was not read may contain anything.
 NEVER_KNOWN = "RMT000"
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
@@ -32,15 +32,15 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Findings of one rule in one statement.
+    """The findings of one rule in one statement.
 
     Attributes:
-        path: the file, relative to the baseline's folder, with `/`.
-        code: the rule's code.
-        count: how many findings.
-        within: the dotted name of the definition around them; empty in the module itself.
-        statement: the statement, for a reader.
-        fingerprint: what they are told by.
+        path: the file, relative to the folder of the baseline, with `/`.
+        code: the code of the rule.
+        count: the number of findings.
+        within: the dotted name of the enclosing definition; empty at module level.
+        statement: the statement, for readers.
+        fingerprint: what the findings are matched by.
     """
 
     path: str
@@ -53,42 +53,43 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Known findings, and the file that holds them (absolute, without symbolic links)."""
+    """Known findings, and the real path of the file that holds them."""
 
     file: Path
     entries: tuple[Entry, ...] = ()
 
     def where(self, entry: Entry) -> Path:
-        """The absolute path of an entry's file."""
+        """Return the absolute path of an entry's file."""
         return Path(os.path.normpath(self.file.parent / entry.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a run can say something about: files, folders with all that was in them, and rules."""
+    """The files, complete folders, and rules that a run covers."""
 
     files: frozenset[Path]
     folders: tuple[Path, ...]
     codes: frozenset[str]
 
-    def holds(self, path: Path, code: str) -> bool:
-        """Whether the run would have found what is in a file; one that is gone has nothing."""
+    def includes(self, path: Path, code: str) -> bool:
+        """Return whether the run would have found a rule's findings in a file."""
         if code not in self.codes:
             return False
         if path in self.files:
             return True
+        # A deleted file has no findings.
         return any(map(path.is_relative_to, self.folders)) and not os.path.lexists(path)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a baseline says of a run.
+    """A baseline compared with the findings of a run.
 
     Attributes:
         file: the baseline.
-        known: the findings that are in it, sorted.
-        stale: the entries that nothing was found for, though the run covers them; `count` is how
-            many findings are missing.
+        known: the findings that it lists, sorted.
+        stale: the entries with fewer findings than listed, although the run covers them; `count` is
+            the number of missing findings.
     """
 
     file: Path
@@ -97,66 +98,27 @@ class Comparison:
 
     @property
     def stale_count(self) -> int:
-        """How many findings are in the baseline that are no more in the code."""
+        """Return the number of listed findings that no longer exist."""
         return sum(entry.count for entry in self.stale)
-
-
-def read_baseline(file: Path) -> Baseline:
-    """Read a baseline.
-
-    Raises:
-        UsageError: it cannot be read, is no baseline, or is one of a later version.
-    """
-    try:
-        data = read_regular(file, linked=True)
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{file}: there is no such baseline; --write-baseline {file} writes one"
-        ) from error
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
-    import json  # which --help does not wait for
-
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _broken(file, f"it is not JSON: {error}") from error
-    if not isinstance(document, dict) or not isinstance(document.get("findings"), list):
-        raise _broken(file, 'it is not an object with "version" and "findings"')
-    version = document.get("version")
-    if type(version) is int and version > VERSION:
-        raise UsageError(
-            f"{file}: is a baseline of version {version}, of a newer remat-migrate; this one reads"
-            f" version {VERSION}: update it, or write the baseline anew"
-        )
-    if type(version) is not int or version != VERSION:
-        raise _broken(file, f'its "version" is not {VERSION}')
-    entries: dict[str, Entry] = {}
-    for number, item in enumerate(document["findings"], 1):
-        entry = _entry(file, number, item)
-        # Two branches that were merged may have brought the same one.
-        if (other := entries.get(entry.fingerprint)) is None or other.count < entry.count:
-            entries[entry.fingerprint] = entry
-    return Baseline(_real(file), tuple(entries.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineChoice:
-    """What the command line says about baselines: which is used, that none is, which is written."""
+    """The baseline options: the file to use, whether to use none, and the file to write."""
 
     file: Path | None = None
     none: bool = False
     write: Path | None = None
 
     def check(self) -> None:
-        """Insist, before anything is done, that the options agree and a baseline can be written.
+        """Check, before anything is done, that the options agree and a baseline can be written.
 
         Raises:
-            UsageError: they do not, or it cannot.
+            UsageError: they do not agree, or it cannot.
         """
         if self.file and (self.none or self.write):
-            other = "--no-baseline" if self.none else "--write-baseline, which takes in all,"
-            raise UsageError(f"--baseline and {other} exclude each other")
+            other = "--no-baseline" if self.none else "--write-baseline"
+            raise UsageError(f"--baseline cannot be combined with {other}")
         if self.write is None:
             return
         if not self.write.absolute().parent.is_dir():
@@ -164,18 +126,17 @@ class BaselineChoice:
         if os.path.lexists(self.write):
             if obstacle := write_obstacle(self.write):
                 raise UsageError(f"--write-baseline: {self.write} {obstacle}")
-            # What is in it of other files is kept, so it must be read.
-            _existing(self.write)
+            _existing(self.write)  # Its entries for other files are kept.
 
     def used(self, settings: Settings) -> Path | None:
-        """The baseline that a run is compared with, if any."""
+        """Return the baseline to compare with, if any."""
         return None if self.none or self.write else self.file or settings.baseline
 
     def concerns(self, paths: Sequence[Path], settings: Settings) -> bool:
-        """Whether a run over these files has something to say about a baseline.
+        """Return whether the baseline matters for a run over these files without findings.
 
         Raises:
-            UsageError: as `read_baseline` does.
+            UsageError: see `read_baseline`.
         """
         if self.write is not None:
             return True
@@ -187,22 +148,22 @@ class BaselineChoice:
 
 
 class BaselineFilter:
-    """Parts findings into new ones and those that a baseline knows.
+    """Splits findings into new ones and those in a baseline, over the rounds of one run.
 
-    Of several that are alike as many are known as the baseline counts, the first ones. Fixes change
-    statements, and with them what a finding is known by: one that was known before the first round
-    must not be taken for new in the second, and be fixed. So a sieve is for one run of rounds.
+    Of findings with the same fingerprint, the first ones are known, as many as the baseline counts.
+    A fix changes statements and thereby fingerprints: `spares` prevents a finding that was known
+    before the first round from being fixed as new in a later one.
     """
 
     def __init__(self, baseline: Baseline) -> None:
         self._folder = baseline.file.parent
         self._counts = {entry.fingerprint: entry.count for entry in baseline.entries}
-        self._places: frozenset[tuple[str, str, str]] | None = None
-        self._new: frozenset[str] = frozenset()
+        self._known_places: frozenset[tuple[str, str, str]] | None = None
+        self._first_new: frozenset[str] = frozenset()
         self._spared: frozenset[Finding] = frozenset()
 
     def split(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """The new ones of `findings`, and the known ones."""
+        """Return the new findings and the known ones."""
         identities = _identities(findings, self._folder)
         known = tuple(
             finding
@@ -211,29 +172,30 @@ class BaselineFilter:
         )
         kept = frozenset(known)
         new = tuple(finding for finding in findings if finding not in kept)
-        if self._places is None:
-            self._places = frozenset(_place(identities[finding]) for finding in known)
-            self._new = frozenset(identities[finding].alike for finding in new)
+        if self._known_places is None:
+            self._known_places = frozenset(_place(identities[finding]) for finding in known)
+            self._first_new = frozenset(identities[finding].alike for finding in new)
         self._spared = frozenset(
             finding
             for finding in new
-            if _place(one := identities[finding]) in self._places and one.alike not in self._new
+            if _place(one := identities[finding]) in self._known_places
+            and one.alike not in self._first_new
         )
         return new, known
 
     def spares(self, finding: Finding) -> bool:
-        """Whether a finding of the last parting may be a known one whose statement was changed."""
+        """Return whether a new finding may be a known one whose statement was changed."""
         return finding in self._spared
 
 
 def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) -> Comparison:
-    """What a baseline says of a run in which it knows the findings `known`."""
+    """Compare a baseline with a run that found the `known` findings again."""
     found = Counter(one.alike for one in _identities(known, baseline.file.parent).values())
     stale = [
         replace(entry, count=missing)
         for entry in baseline.entries
         if (missing := entry.count - found[entry.fingerprint]) > 0
-        and covered.holds(baseline.where(entry), entry.code)
+        and covered.includes(baseline.where(entry), entry.code)
     ]
     return Comparison(baseline.file, tuple(known), tuple(sorted(stale, key=_order)))
 
@@ -244,8 +206,8 @@ class Written:
 
     Attributes:
         baseline: the baseline.
-        dropped: how many findings were in it before that are no more in the code.
-        kept: how many are of what the run says nothing about.
+        dropped: the number of findings that it listed before and that no longer exist.
+        kept: the number of findings that the run does not cover.
     """
 
     baseline: Baseline
@@ -254,21 +216,20 @@ class Written:
 
 
 def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -> Written:
-    """Write findings as known; entries of what the run does not cover stay as they were.
-
-    The file is whole at any moment, and the same findings give the same bytes.
+    """Write findings as known, and keep the entries that the run does not cover.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     file = _real(file)
     old = _existing(file)
-    kept = [e for e in old.entries if not covered.holds(old.where(e), e.code)]
+    kept = [e for e in old.entries if not covered.includes(old.where(e), e.code)]
     merged = {entry.fingerprint: entry for entry in (*kept, *_entries(findings, file.parent))}
     baseline = Baseline(file, tuple(sorted(merged.values(), key=_order)))
     data = render(baseline).encode()
     try:
-        _replace(file, data)
+        if not file.exists() or file.read_bytes() != data:
+            write_over(file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
     counts = {entry.fingerprint: entry.count for entry in baseline.entries}
@@ -277,7 +238,7 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
 
 
 def render(baseline: Baseline) -> str:
-    """A baseline as text: JSON with one key a line, sorted, in ASCII."""
+    """Return a baseline as JSON: sorted, ASCII, one key per line."""
     import json
 
     entries = [asdict(entry) for entry in sorted(baseline.entries, key=_order)]
@@ -296,8 +257,7 @@ def _entries(findings: Sequence[Finding], folder: Path) -> list[Entry]:
 
 
 def _identities(findings: Sequence[Finding], folder: Path) -> Mapping[Finding, Identity]:
-    # Not loaded by a commit hook whose files are in no baseline.
-    from .fingerprint import identities
+    from .fingerprint import identities  # not needed by most commit hooks
 
     return identities(findings, folder)
 
@@ -310,42 +270,77 @@ def _order(entry: Entry) -> tuple[str, str, str, str, str]:
     return (entry.path, entry.code, entry.within, entry.statement, entry.fingerprint)
 
 
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+# -- reading
+
+
+def read_baseline(file: Path) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        UsageError: the file cannot be read, is not a baseline, or has a newer version.
+    """
+    try:
+        data = read_regular(file, linked=True)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"baseline {file} does not exist; create it with --write-baseline {file}"
+        ) from error
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
+    import json  # not needed for --help
+
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _invalid(file, f"not JSON: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("findings"), list):
+        raise _invalid(file, 'not an object with "version" and "findings"')
+    version = document.get("version")
+    if type(version) is int and version > VERSION:
+        raise UsageError(
+            f"{file}: baseline version {version} is newer than the supported version {VERSION};"
+            " update remat-migrate or recreate the baseline"
+        )
+    if type(version) is not int or version != VERSION:
+        raise _invalid(file, f'"version" is not {VERSION}')
+    entries: dict[str, Entry] = {}
+    for number, item in enumerate(document["findings"], 1):
+        entry = _entry(file, number, item)
+        # Merging branches may leave an entry twice.
+        if (other := entries.get(entry.fingerprint)) is None or other.count < entry.count:
+            entries[entry.fingerprint] = entry
+    return Baseline(_real(file), tuple(entries.values()))
+
+
 def _existing(file: Path) -> Baseline:
-    """The baseline that is to be written anew; an empty one where there is none."""
+    """Read the baseline that is to be rewritten; an empty one if there is none."""
     if not file.exists() or not file.stat().st_size:
         return Baseline(file)
     return read_baseline(file)
 
 
-def _replace(file: Path, data: bytes) -> None:
-    if not file.exists() or file.read_bytes() != data:
-        write_over(file, data)
-
-
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
 def _entry(file: Path, number: int, item: object) -> Entry:
-    """One entry as it stands in the file, checked."""
     if not isinstance(item, dict):
-        raise _broken(file, f"entry {number} is not an object")
-    for key in ("path", "code", "within", "statement", "fingerprint"):
-        if not isinstance(item.get(key), str):
-            raise _broken(file, f'entry {number} has no text "{key}"')
+        raise _invalid(file, f"entry {number} is not an object")
+    texts = {key: item.get(key) for key in ("path", "code", "within", "statement", "fingerprint")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise _invalid(file, f'"{key}" of entry {number} is not a string')
     count = item.get("count")
     if type(count) is not int or count < 1:
-        raise _broken(file, f'entry {number}: "count" is not a number from 1')
+        raise _invalid(file, f'"count" of entry {number} is not a positive integer')
     if not _FINGERPRINT.fullmatch(item["fingerprint"]):
-        raise _broken(file, f'entry {number}: "fingerprint" is not 32 hexadecimal digits')
+        raise _invalid(file, f'"fingerprint" of entry {number} is not 32 hexadecimal digits')
     if not item["path"] or "\0" in item["path"]:
-        raise _broken(file, f'entry {number}: "path" is not a path')
-    return Entry(
-        item["path"], item["code"], count, item["within"], item["statement"], item["fingerprint"]
-    )
+        raise _invalid(file, f'"path" of entry {number} is not a path')
+    return Entry(count=count, **texts)  # type: ignore[arg-type]
 
 
-def _broken(file: Path, reason: str) -> UsageError:
+def _invalid(file: Path, reason: str) -> UsageError:
     return UsageError(
-        f"{file}: is not a baseline: {reason}; delete it and write it anew with --write-baseline"
+        f"{file}: invalid baseline: {reason}; delete the file and recreate it with --write-baseline"
     )

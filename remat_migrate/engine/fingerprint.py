@@ -1,13 +1,13 @@
-"""What tells a finding from others when lines have moved: its code, its file, where it stands.
+"""Fingerprints: what identifies a finding although lines move or code is reformatted.
 
-A fingerprint is of the rule's code, the file's path, the definition around the finding and the
-statement that it stands in: of a compound one its head, of a decorator itself alone, of an import
-the names that are concerned. A statement counts as the syntax that it is, so that line breaks,
-blanks, parentheses, quotes, trailing commas and comments, all that a formatter may change, do not.
-In a comment it is the comment's words, in a file that is not Python the line's. No position counts,
-and no message: what a later version says better is the same finding.
+A fingerprint covers the code of the rule, the path of the file, the enclosing definition and the
+statement. Of a compound statement only the header counts, of a decorator only itself, of an import
+only the names concerned. Statements are compared as syntax, so line breaks, whitespace,
+parentheses, quotes, trailing commas and comments do not matter. A finding in a comment is
+identified by the words of the comment, one in a file that is not Python by its line. Position and
+message do not count.
 
-Findings that agree in all of this are numbered in the order in which they stand.
+Findings that agree in all of this are numbered in order.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from ..text.tokens import Layout, Token
 
 _Head = ast.stmt | ast.excepthandler | ast.match_case
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-# What a compound statement holds besides its head; decorators are told apart, each alone.
+# The parts of a compound statement that are not its header; decorators count by themselves.
 _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list")
 _MEANINGLESS = frozenset({"ctx", "kind", "type_comment"})
 _BYTES = 16
-_MOST_SHOWN = 160
+_MAX_SHOWN = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a finding is known by.
+    """What identifies a finding.
 
     Attributes:
-        path: the file, relative to the folder that was asked for, with `/`.
-        code: the rule's code.
-        within: the dotted name of the definition around it; empty in the module itself.
-        statement: what it stands in, for a reader: one line, without comments.
-        alike: the digest that it shares with the findings which agree in all of this.
-        number: its number among these, from 1.
+        path: the file, relative to the given folder, with `/`.
+        code: the code of the rule.
+        within: the dotted name of the enclosing definition; empty at module level.
+        statement: the statement for readers: one line, without comments.
+        alike: the digest of all of this, shared by findings that agree in it.
+        number: the number among those findings, from 1.
     """
 
     path: str
@@ -59,20 +59,17 @@ class Identity:
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits; those of the first of several are `alike`."""
+        """Return 32 hexadecimal digits, which are `alike` for the first of several findings."""
         return self.alike if self.number == 1 else _digest(self.alike, str(self.number))
 
 
 def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, str]:
-    """A name for each finding that stays when lines move and when code is formatted anew.
-
-    No two findings of a run have the same one. Paths count relative to `root`.
-    """
+    """Return a unique fingerprint for each finding, with paths relative to `root`."""
     return {finding: one.fingerprint for finding, one in identities(findings, root).items()}
 
 
 def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
-    """What each finding is known by; in the order of `findings`."""
+    """Return the identity of each finding, in the order of `findings`."""
     files: dict[SourceFile, _File] = {}
     known: dict[Finding, Identity] = {}
     counts: Counter[str] = Counter()
@@ -90,7 +87,7 @@ def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Iden
 
 
 def relative_path(path: Path, root: Path) -> str:
-    """`path` as it is written in `root`, with `/`; absolute where no way leads there."""
+    """Return `path` relative to `root`, with `/`; absolute if it is on another drive."""
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     try:
@@ -104,14 +101,14 @@ def _order(finding: Finding) -> tuple[str, int, int, str]:
 
 
 def _digest(*parts: str) -> str:
-    # Halves of surrogate pairs in file names stand for bytes that are not UTF-8.
+    # File names that are not UTF-8 contain lone surrogates.
     data = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a finding stands: the definition, and the statement as it counts and as it is shown."""
+    """The enclosing definition, and the statement as it is compared and as it is shown."""
 
     within: str
     meaning: str
@@ -119,7 +116,7 @@ class _Place:
 
 
 class _File:
-    """One file, read once for all its findings."""
+    """One file, parsed once for all its findings."""
 
     def __init__(self, source: SourceFile) -> None:
         self.source = source
@@ -127,7 +124,7 @@ class _File:
 
     @cached_property
     def tree(self) -> ast.Module | None:
-        """The file as Python; None where it is none, or cannot be parsed."""
+        """The syntax tree; None if the file is not valid Python."""
         if not _is_python(self.source):
             return None
         try:
@@ -137,11 +134,11 @@ class _File:
 
     @cached_property
     def comments(self) -> list[Token]:
-        """The comments of a file that can be parsed."""
+        """The comments of a Python file."""
         return Layout(self.source).comments
 
     def place(self, span: Span) -> _Place:
-        """Where a finding with this span stands."""
+        """Return the place of a finding with this span."""
         if self.tree is None:
             return self._line(span)
         if comment := self._comment(span.start):
@@ -171,7 +168,7 @@ class _File:
     def _shown(self, node: _Head | ast.expr) -> str:
         try:
             return _cut(ast.unparse(node))
-        # A sum of a thousand terms; an integer of many digits, a backslash within an f-string.
+        # A sum of a thousand terms, a very long integer, a backslash in an f-string.
         except (RecursionError, ValueError):
             line, _ = self.source.position(self._start(node))
             return _cut(self.source.line_text(line))
@@ -201,7 +198,7 @@ class _File:
 
 
 def _is_python(source: SourceFile) -> bool:
-    # A notebook is the Python of its cells here.
+    # The text of a notebook is the Python code of its cells.
     if source.container is not None:
         return True
     script = source.text.startswith("#!") and "python" in source.line_text(1)
@@ -209,7 +206,7 @@ def _is_python(source: SourceFile) -> bool:
 
 
 def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:
-    """The statements that hold a place, outer ones first; handlers and cases count as such."""
+    """Return the statements, handlers and cases that contain a place, outermost first."""
     found: list[_Head] = []
     inner: Sequence[_Head] = tree.body
     while node := next(filter(holds, inner), None):
@@ -233,7 +230,7 @@ def _dotted(around: Sequence[_Head]) -> str:
 
 
 def _bare(node: _Head | ast.expr, names: Sequence[ast.alias]) -> _Head | ast.expr:
-    """A statement without those within it and without decorators; an import with `names` alone."""
+    """Return a statement without body and decorators; an import with only `names`."""
     if isinstance(node, ast.expr):
         return node
     bare = copy.copy(node)
@@ -246,13 +243,13 @@ def _bare(node: _Head | ast.expr, names: Sequence[ast.alias]) -> _Head | ast.exp
 
 
 def _meaning(node: ast.AST) -> str:
-    """A syntax tree as text: the same for all spellings, and under every version of Python.
+    """Return a syntax tree as text, the same for all spellings and Python versions.
 
-    `ast.dump` and `ast.unparse` write what the running version has.
+    The output of `ast.dump` and `ast.unparse` depends on the version.
     """
     parts: list[str] = []
     stack: list[object] = [node]
-    while stack:  # a long sum nests too deep for a function that calls itself
+    while stack:  # A long sum is nested too deeply for recursion.
         item = stack.pop()
         if isinstance(item, ast.AST):
             parts.append(f"{type(item).__name__}(")
@@ -266,17 +263,17 @@ def _meaning(node: ast.AST) -> str:
 
 
 def _content(node: ast.AST) -> Iterator[object]:
-    """The fields of a node that say something, each after its name; values as text or nodes."""
+    """Yield the meaningful fields of a node: name, then value as text or nodes."""
     match node:
         case ast.Constant(value=value):
             yield _constant(value)
         case ast.Expr(value=ast.Constant(value=str(text))):
-            # Formatters indent docstrings.
+            # Formatters reindent docstrings.
             yield _constant(" ".join(text.split()))
         case ast.JoinedStr(values=values):
             yield _merged(values)
         case ast.Delete(targets=[ast.Tuple(elts=targets)]):
-            # The one place where parentheses that are left out change the tree.
+            # Only here do redundant parentheses change the tree.
             yield from ("targets=", targets)
         case _:
             for name, value in ast.iter_fields(node):
@@ -286,7 +283,7 @@ def _content(node: ast.AST) -> Iterator[object]:
 
 
 def _merged(values: Sequence[ast.expr]) -> list[object]:
-    """The parts of an f-string, neighbouring texts as one: versions divide them differently."""
+    """Return the parts of an f-string with adjacent texts joined, as versions differ in this."""
     parts: list[object] = []
     text = ""
     for value in values:
@@ -299,7 +296,7 @@ def _merged(values: Sequence[ast.expr]) -> list[object]:
 
 
 def _constant(value: object) -> str:
-    # What counts as printable differs between versions; a long integer has no decimal digits.
+    # What is printable differs between versions; converting a long integer to decimal fails.
     if isinstance(value, int) and not isinstance(value, bool):
         return hex(value)
     return ascii(value)
@@ -307,4 +304,4 @@ def _constant(value: object) -> str:
 
 def _cut(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _MOST_SHOWN else f"{words[: _MOST_SHOWN - 1]}…"
+    return words if len(words) <= _MAX_SHOWN else f"{words[: _MAX_SHOWN - 1]}…"
