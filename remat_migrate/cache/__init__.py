@@ -1,10 +1,8 @@
-"""Outcomes of runs, kept: what a run over the same files with the same options printed.
+"""The cache: replays the output of an earlier identical run.
 
-A run that writes no source files is kept as a whole: what it wrote where, and its exit code. What
-it depends on is kept beside it: the command, settings and surroundings as a *key* (`key.py`), and
-the *state* of every file that it read, or looked for in vain (`states.py`). An outcome is played
-back only if all of that is the same (`recall.py`). `kept.py` is what a command asks.
+For a run that writes no source files, the cache stores its output and exit code together with
+everything that they depend on: the command, settings and environment (`key.py`), and the state of
+every file that the run read or looked for (`file_states.py`). `slot.py` compares all of that.
 
-Nothing here imports the rules, the model or the reports: that takes longer than a run may that is
-known already.
+Nothing here imports rules, analysis or reports, which would take longer than a cached run.
 """

@@ -1,8 +1,4 @@
-"""Entries of the cache as bytes: a line with a checksum, then JSON.
-
-What is read is checked to the last value: a file that is damaged, cut off or of another version of
-this format is no entry.
-"""
+"""Cache entries as bytes: a header with a checksum, then JSON."""
 
 from __future__ import annotations
 
@@ -10,29 +6,25 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from .record import ERR, OUT, Outcome, Written
+from .record import Outcome, Written
 
-# Of what is written, and of how outcomes depend on what: to be raised when either changes.
+# Increment when the format, or what outcomes depend on, changes.
 VERSION = 1
-
-_CODES = (0, 1)
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An outcome with all that it depends on.
+    """An outcome and everything it depends on.
 
     Attributes:
-        key: the command, its settings and surroundings.
-        counts: how many of the files are Python targets, other targets, and context.
-        files: the state of each file that was listed, in the order in which they were.
-        recent: those of them whose state does not tell whether they have changed.
-        contents: the hash of the content of some of them, all of `recent` among them.
-        outside: the state of each other file that was read or looked for.
-        outcome: what the run wrote, and its exit code.
+        key: the command, its settings, and its environment.
+        counts: the numbers of Python targets, other targets, and context files.
+        files: the state of each listed file, in order.
+        recent: the listed files whose state does not tell whether they changed.
+        contents: content hashes of some listed files, including all recent ones.
+        outside: the state of each other file that the run read or looked for.
+        outcome: the output and the exit code.
     """
 
     key: str
@@ -45,7 +37,7 @@ class Entry:
 
 
 def dump(entry: Entry) -> bytes:
-    """An entry as bytes."""
+    """Serialize an entry."""
     document = {
         "key": entry.key,
         "counts": entry.counts,
@@ -56,71 +48,26 @@ def dump(entry: Entry) -> bytes:
         "written": [[one.to, one.text] for one in entry.outcome.written],
         "code": entry.outcome.code,
     }
-    data = json.dumps(document, separators=(",", ":")).encode()
-    return _head(data) + data
+    body = json.dumps(document, separators=(",", ":")).encode()
+    return _header(body) + body
 
 
 def load(data: bytes) -> Entry | None:
-    """The entry that bytes hold; None if they hold none."""
-    head, line_feed, body = data.partition(b"\n")
-    if head + line_feed != _head(body):
+    """Parse an entry; None if it is damaged or of another version."""
+    header, newline, body = data.partition(b"\n")
+    if header + newline != _header(body):
         return None
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    try:
-        return _entry(document)
-    except (_Damaged, KeyError):
-        return None
-
-
-class _Damaged(Exception):
-    """A value is not of its kind."""
-
-
-def _head(data: bytes) -> bytes:
-    return f"remat-migrate cache {VERSION} {hashlib.sha256(data).hexdigest()}\n".encode()
-
-
-def _entry(document: object) -> Entry:
-    if not isinstance(document, dict):
-        raise _Damaged
-    key, code = document["key"], document["code"]
-    if not (isinstance(key, str) and type(code) is int and code in _CODES):
-        raise _Damaged
-    contents = _texts_by_name(document["contents"])
-    recent = frozenset(_list_of(str, document["recent"]))
-    if not recent <= contents.keys():
-        raise _Damaged
+    document = json.loads(body)
     return Entry(
-        key,
-        tuple(_list_of(int, document["counts"])),
-        _texts_by_name(document["files"]),
-        recent,
-        contents,
-        _texts_by_name(document["outside"]),
-        Outcome(tuple(map(_written, _list_of(list, document["written"]))), code),
+        document["key"],
+        tuple(document["counts"]),
+        document["files"],
+        frozenset(document["recent"]),
+        document["contents"],
+        document["outside"],
+        Outcome(tuple(Written(to, text) for to, text in document["written"]), document["code"]),
     )
 
 
-def _list_of(kind: type[_T], value: object) -> list[_T]:
-    if not isinstance(value, list) or any(type(item) is not kind for item in value):
-        raise _Damaged
-    return value
-
-
-def _texts_by_name(value: object) -> dict[str, str]:
-    # The names in an object of JSON are always texts.
-    if not isinstance(value, dict) or not set(map(type, value.values())) <= {str}:
-        raise _Damaged
-    return value
-
-
-def _written(value: list[object]) -> Written:
-    match value:
-        case [str() as file, str() as text]:
-            return Written(file, text)
-        case [int() as stream, str() as text] if stream in (OUT, ERR):
-            return Written(int(stream), text)
-    raise _Damaged
+def _header(body: bytes) -> bytes:
+    return f"remat-migrate cache {VERSION} {hashlib.sha256(body).hexdigest()}\n".encode()

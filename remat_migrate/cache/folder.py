@@ -1,8 +1,9 @@
-"""The cache's folder: the user's own, outside of any project, that nobody else can write to.
+"""The cache folder, which belongs to the user and lies outside the project.
 
-A cache that somebody else could fill would say what they like about a project. So folder and files
-must belong to the user, be writable by no one else, and be no links; else they are left alone. A
-repository must not be able to bring a cache along, so none is used that lies in the project.
+Anyone who can write to the cache can control what the tool reports. Therefore the folder and its
+files must be owned by the user, not be writable by others, and not be symbolic links; otherwise
+they are not used. A folder inside the project is not used either, so that a repository cannot ship
+a cache.
 """
 
 from __future__ import annotations
@@ -17,33 +18,32 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 VARIABLE = "REMAT_MIGRATE_CACHE_DIR"
-# What is larger takes longer to read than most runs take.
-MOST_BYTES = 20 * 2**20
+# Reading a larger entry takes longer than most runs.
+MAX_BYTES = 20 * 2**20
 
-_MOST_ENTRIES = 100
-_MOST_BYTES_IN_ALL = 50 * 2**20
-_MOST_DAYS = 30
+_MAX_ENTRIES = 100
+_MAX_TOTAL_BYTES = 50 * 2**20
+_MAX_DAYS = 30
 _ENTRY = re.compile(r"[0-9a-f]{64}\.json")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9a-f]+\.tmp")
 _HOUR, _DAY = 3600.0, 86400.0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-# A pipe is not waited for.
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+_NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _IS_POSIX = os.name == "posix"
 
 
 def cache_folder() -> Path | None:
-    """Where the user's caches are kept; None where the system does not say.
+    """Return the cache folder; None if the system has no place for caches.
 
-    `REMAT_MIGRATE_CACHE_DIR` names the folder itself.
+    `REMAT_MIGRATE_CACHE_DIR` overrides it.
     """
     if named := os.environ.get(VARIABLE):
         return Path(os.path.abspath(named))
     variable = "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME"
     above = os.environ.get(variable, "")
-    # A relative path there is to be ignored (XDG Base Directory Specification).
+    # The XDG Base Directory Specification says to ignore relative paths.
     if not os.path.isabs(above):
         between = "Library/Caches" if sys.platform == "darwin" else ".cache"
         above = os.path.join(os.path.expanduser("~"), between)
@@ -51,15 +51,12 @@ def cache_folder() -> Path | None:
 
 
 @contextmanager
-def opened(path: Path, *, outside: Path) -> Iterator[Folder | None]:
-    """Open a folder for entries, which is made if it is not there.
+def open_folder(path: Path, *, outside: Path) -> Iterator[Folder | None]:
+    """Open the folder, creating it if needed; None if it is not safe to use.
 
     Args:
         path: the folder.
-        outside: a folder that it must not lie in.
-
-    Returns:
-        None if it cannot be made or is not fit for use.
+        outside: a folder that must not contain it.
     """
     if Path(os.path.realpath(path)).is_relative_to(outside):
         yield None
@@ -71,23 +68,22 @@ def opened(path: Path, *, outside: Path) -> Iterator[Folder | None]:
             os.mkdir(path, 0o700)
         if _IS_POSIX:
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
-            is_fit = _is_own(os.fstat(handle))
+            is_safe = _is_own(os.fstat(handle))
         else:
-            is_fit = path.is_dir() and not path.is_symlink()
+            is_safe = path.is_dir() and not path.is_symlink()
     except (OSError, ValueError):
-        is_fit = False
+        is_safe = False
     try:
-        yield Folder(path, handle) if is_fit else None
+        yield Folder(path, handle) if is_safe else None
     finally:
         if handle is not None:
             os.close(handle)
 
 
 class Folder:
-    """A folder of entries that is fit for use.
+    """A folder of entries that is safe to use.
 
-    On POSIX everything is done relative to the opened folder, so that nothing that is put in its
-    place is taken for it.
+    On POSIX, all operations are relative to the open folder, so replacing it has no effect.
     """
 
     def __init__(self, path: Path, handle: int | None) -> None:
@@ -95,8 +91,8 @@ class Folder:
         self._handle = handle
 
     def read(self, name: str) -> bytes | None:
-        """An entry; None if there is none that is fit for use."""
-        flags = os.O_RDONLY | _NO_LINK | _AT_ONCE | _BINARY
+        """Return an entry; None if there is none, or it is not safe to use."""
+        flags = os.O_RDONLY | _NO_LINK | _NO_BLOCK | _BINARY
         try:
             handle = os.open(self._at(name), flags, dir_fd=self._handle)
         except OSError:
@@ -105,11 +101,11 @@ class Folder:
             found = os.fstat(handle)
             if not (stat.S_ISREG(found.st_mode) and _is_own(found)):
                 return None
-            if found.st_size > MOST_BYTES:
+            if found.st_size > MAX_BYTES:
                 return None
             try:
                 data = file.read()
-                # So that what is used is not the first to go; once a day is enough for that.
+                # Keeps used entries from being pruned; once a day is enough.
                 if _IS_POSIX and time.time() - found.st_mtime > _DAY:
                     os.utime(handle)
             except OSError:
@@ -117,8 +113,8 @@ class Folder:
         return data
 
     def write(self, name: str, data: bytes) -> bool:
-        """Write an entry, whole or not at all; False if it cannot be written."""
-        if len(data) > MOST_BYTES:
+        """Write an entry atomically, and return whether that worked."""
+        if len(data) > MAX_BYTES:
             return False
         temporary = f".{name}.{os.getpid():x}{time.time_ns():x}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
@@ -145,7 +141,7 @@ class Folder:
         return True
 
     def _prune(self) -> None:
-        """Remove entries that are old or too many, and what runs that were killed left behind."""
+        """Remove old and surplus entries, and temporary files of killed runs."""
         now = time.time()
         entries: list[tuple[float, int, str]] = []
         with suppress(OSError):
@@ -161,8 +157,8 @@ class Folder:
         total = 0
         for number, (used, size, name) in enumerate(sorted(entries, reverse=True)):
             total += size
-            old = now - used > _MOST_DAYS * _DAY
-            if old or number >= _MOST_ENTRIES or total > _MOST_BYTES_IN_ALL:
+            old = now - used > _MAX_DAYS * _DAY
+            if old or number >= _MAX_ENTRIES or total > _MAX_TOTAL_BYTES:
                 self._remove(name)
 
     def _remove(self, name: str) -> None:
@@ -174,7 +170,7 @@ class Folder:
 
 
 def _is_own(found: os.stat_result) -> bool:
-    """Whether a file or folder is the user's, and nobody else may write to it."""
+    """Return whether a file or folder is owned by the user and not writable by others."""
     if not _IS_POSIX:
-        return True  # in the user's profile, which the system guards
+        return True  # The system protects the user's profile.
     return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS

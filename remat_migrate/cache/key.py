@@ -1,4 +1,4 @@
-"""What the outcome of a run depends on, files apart: the tool, the command, the surroundings."""
+"""The cache key: what a run depends on besides files, namely tool, command and environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import __version__
 from ..discovery.installed import ENTRY_POINTS, descriptions, environments
 from ..discovery.survey import Survey
 
-# What reports and analysis read of the environment (`tests/test_cache.py` looks for others).
+# The variables that reports and analysis read; `tests/test_cache.py` looks for others.
 VARIABLES = (
     "CI_PROJECT_DIR",
     "COLUMNS",
@@ -26,12 +26,12 @@ VARIABLES = (
 
 
 def key_of(command: str, parameters: Mapping[str, object], about: Survey) -> str:
-    """The key of a run, as text.
+    """Return the key of a run.
 
     Args:
-        command: the command's name.
-        parameters: what it was given, by name.
-        about: its settings and files; of the files nothing is in the key.
+        command: the name of the command.
+        parameters: its parameters.
+        about: its settings and folders; its files are not part of the key.
     """
     root = about.settings.root
     parts = (
@@ -41,7 +41,7 @@ def key_of(command: str, parameters: Mapping[str, object], about: Survey) -> str
         [(name, os.environ.get(name)) for name in VARIABLES],
         about.settings,
         about.folders,
-        # Formats name files relative to the repository.
+        # Some formats name files relative to the repository.
         [str(above) for above in (root, *root.parents) if (above / ".git").exists()],
         environments(root),
     )
@@ -49,8 +49,11 @@ def key_of(command: str, parameters: Mapping[str, object], about: Survey) -> str
 
 
 def code_files() -> list[str]:
-    """The files that a run has been computed by: of all modules that are loaded, but for those of
-    Python itself; and those by which packages say that they offer rules."""
+    """Return the files that implement a run.
+
+    These are the loaded modules, except the standard library, and the files in which packages
+    declare entry points.
+    """
     own = os.path.dirname(os.__file__) + os.sep
     found = [
         os.path.join(folder, name, ENTRY_POINTS)
@@ -66,7 +69,7 @@ def code_files() -> list[str]:
 
 
 def _templates() -> Iterable[str]:
-    """What pages are made of, which is no module."""
+    """Return the templates of HTML reports."""
     package = Path(__file__).parents[1]
     with suppress(OSError), os.scandir(package / "report" / "templates") as entries:
         return [entry.path for entry in entries]
@@ -74,12 +77,12 @@ def _templates() -> Iterable[str]:
 
 
 def _packages() -> list[list[str]]:
-    """The packages in each folder of the search path, of which any may offer rules."""
+    """Return the packages in each folder of sys.path, any of which may provide rules."""
     return [descriptions(folder) for folder in sys.path]
 
 
 def _stream(stream: TextIO) -> tuple[object, ...]:
-    """What decides how something looks on a stream."""
+    """Return what affects how output looks on a stream."""
     width: int | None = None
     is_terminal = stream.isatty()
     if is_terminal:

@@ -95,7 +95,7 @@ def check(
 
     PATHS are files and folders, by default the current folder; `-` reads from stdin.
     """
-    from ..cache.kept import Kept, kept_run
+    from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
     verify = verify or verify_strict
@@ -114,19 +114,19 @@ def check(
             print("Nothing to fix.", file=sys.stderr)
         return CLEAN
 
-    kept = Kept()
+    cache = RunCache()
     if not (no_cache or fix or diff or stdin_filename):
         given = click.get_current_context().params
-        kept = kept_run("check", given, paths, options, baseline, outputs)
-    if kept.outcome is not None:
-        return kept.outcome.replay()
+        cache = run_cache("check", given, paths, options, baseline, outputs)
+    if cache.outcome is not None:
+        return cache.outcome.replay()
 
     from ..engine.check import check_run
     from .check import apply_fixes, show_diff
     from .results import Result, exit_code, record_baseline, report_of, write_reports
 
-    with kept.listening():
-        run = set_up_run(paths, stdin_filename, options, baseline, kept.about)
+    with cache.recording():
+        run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
@@ -137,13 +137,13 @@ def check(
             result = Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
-    with kept.listening():
+    with cache.recording():
         # With --fix, stdout is for the fixed stdin.
         stream = sys.stderr if fix and run.overlay else sys.stdout
         found = report_of(run, result, unsafe=unsafe_fixes)
-        write_reports(found, outputs, stream, kept, count_only=statistics)
+        write_reports(found, outputs, stream, cache, count_only=statistics)
         code = exit_code(run, result, exit_zero=exit_zero)
-    kept.keep(code, result.analysis)
+    cache.store(code, result.analysis)
     return code
 
 
@@ -188,14 +188,16 @@ def report(
 
     If the settings name a target to measure, also shows what each checkpoint saves and costs.
     """
-    from ..cache.kept import Kept, kept_run
+    from ..cache.run_cache import RunCache, run_cache
 
-    kept = Kept()
+    cache = RunCache()
     if not (no_cache or verify):
         given = click.get_current_context().params
-        kept = kept_run("report", given, paths, options, baseline, outputs, measures=not no_measure)
-    if kept.outcome is not None:
-        return kept.outcome.replay()
+        cache = run_cache(
+            "report", given, paths, options, baseline, outputs, measures=not no_measure
+        )
+    if cache.outcome is not None:
+        return cache.outcome.replay()
 
     from ..analysis import sites_of
     from ..engine.check import check_run
@@ -210,8 +212,8 @@ def report(
         write_reports,
     )
 
-    with kept.listening():
-        run = set_up_run(paths, None, options, baseline, kept.about)
+    with cache.recording():
+        run = set_up_run(paths, None, options, baseline, cache.about)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
         if how_to_verify:
@@ -225,12 +227,12 @@ def report(
         weighed = measure_configured(run.settings, policies=shows_placements(outputs))
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
-    with kept.listening():
+    with cache.recording():
         rows = site_rows(sites_of(result.analysis.project), result.analysis.findings, weights)
         found = replace(report_of(run, result), sites=rows, weighed=weighed)
-        write_reports(found, outputs, sys.stdout, kept)
+        write_reports(found, outputs, sys.stdout, cache)
         code = exit_code(run, result, exit_zero=exit_zero)
-    kept.keep(code, result.analysis)
+    cache.store(code, result.analysis)
     return code
 
 

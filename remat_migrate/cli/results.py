@@ -22,7 +22,7 @@ from ..settings import fails_run
 from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
 if TYPE_CHECKING:
-    from ..cache.kept import Kept
+    from ..cache.run_cache import RunCache
     from ..measure.fix_effects import FixEffects
     from ..measure.worker.records import SiteMeasurement
     from ..report.outputs import Output
@@ -131,7 +131,7 @@ def write_reports(
     report: Report,
     outputs: Sequence[Output],
     stream: TextIO,
-    kept: Kept,
+    cache: RunCache,
     *,
     count_only: bool = False,
 ) -> None:
@@ -141,7 +141,7 @@ def write_reports(
         report: the report.
         outputs: the formats and their files.
         stream: the destination of formats without a file.
-        kept: records what is written, for the cache.
+        cache: records what is written.
         count_only: see `write_report`.
 
     Raises:
@@ -153,7 +153,7 @@ def write_reports(
     for output in outputs:
         text = write_report(report, output.format, output.file or stream, count_only=count_only)
         if output.file:
-            kept.wrote(output.file, text)
+            cache.record_file(output.file, text)
 
 
 def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:

@@ -1,8 +1,8 @@
-"""The states of files: what tells, without reading it, that a file is what it was.
+"""File states, which tell without reading a file that it has not changed.
 
-As in git's index it is size, times and inode. Times are coarse: a file that was written within two
-seconds of the moment at which its state was taken may change once more and look the same. Such
-*recent* files are compared by content as long as that is so.
+As in git's index, a state is made of size, times and inode. Timestamps are coarse: a file that was
+written within two seconds of taking its state may change again and keep the state. Such *recent*
+files are compared by content.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# The coarsest clock of a file system that is in use: FAT's.
+# The resolution of FAT, the coarsest of file systems in use.
 _COARSE_NS = 2 * 10**9
 _ABSENT = "-"
 
@@ -23,21 +23,21 @@ class States:
     """The states of files at one moment.
 
     Attributes:
-        files: state by name; `-` for what is no file.
-        recent: those that may change once more and look the same.
+        files: the state of each name; `-` if it is not a file.
+        recent: the files that may change without changing their state.
     """
 
     files: Mapping[str, str]
     recent: frozenset[str] = frozenset()
 
     def changed(self, name: str) -> int:
-        """When a file changed, in ns since the epoch; 0 for what is no file."""
+        """Return when a file changed, in nanoseconds since the epoch; 0 if it is not a file."""
         _, *times = self.files[name].split()
         return max(map(int, times[:2]), default=0)
 
 
 def states_of(names: Iterable[str], moment: int) -> States:
-    """The states of files, taken at or after a moment (ns since the epoch)."""
+    """Take the states of files at or after a moment, in nanoseconds since the epoch."""
     files: dict[str, str] = {}
     recent: list[str] = []
     edge = moment - _COARSE_NS
@@ -53,15 +53,15 @@ def states_of(names: Iterable[str], moment: int) -> States:
     return States(files, frozenset(recent))
 
 
-def is_there(state: str) -> bool:
-    """Whether a state is one of a file."""
+def exists(state: str) -> bool:
+    """Return whether a state is that of a file."""
     return state != _ABSENT
 
 
-def content_of(name: str, state: str) -> str | None:
-    """The hash of a file's content; None if its state is another one, or it cannot be read."""
+def content_hash(name: str, state: str) -> str | None:
+    """Return the hash of a file's content; None if it is unreadable or its state changed."""
     try:
-        with open(name, "rb", buffering=0, opener=_at_once) as file:
+        with open(name, "rb", buffering=0, opener=_open_without_blocking) as file:
             if _state(os.fstat(file.fileno())) != state:
                 return None
             data = file.read()
@@ -72,13 +72,13 @@ def content_of(name: str, state: str) -> str | None:
     return hashlib.sha256(data).hexdigest()
 
 
-def _at_once(name: str, flags: int) -> int:
-    """Open a file; a pipe that has taken its place is not waited for."""
+def _open_without_blocking(name: str, flags: int) -> int:
+    """Open a file without blocking if it was replaced by a pipe."""
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _state(found: os.stat_result) -> str:
     if not stat.S_ISREG(found.st_mode):
         return _ABSENT
-    # The inode's number changes where a file is replaced by one with its times.
+    # The inode changes if a file is replaced by one with the same times.
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
