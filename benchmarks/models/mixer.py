@@ -96,7 +96,7 @@ class Mixer(nn.Module):
         return nn.Dense(CLASSES, name="head")(nn.LayerNorm(name="normal")(x).mean(1))
 
 
-def variant(model: nn.Module, left_out: str = "") -> Variant:
+def variant(model: nn.Module, excluded: str = "") -> Variant:
     """The cross entropy of a network, and the shapes of its parameters."""
 
     def loss(parameters: Any, pictures: Any, targets: Any) -> Any:
@@ -105,7 +105,7 @@ def variant(model: nn.Module, left_out: str = "") -> Variant:
 
     pictures = shape(BATCH, SIDE, SIDE, 3)
     parameters = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)), pictures)
-    return Variant(loss, (parameters, pictures, shape(BATCH, dtype="int32")), left_out)
+    return Variant(loss, (parameters, pictures, shape(BATCH, dtype="int32")), excluded)
 
 
 def in_loop(wrapped: Any, numbers: tuple[int, ...] = tuple(range(BLOCKS))) -> nn.Module:

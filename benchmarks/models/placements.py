@@ -23,12 +23,12 @@ class Variant(NamedTuple):
     Attributes:
         loss: the function that is differentiated by its first argument.
         args: its arguments, as shapes.
-        left_out: why it does not count, or nothing.
+        excluded: why it does not count, or nothing.
     """
 
     loss: Callable[..., Any]
     args: tuple[Any, ...]
-    left_out: str = ""
+    excluded: str = ""
 
 
 def shape(*dimensions: int, dtype: Any = "float32") -> Any:

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: stacks into phases."""
+"""Where the time of a run goes: group sampled stacks into phases."""
 
 from __future__ import annotations
 
@@ -14,73 +14,22 @@ from .figures import markdown
 from .processes import BenchmarkError, Command, spend
 
 SAMPLER = Path(__file__).with_name("sampler.py")
-# How many functions the second table lists.
+# Number of functions in the second table.
 _MOST = 20
 
 Frame = tuple[str, str]
 
 PARSING, IMPORTS, REST = "parsing", "imports", "the rest"
-# From the innermost function outwards, the first that lies in one of these decides. What is below
-# a rule's file and in none of them is the rule's own.
-PLACES: dict[str, tuple[str, ...]] = {
-    "listing files": ("discovery/discover.py", "discovery/globs.py", "discovery/survey.py"),
-    "settings": ("settings.py",),
-    "cache": ("cache/",),
-    "reading and byte search": (
-        "prefilter/single_files.py",
-        "analysis/files.py",
-        "analysis/project.py",
-        "analysis/loading.py",
-        "prefilter/code.py",
-        "text/source_file.py",
-        "prefilter/words.py",
-        "text/notebook.py",
-        "text/markdown_cells.py",
-    ),
-    "index and names": (
-        "analysis/names/flow.py",
-        "analysis/names/module.py",
-        "analysis/sites/framework_modules.py",
-        "analysis/sites/references.py",
-        "analysis/names/scopes.py",
-        "codemod/tree/tree_index.py",
-    ),
-    "sites": (
-        "analysis/sites/site.py",
-        "analysis/sites/wrappers.py",
-        "analysis/values/application.py",
-    ),
-    "uses of sites, and what Python must know": (
-        "analysis/needs/dependence.py",
-        "analysis/needs/needs.py",
-        "analysis/statics/static_arguments.py",
-        "analysis/statics/statics.py",
-        "analysis/sites/call_search.py",
-        "analysis/sites/uses.py",
-        "analysis/values/name_search.py",
-    ),
-    "settings in files of other kinds": ("formats/",),
-    "suppressions": ("suppressions.py",),
-    "report": ("report/", "cli/check.py", "engine/fingerprint.py", "engine/baseline.py"),
-    "engine": ("engine/analyse.py", "engine/request.py"),
-    "command line": (
-        "cli/progress_bar.py",
-        "cli/commands.py",
-        "cli/execution.py",
-        "cli/options.py",
-        "report/outputs.py",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Seconds of processors, as shares of the mean run.
+    """CPU seconds of the mean run.
 
     Attributes:
-        cpu: of the whole run.
-        phases: by name; their sum is `cpu`.
-        functions: what was charged to a function itself, with what it calls in C.
+        cpu: total.
+        phases: seconds of each phase, which add up to the total.
+        functions: seconds of each function itself, including its calls into C.
     """
 
     cpu: float
@@ -88,7 +37,7 @@ class Profile:
     functions: dict[Frame, float]
 
     def content(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """Return the profile as JSON."""
         return {
             "cpu": self.cpu,
             "phases": self.phases,
@@ -100,7 +49,7 @@ class Profile:
 
 
 def profiled(bench: Bench) -> Profile:
-    """The profile of the cold run over the whole tree, in one process; the mean of the runs."""
+    """Profile cold runs over the whole tree, in one process."""
     tree = bench.installations.tree
     programs, folder = bench.installations.tool, bench.installations.folder
     report = folder / "profile.json"
@@ -115,7 +64,7 @@ def profiled(bench: Bench) -> Profile:
         report.unlink(missing_ok=True)
         spent = spend(command)
         if not report.exists():
-            raise BenchmarkError(f"no profile was written to {report}")
+            raise BenchmarkError(f"{report}: no profile was written")
         found = json.loads(report.read_text())
         total += spent.cpu
         phases["start of the interpreter"] += found["before"]
@@ -136,25 +85,24 @@ def profiled(bench: Bench) -> Profile:
 
 
 def phase(stack: Sequence[Frame]) -> str:
-    """What a run was doing; the stack from the outermost function to the innermost."""
+    """Return the phase of a stack, outermost function first: a package, a rule, or another one."""
     if any(file.startswith("<frozen importlib") for file, _ in stack):
         return IMPORTS
-    rules = [file for file, _ in stack if _below("remat_migrate_rules", file)]
+    rules = [file for file, _ in stack if _inside("remat_migrate_rules", file)]
     for file, name in reversed(stack):
         if PurePath(file).name == "ast.py" and name == "parse":
             return PARSING
-        if _below("remat_migrate_rules", file):
-            # A rule may ask another module of the rules: it is the rule's time.
+        if _inside("remat_migrate_rules", file):
+            # A helper module of the rules counts for the rule that calls it.
             return f"rule {PurePath(rules[0]).stem.replace('_', '-')}"
-        inside = _below("remat_migrate", file)
-        for named, places in PLACES.items():
-            if inside and any(_is_in(inside, place) for place in places):
-                return named
+        if inside := _inside("remat_migrate", file):
+            path = PurePath(inside)
+            return path.stem if path.parent == PurePath() else path.parent.as_posix()
     return REST
 
 
 def phases_table(profile: Profile) -> str:
-    """The phases as Markdown, the longest first."""
+    """Return the phases as a Markdown table, the longest first."""
     rows = [
         [name, f"{seconds * 1e3:,.0f} ms", f"{seconds / profile.cpu:.1%}"]
         for name, seconds in profile.phases.items()
@@ -164,23 +112,19 @@ def phases_table(profile: Profile) -> str:
 
 
 def functions_table(profile: Profile) -> str:
-    """The functions that took longest themselves, as Markdown."""
+    """Return the functions with the most time of their own as a Markdown table."""
     rows = [
         [f"`{file}` `{name}`", f"{seconds * 1e3:,.0f} ms", f"{seconds / profile.cpu:.1%}"]
         for (file, name), seconds in profile.functions.items()
     ]
-    return markdown(["function itself, with what it calls in C", "CPU", "share"], rows)
+    return markdown(["function itself, with its calls into C", "CPU", "share"], rows)
 
 
-def _below(package: str, file: str) -> str:
-    """A file's path within an installed package; empty if it is not in it."""
+def _inside(package: str, file: str) -> str:
+    """Return the path of a file within an installed package; empty if it is outside."""
     parts = PurePath(file).parts
     if package not in parts:
         return ""
-    # The last one: a folder above may be called as the package is.
-    at = len(parts) - 1 - parts[::-1].index(package)
-    return "/".join(parts[at + 1 :])
-
-
-def _is_in(inside: str, place: str) -> bool:
-    return inside.startswith(place) if place.endswith("/") else inside == place
+    # A parent folder may have the same name as the package.
+    last = len(parts) - 1 - parts[::-1].index(package)
+    return "/".join(parts[last + 1 :])
