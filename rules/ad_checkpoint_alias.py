@@ -1,4 +1,4 @@
-"""RMT103: `jax.ad_checkpoint.checkpoint` and `.remat` are gone.
+"""RMT103: `jax.ad_checkpoint.checkpoint` and `.remat` were removed.
 
 Deprecated in jax 0.8.2, removed in 0.10.0: https://docs.jax.dev/en/latest/changelog.html
 """
@@ -10,31 +10,28 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
+from remat_migrate.rule import Example, Finding, Fix, Rule
 from remat_migrate.suppressions import read_directives
 
 from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_with_name
 
-DEPRECATED_IN, GONE_IN = (0, 8, 2), (0, 10, 0)
+DEPRECATED_IN, REMOVED_IN = (0, 8, 2), (0, 10, 0)
 
 
 class AdCheckpointAlias(Rule):
     """## What it does
-
-    Finds `jax.ad_checkpoint.checkpoint` and `jax.ad_checkpoint.remat`: imported by name, read as an
-    attribute under any alias, or by `getattr`.
+    Checks for `jax.ad_checkpoint.checkpoint` and `jax.ad_checkpoint.remat`: imported by name, read
+    as an attribute under any alias, or looked up with `getattr`.
 
     ## Why is this bad?
-
-    They were second names of `jax.checkpoint` and `jax.remat`. jax 0.8.2 deprecated them, from
-    0.10.0 on they raise `AttributeError` or `ImportError`. The rest of `jax.ad_checkpoint` stays:
+    They were aliases of `jax.checkpoint` and `jax.remat`. jax 0.8.2 deprecated them; from 0.10.0
+    they raise `AttributeError` or `ImportError`. The rest of `jax.ad_checkpoint` stays:
     `checkpoint_name`, `checkpoint_policies`, `print_saved_residuals`.
 
     ## Fix
-
-    Imports the same name from `jax`, splitting an import that also takes names that stay, or writes
-    `jax.checkpoint`; then takes away an import of `jax.ad_checkpoint` that nothing uses any more. A
-    `try` or `if` that chose between the old place and the new comes down to the new.
+    Imports the name from `jax`, splitting an import that also imports names that stay, or writes
+    `jax.checkpoint`, and removes imports of `jax.ad_checkpoint` that become unused. A `try` or `if`
+    that chooses between the old and the new import is reduced to the new one.
     """
 
     code, name = "RMT103", "ad-checkpoint-alias"
@@ -76,7 +73,7 @@ class AdCheckpointAlias(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for every gone name of an import, and for every place that reads one."""
+        """Report each import of a removed name and each read of one."""
         version = project.settings.jax_version
         if version < DEPRECATED_IN:
             return
@@ -85,27 +82,24 @@ class AdCheckpointAlias(Rule):
             return
         from .ad_checkpoint_fixes import Fixer
 
-        fixes = Fixer(module, project, uses, self._open(module, uses)).fixes()
+        fixes = Fixer(module, project, uses, self._fixable(module, uses)).fixes()
+        is_removed = version >= REMOVED_IN
+        since = "removed in jax 0.10" if is_removed else "deprecated since jax 0.8.2"
         for use in uses:
-            new = f"`jax.{use.name}`"
-            gone = "gone since jax 0.10.0" if version >= GONE_IN else "deprecated since jax 0.8.2"
-            works = version < GONE_IN or is_caught(module, use)
+            works = not is_removed or is_caught(module, use)
             yield self.finding(
                 module.source,
                 use.span,
-                f"`jax.ad_checkpoint.{use.name}` is {gone}: use {new}",
+                f"`jax.ad_checkpoint.{use.name}` {'was' if is_removed else 'is'} {since}",
                 severity="warning" if works else "error",
                 confidence="high" if use.certain else "medium",
-                fix=fixes.get(use) or Fix(f"use {new}", Safety.MANUAL),
+                fix=fixes.get(use) or Fix.manual(f"use `jax.{use.name}`"),
                 reason=use.reason or _obstacle(module, use),
                 sites=sites_with_name(module, project, use.name),
             )
 
-    def _open(self, module: Module, uses: list[Use]) -> list[Use]:
-        """The uses to mend: neither suppressed, nor where nothing can be edited.
-
-        What others need is not taken away from them.
-        """
+    def _fixable(self, module: Module, uses: list[Use]) -> list[Use]:
+        """Return the uses that can be edited and are not suppressed."""
         directives = read_directives(module.source, python=True)
         return [
             use
@@ -119,8 +113,8 @@ class AdCheckpointAlias(Rule):
 
 
 def _obstacle(module: Module, use: Use) -> str:
-    """Why a place cannot be edited; "" if it can."""
+    """Return why a use cannot be edited; empty if it can."""
     if any(isinstance(around, ast.JoinedStr) for around in module.ancestors(use.node)):
-        return "it stands inside an f-string: write it by hand"
+        return "it is inside an f-string; edit it by hand"
     errors = ("AttributeError", "ImportError", "ModuleNotFoundError")
     return EXPECTED if expects_failure(module, use.node, *errors) else ""

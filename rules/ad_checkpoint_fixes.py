@@ -1,8 +1,8 @@
-"""How the uses of `jax.ad_checkpoint.checkpoint` and `.remat` are mended; see ad_checkpoint_alias.
+"""Fixes for the uses of `jax.ad_checkpoint.checkpoint` and `.remat` that RMT103 reports.
 
-An import takes the name from `jax` instead, and what it is called here stays. A read of the
-attribute becomes `jax.checkpoint`; when the last one in a file goes, so does the import of
-`jax.ad_checkpoint`, and then those fixes are one.
+An import takes the name from `jax` and keeps its local name. A read of the attribute becomes
+`jax.checkpoint`. If no use of `jax.ad_checkpoint` remains in the file, its import is removed, and
+the fixes of all reads become one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from remat_migrate.codemod.tree.removal import plan_removals
 from remat_migrate.rule import Fix, Safety
 from remat_migrate.text.tokens import layout_of
 
-from .ad_checkpoint_uses import GONE, JAX, PACKAGE, Use
+from .ad_checkpoint_uses import JAX, PACKAGE, REMOVED, Use
 
 _OWN_IMPORT = re.compile(
     r"^\s*(import\s+jax\.ad_checkpoint\b(?!\s+as)|from\s+jax(\.ad_checkpoint)?\s+import\b)", re.M
@@ -38,13 +38,13 @@ _KEEP = re.compile(r"#\s*noqa\b", re.IGNORECASE)
 
 
 class Fixer:
-    """Fixes for the uses of one module.
+    """Builds the fixes for the uses in one module.
 
     Args:
         module: the module.
         project: the project.
-        uses: all uses of the module.
-        fixable: those of them that may be changed.
+        uses: all uses in the module.
+        fixable: the uses that can be edited.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Fixer:
         self.fixable = [use for use in fixable if not use.reason]
 
     def fixes(self) -> Mapping[Use, Fix]:
-        """The fix of each use that has one."""
+        """Return the fix of each use that has one."""
         found = dict(self._choices())
         statements: dict[ast.ImportFrom, list[Use]] = {}
         reads: list[Use] = []
@@ -74,7 +74,7 @@ class Fixer:
         return {use: self._with_naming(fix, found) for use, fix in found.items()}
 
     def _with_naming(self, fix: Fix, found: Mapping[Use, Fix]) -> Fix:
-        """A fix with what names the options of the calls that its uses lead to."""
+        """Return a fix that also names the positional options of the calls of its uses."""
         changes = set(fix.changes)
         naming = [
             change
@@ -85,10 +85,8 @@ class Fixer:
         ]
         if not naming:
             return fix
-        title = f"{fix.title}, and pass options as keywords"
+        title = f"{fix.title} and pass options by keyword"
         return replace(fix, title=title, changes=tuple(dict.fromkeys([*fix.changes, *naming])))
-
-    # -- imports of the names
 
     def _moved(self, statement: ast.ImportFrom, uses: Sequence[Use]) -> Fix:
         names = " and ".join(f"`{use.name}`" for use in uses)
@@ -99,9 +97,7 @@ class Fixer:
             change = Insert(self.module, statement, (Code(f"from jax import {listed}"),))
         else:
             change = MoveNames(self.module, statement, tuple(moved), JAX.name)
-        return Fix(f"import {names} from jax", Safety.SAFE, (change,))
-
-    # -- `try` and `if` that choose between the old place and the new
+        return Fix(f"import {names} from `jax`", Safety.SAFE, (change,))
 
     def _choices(self) -> Iterator[tuple[Use, Fix]]:
         for holder in dict.fromkeys(self._holder(use) for use in self.fixable):
@@ -116,7 +112,7 @@ class Fixer:
             if not new or any(use not in self.fixable for use in inside):
                 continue
             change = KeepSuite(self.module, holder, tuple(new[0]), self._is_used_elsewhere)
-            fix = Fix("import from jax alone", Safety.SAFE, (change,))
+            fix = Fix("import from `jax` only", Safety.SAFE, (change,))
             yield from ((use, fix) for use in inside)
 
     def _holder(self, use: Use) -> ast.AST | None:
@@ -127,24 +123,22 @@ class Fixer:
         return self.module.statement(use.node) in arm
 
     def _meaning(self, node: object) -> object:
-        """A value that is equal for two statements that do the same once the fix is made."""
+        """Return a value that is equal for two statements that are equivalent after the fix."""
         if isinstance(node, ast.expr):
             names = self.project.qualified(self.module, node)
             if len(names) == 1:
                 [name] = names
                 return name.replace(f"{PACKAGE.name}.", "jax.")
         if isinstance(node, ast.ImportFrom) and not node.level:
-            gone = node.module == PACKAGE.name and all(a.name in GONE for a in node.names)
+            removed = node.module == PACKAGE.name and all(a.name in REMOVED for a in node.names)
             names_as = frozenset((alias.name, alias.asname or alias.name) for alias in node.names)
-            return "jax" if gone else node.module, names_as
+            return "jax" if removed else node.module, names_as
         if isinstance(node, ast.AST):
             fields = tuple(self._meaning(value) for _, value in ast.iter_fields(node))
             return type(node), fields
         if isinstance(node, list):
             return tuple(self._meaning(part) for part in node)
         return node
-
-    # -- reads of the attribute
 
     def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
         changes: list[Reduction] = []
@@ -159,7 +153,7 @@ class Fixer:
             [*changes, *(Reduction(remove=(alias,)) for alias in spare)],
             is_used_elsewhere=self._is_used_elsewhere,
         )
-        # Nothing else needs `import jax.ad_checkpoint`: its fate is that of all who used it.
+        # The import can only be removed together with all reads that need it.
         shared = {*range(len(uses), len(changes) + len(spare))}
         if spare or plain:
             shared |= {i for i, use in enumerate(uses) if self._by_submodule(use)}
@@ -174,12 +168,12 @@ class Fixer:
             yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, tuple(dict.fromkeys(made)))
 
     def _rewritten(self, use: Use) -> tuple[Reduction, tuple[Change, ...]]:
-        """What one read asks for, and the import that it needs."""
+        """Return the replacement of one read, and the changes that import what it needs."""
         package, node = use.package, use.node
         assert package is not None
         assert isinstance(node, ast.expr)
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
-            # As `jax` is spelled there: its import stays in use.
+            # Keeps the spelling of `jax`, whose import stays in use.
             if isinstance(node, ast.Attribute):
                 return Reduction(), (Rewrite(self.module, node, _without_package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
@@ -191,21 +185,21 @@ class Fixer:
         return Reduction(replace=((node, written.text),)), written.changes
 
     def _by_submodule(self, use: Use) -> bool:
-        """Whether the package is written as an attribute of `jax`."""
+        """Return whether the package is written as an attribute of `jax`."""
         package = use.package
         return isinstance(package, ast.Attribute) and self.project.values(
             self.module, package.value
         ) == {JAX}
 
     def _spare_imports(self, uses: Sequence[Use]) -> tuple[list[ast.alias], list[Rename]]:
-        """`import jax.ad_checkpoint` that nothing needs: names to remove, names to shorten."""
+        """Return the unused imports of `jax.ad_checkpoint`: those to remove, those to shorten."""
         packages = {use.package for use in uses}
         for node in self.module.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "ad_checkpoint":
                 if node not in packages and PACKAGE in self.project.values(self.module, node):
                     return [], []
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                # An annotation, or what a test patches.
+                # An annotation, or the target of `mock.patch`.
                 if re.fullmatch(r"[\w.\[\], ]*\bjax\.ad_checkpoint\b[\w.\[\], ]*", node.value):
                     return [], []
         if not any(self._by_submodule(use) for use in uses) or self._needed_elsewhere():
@@ -224,7 +218,7 @@ class Fixer:
         return spare, plain
 
     def _needed_elsewhere(self) -> bool:
-        """Whether another module reads `jax.ad_checkpoint` and leaves importing it to this one."""
+        """Return whether another module reads `jax.ad_checkpoint` without importing it."""
         for path in self.project.files.mentioning(("jax.ad_checkpoint.",)):
             if path != self.module.source.path:
                 text = self.project.files.read(path).text
@@ -233,7 +227,7 @@ class Fixer:
         return False
 
     def _is_guarded(self, node: ast.Import) -> bool:
-        """Whether an import stands in a `try`, or says that it is there for its own sake."""
+        """Return whether an import is in a `try`, or marked as intentional by a comment."""
         if any(isinstance(around, ast.Try) for around in self.module.ancestors(node)):
             return True
         end = self.module.span(node).end
@@ -241,7 +235,7 @@ class Fixer:
         return any(_KEEP.search(comment.text) for comment in comments)
 
     def _binds_jax_too(self, node: ast.Import, alias: ast.alias) -> bool:
-        """Whether a neighbour imports `jax` before anything uses the name."""
+        """Return whether an import in the same block binds `jax` before the name is used."""
         suite = next(
             value
             for _, value in ast.iter_fields(self.module.parent(node) or self.module.tree)
@@ -263,7 +257,7 @@ class Fixer:
         return False
 
     def _is_jax_unread(self) -> bool:
-        """Whether nothing uses the name `jax`: what is read goes by another one."""
+        """Return whether nothing reads the name `jax`."""
         reads = (isinstance(node, ast.Name) and node.id == "jax" for node in self.module.nodes)
         return not any(reads) and not is_used_elsewhere(self.project, self.module, "jax")
 
@@ -278,7 +272,7 @@ def _without_package(node: Any, writing: object) -> Any:
 
 
 def _arms(node: ast.AST | None) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
-    """The two ways that a `try` or an `if` offers."""
+    """Return the two branches of a `try` or an `if`."""
     match node:
         case ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]):
             return body, handler.body

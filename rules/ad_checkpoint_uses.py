@@ -1,4 +1,4 @@
-"""Where a module takes `checkpoint` or `remat` from `jax.ad_checkpoint`: what RMT103 finds."""
+"""Finds the imports and reads of `jax.ad_checkpoint.checkpoint` and `.remat` for RMT103."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
 from remat_migrate.analysis.sites.references import is_used_elsewhere
 from remat_migrate.analysis.sites.site import sites_in, sites_of
 from remat_migrate.analysis.values.values import Constant, External
 from remat_migrate.rule import Fix
 from remat_migrate.text import Span
 
-from .positional_option import Passed, migration, passed_by_position
+from .positional_option import keyword_fix
 
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")
-GONE = ("checkpoint", "remat")
+REMOVED = ("checkpoint", "remat")
 
 _PATCHES = frozenset({"patch", "object", "setattr", "delattr"})
 _CATCH_NO_NAME = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
@@ -26,17 +27,17 @@ _CATCH_NO_NAME = frozenset({"ImportError", "ModuleNotFoundError", "AttributeErro
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Use:
-    """A place that takes a gone name.
+    """One import or read of a removed name.
 
     Attributes:
-        name: the gone name.
+        name: the removed name.
         node: the import statement, or the expression that reads the name.
-        span: the place to report.
-        alias: the imported name, or the `*` that is to give it.
-        package: the expression before the dot, which denotes `jax.ad_checkpoint`.
-        certain: whether nothing else can be meant.
+        span: what to report.
+        alias: the imported name, or the `*` that imports it.
+        package: the expression before the dot, which refers to `jax.ad_checkpoint`.
+        certain: whether it cannot be anything else.
         reason: why there is no fix.
-        naming: the fixes that name options passed by position, of which `jax` has another order.
+        naming: the fixes that name positional options, which `jax` takes in another order.
     """
 
     name: str
@@ -50,38 +51,41 @@ class Use:
 
 
 def find_uses(module: Module, project: Project) -> list[Use]:
-    """The places of a module that take a gone name, in no order."""
+    """Return the uses of the removed names in a module, in no particular order."""
     uses = list(_uses(module, project))
     if not uses:
         return []
-    # `checkpoint(f, False)` says `prevent_cse=False` here, `concrete=False` in the order of `jax`.
-    waiting = {
+    # `checkpoint(f, False)` means `prevent_cse=False` here but `concrete=False` in `jax`.
+    calls = {
         passed.call: passed
         for site in sites_in(project, module)
-        for passed in passed_by_position(site, project)
+        for passed in positional_options(site, project)
         if passed.definition.name.startswith(f"{PACKAGE.name}.")
     }
-    if not waiting:
+    if not calls:
         return uses
     direct = {use.node for use in uses}
-    return [_with_naming(use, list(waiting.values()), direct, project) for use in uses]
+    return [_with_naming(use, list(calls.values()), direct, project) for use in uses]
 
 
 def _with_naming(
-    use: Use, waiting: list[Passed], direct: set[ast.expr | ast.ImportFrom], project: Project
+    use: Use,
+    calls: list[PositionalOptions],
+    direct: set[ast.expr | ast.ImportFrom],
+    project: Project,
 ) -> Use:
-    """A use with what names the options of the calls that it leads to."""
-    calls = [passed for passed in waiting if passed.site.reference is use.node] or [
+    """Return a use with the fixes that name the options of the calls that it leads to."""
+    reached = [passed for passed in calls if passed.site.reference is use.node] or [
         passed
-        for passed in waiting
+        for passed in calls
         if passed.definition.name == f"{PACKAGE.name}.{use.name}"
         and passed.site.reference not in direct
     ]
     naming: list[Fix] = []
-    for passed in calls:
-        fix, _, _ = migration(passed, project)
+    for passed in reached:
+        fix, _, _ = keyword_fix(passed, project)
         if not fix.changes:
-            reason = "options are passed to it by position: name them first (RMT104)"
+            reason = "it is called with positional options; name them first (RMT104)"
             return replace(use, reason=use.reason or reason)
         naming.append(fix)
     return replace(use, naming=tuple(naming))
@@ -90,17 +94,17 @@ def _with_naming(
 def _uses(module: Module, project: Project) -> Iterator[Use]:
     for node in module.nodes:
         match node:
-            case ast.ImportFrom(names=names) if any(n.name in (*GONE, "*") for n in names):
+            case ast.ImportFrom(names=names) if any(n.name in (*REMOVED, "*") for n in names):
                 if PACKAGE in project.evaluator.import_base(node, module):
                     yield from _imported(module, project, node)
-            case ast.Attribute(attr=name, value=package) if name in GONE:
+            case ast.Attribute(attr=name, value=package) if name in REMOVED:
                 use = Use(name, node, module.span(node), package=package)
                 if isinstance(node.ctx, ast.Load):
                     yield from _read(module, project, use)
                 elif PACKAGE in project.values(module, package):
-                    reason = f"it is assigned to: assign to `jax.{name}`, if that is meant"
+                    reason = f"it is assigned to; assign to `jax.{name}` instead"
                     yield replace(use, reason=reason)
-            case ast.Call(args=[package, ast.Constant(value=name), *_]) if name in GONE:
+            case ast.Call(args=[package, ast.Constant(value=name), *_]) if name in REMOVED:
                 if External("builtins.getattr") in project.values(module, node.func):
                     use = Use(str(name), node, module.span(node), package=package)
                     yield from _read(module, project, use)
@@ -108,7 +112,7 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                     yield _patched(module, node.args[1], str(name))
             case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
                 package_name, _, name = path.rpartition(".")
-                if package_name == PACKAGE.name and name in GONE:
+                if package_name == PACKAGE.name and name in REMOVED:
                     yield _patched(module, target, name)
 
 
@@ -117,21 +121,20 @@ _SITES = WeakKeyDictionary()
 
 
 def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
-    """The checkpoints made with a gone name: those of a module, and those that import it from a
-    module that has it."""
+    """Return the sites of a removed name in a module, and in modules that import it from there."""
     if project not in _SITES:
         found: dict[tuple[str, Module | None], list[Site]] = {}
         for site in sites_of(project):
             if site.definition.gone_in is not None:
-                has_it = "ad_checkpoint" in site.module.source.text
-                found.setdefault((site.api, site.module if has_it else None), []).append(site)
+                direct = "ad_checkpoint" in site.module.source.text
+                found.setdefault((site.api, site.module if direct else None), []).append(site)
         _SITES[project] = {key: tuple(sites) for key, sites in found.items()}
     api = f"{PACKAGE.name}.{name}"
     return tuple(site for at in (module, None) for site in _SITES[project].get((api, at), ()))
 
 
 def is_caught(module: Module, use: Use) -> bool:
-    """Whether the code has another way for a JAX that lacks the name: a `try` around it."""
+    """Return whether a `try` around the use handles a JAX version that lacks the name."""
     for around in module.ancestors(use.node):
         if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             return False
@@ -148,19 +151,19 @@ def _catches(caught: ast.expr | None) -> bool:
 
 
 def _imported(module: Module, project: Project, node: ast.ImportFrom) -> Iterator[Use]:
-    # `from .ad_checkpoint import checkpoint` is written in JAX itself.
-    reason = "it is imported from a neighbour within the package" if node.level else ""
+    # `from .ad_checkpoint import checkpoint` appears in JAX itself.
+    reason = "it is a relative import" if node.level else ""
     for alias in node.names:
-        if alias.name in GONE:
+        if alias.name in REMOVED:
             yield Use(alias.name, node, module.span(alias), alias, reason=reason)
         elif node in module.star_imports:
-            for name in GONE:
+            for name in REMOVED:
                 if _comes_by_star(module, project, name):
                     yield Use(name, node, module.span(alias), alias, reason=reason)
 
 
 def _comes_by_star(module: Module, project: Project, name: str) -> bool:
-    """Whether a module, or another through it, reads a name that only `import *` can give."""
+    """Return whether a name that only `import *` can provide is read here or in an importer."""
     if name in module.scope_of(module.tree).bound or any(
         JAX in project.evaluator.import_base(star, module) for star in module.star_imports
     ):
@@ -178,7 +181,7 @@ def _read(module: Module, project: Project, use: Use) -> Iterator[Use]:
         return
     # `jax.ad_checkpoint if new else jax`, `except ImportError: ad_checkpoint = None`
     if values - {PACKAGE, JAX, Constant(None)}:
-        reason = "something else may be meant, too: say `jax` where the name is bound"
+        reason = "the name may refer to another module; use `jax` where the name is bound"
         use = replace(use, certain=False, reason=reason)
     yield use
 
@@ -188,5 +191,5 @@ def _patches(node: ast.Call) -> bool:
 
 
 def _patched(module: Module, node: ast.expr, name: str) -> Use:
-    reason = f"it is patched: patch `jax.{name}`, if the code under test reads it there"
+    reason = f"it is patched; patch `jax.{name}` if the code under test reads it there"
     return Use(name, node, module.span(node), reason=reason)

@@ -1,4 +1,4 @@
-"""RMT604: `jax_remat_barrier_no_cotangents` takes the effect of checkpoints away.
+"""RMT604: `jax_remat_barrier_no_cotangents` disables the effect of checkpoints.
 
 https://github.com/jax-ml/jax/pull/39520
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.flag.names import Names
@@ -17,21 +16,21 @@ from remat_migrate.formats.setting import Setting
 from remat_migrate.rule import Example, Finding, Fix, Safety
 from remat_migrate.text import SourceFile, Span
 
-from .readiness import Readiness, because, severity
+from .next_implementation import NextImplementationRule
 
 SETTING = Setting(BARRIER_FLAG.upper(), BARRIER_FLAG)
 _MESSAGE = (
-    f"`{BARRIER_FLAG}` lets the compiler merge what is computed again with the forward pass: of"
-    " checkpoints outside of loops no memory is saved"
+    f"`{BARRIER_FLAG}` lets the compiler merge the recomputation with the forward pass, so"
+    " checkpoints outside loops save no memory"
 )
-_REASON = "leave it off, or put the checkpoints into a `lax.scan`"
+_ADVICE = "leave it off, or move the checkpoints into a `lax.scan`"
 _GUARDED = f"""\
 import jax
 
 if hasattr(jax.config, "{BARRIER_FLAG}"):
     jax.config.update("{BARRIER_FLAG}", %s)
 """
-# What is held back by the barriers of two checkpoints, as it is set and as it is by default.
+# How many values the barriers of two checkpoints hold back, with the flag and by default.
 _USE = f"""\
 import jax.numpy as jnp
 
@@ -55,34 +54,31 @@ if hasattr(jax.config, "{BARRIER_FLAG}"):
     counts.append(held())
 """
 _SHOWN = "assert not counts or counts[0] %s counts[1], counts\n"
-_WRITTEN_FALSE = {bool: "False", str: '"0"', int: "0"}
+_FALSE = {bool: "False", str: '"0"', int: "0"}
 
 
-class BarrierWithoutCotangents(Readiness):
+class BarrierWithoutCotangents(NextImplementationRule):
     """## What it does
-
-    Finds what sets `jax_remat_barrier_no_cotangents`: `jax.config.update`, the attribute, the
-    environment variable, an option on a command line; in shell scripts and other texts as well.
+    Checks for code that sets `jax_remat_barrier_no_cotangents`: `jax.config.update`, the attribute,
+    the environment variable, or a command-line option, in Python, shell scripts, and other text
+    files.
 
     ## Why is this bad?
-
-    It is a setting of the next implementation of checkpoints, behind `jax_remat3`, since jax
-    0.11.1. Without cotangents in the barrier of a checkpoint nothing orders the recomputation after
-    the forward pass. Measured on CPU, per-block checkpoints of an unrolled transformer then need
-    the memory of none at all (629 MB become 3490 MB), and compute everything twice all the same.
-    The body of a `lax.scan` keeps its effect.
+    The flag belongs to the next implementation of `jax.checkpoint`, behind `jax_remat3`, since jax
+    0.11.1. Without cotangents in the barrier of a checkpoint, nothing orders the recomputation
+    after the forward pass. Measured on CPU, per-block checkpoints of an unrolled transformer then
+    need as much memory as none (3490 MB instead of 629 MB) but still compute everything twice. The
+    body of a `lax.scan` is not affected.
 
     ## Fix
-
-    In Python, writes False (unsafe: it is memory that changes).
+    In Python, writes `False`. Unsafe: memory changes.
     """
 
-    code: ClassVar[str] = "RMT604"
-    name: ClassVar[str] = "barrier-without-cotangents"
-    words: ClassVar[tuple[str, ...]] = (BARRIER_FLAG, BARRIER_FLAG.upper())
-    url: ClassVar[str] = "https://github.com/jax-ml/jax/pull/39520"
+    code, name = "RMT604", "barrier-without-cotangents"
+    words = (BARRIER_FLAG, BARRIER_FLAG.upper())
+    url = "https://github.com/jax-ml/jax/pull/39520"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _GUARDED % True, _GUARDED % False, use=_USE, shows=_SHOWN % "<", holds=_SHOWN % "=="
         ),
@@ -96,14 +92,14 @@ class BarrierWithoutCotangents(Readiness):
             holds="assert value is False\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         f'import jax\n\njax.config.update("{BARRIER_FLAG}", False)\n',
         f'import jax\n\nprint(jax.config.{BARRIER_FLAG})  # "{SETTING.variable}=1"\n',
         Example(f"{SETTING.variable}=0 python train.py\n", filename="train.sh"),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """The places in a Python module that set it."""
+        """Report each place in a Python module that sets the flag."""
         if not SETTING.occurs(module.source.text):
             return
         names = Names(module, project)
@@ -112,11 +108,11 @@ class BarrierWithoutCotangents(Readiness):
             if value is not None and _is_true(value):
                 yield self._found(module, project, value)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if SETTING.is_option(node.value) and _asks(node.value):
+                if SETTING.is_option(node.value) and _enables(node.value):
                     yield self._found(module, project, node)
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
-        """The places in another file that set it."""
+        """Report each place in another file that sets the flag."""
         if not SETTING.occurs(source.text):
             return
         from remat_migrate.formats.files import plan_text
@@ -124,32 +120,19 @@ class BarrierWithoutCotangents(Readiness):
         uses, _ = plan_text(source, SETTING)
         for use in uses:
             if use.form != "read" and SETTING.truth(use.value) is True:
-                yield self.finding(
-                    source,
-                    Span(use.start, use.end),
-                    _MESSAGE,
-                    severity=severity(project),
-                    reason=because(_REASON),
-                )
+                location = source, Span(use.start, use.end)
+                yield self.next_finding(project, location, _MESSAGE, _ADVICE)
 
     def _found(self, module: Module, project: Project, node: ast.expr) -> Finding:
         fix = None
         if isinstance(node, ast.Constant) and not SETTING.occurs(str(node.value)):
-            text = _WRITTEN_FALSE[type(node.value)]
-            change = Replace(module, node, Code(text))
-            fix = Fix("write that it is off", Safety.UNSAFE, (change,))
-        return self.finding(
-            module.source,
-            module.span(node),
-            _MESSAGE,
-            severity=severity(project),
-            fix=fix,
-            reason="" if fix else because(_REASON),
-        )
+            change = Replace(module, node, Code(_FALSE[type(node.value)]))
+            fix = Fix("set it to false", Safety.UNSAFE, (change,))
+        return self.next_finding(project, module.location(node), _MESSAGE, _ADVICE, fix=fix)
 
 
 def _value(names: Names, node: ast.AST) -> ast.expr | None:
-    """What a piece of code sets the flag, or its variable, to."""
+    """Return the value that a node sets the flag or its environment variable to."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=owner, attr="update"),
@@ -175,14 +158,14 @@ def _value(names: Names, node: ast.AST) -> ast.expr | None:
         ):
             return value
         case ast.Call(func=ast.Attribute() | ast.Name() as function, args=[value]) if (
-            names.function(function) & {f"jax.{BARRIER_FLAG}", f"jax._src.config.{_OBJECT}"}
+            names.function(function) & {f"jax.{BARRIER_FLAG}", f"jax._src.config.{_CONTEXT}"}
         ):
             return value
     return None
 
 
-# The flag's object, which is called to set it for a `with`.
-_OBJECT = BARRIER_FLAG.removeprefix("jax_")
+# The object of the flag, which is called as a context manager.
+_CONTEXT = BARRIER_FLAG.removeprefix("jax_")
 
 
 def _is_true(value: ast.expr) -> bool:
@@ -194,8 +177,8 @@ def _is_true(value: ast.expr) -> bool:
     return False
 
 
-def _asks(word: str) -> bool:
-    """Whether an option turns it on."""
+def _enables(word: str) -> bool:
+    """Return whether a command-line option enables the flag."""
     if word.lstrip("-").startswith("no"):
         return False
     _, equals, value = word.partition("=")

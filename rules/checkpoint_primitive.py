@@ -1,4 +1,4 @@
-"""RMT603: code that knows a checkpoint by the name of its primitive, `remat2`.
+"""RMT603: code recognizes a checkpoint by the name of its primitive, `remat2`.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.policies.jax_remat3 import (
@@ -19,11 +18,11 @@ from remat_migrate.analysis.policies.jax_remat3 import (
 )
 from remat_migrate.rule import Example, Finding
 
-from .readiness import Readiness, because, severity
+from .next_implementation import NextImplementationRule
 
-# `"remat2"`, and as it starts in the text of a jaxpr: `"remat2["`.
+# `"remat2"`, or `"remat2["` as in the text of a jaxpr.
 _NAME = re.compile(rf"\s*{PRIMITIVE}\s*\[?\s*")
-_SPEAKING = frozenset({"print", "debug", "info", "warning", "warn", "error", "log"})
+_PRINTING = frozenset({"print", "debug", "info", "warning", "warn", "error", "log"})
 
 _COUNT = """\
 import jax
@@ -45,29 +44,26 @@ if hasattr(jax.config, "jax_remat3"):
 """
 
 
-class CheckpointPrimitive(Readiness):
+class CheckpointPrimitive(NextImplementationRule):
     """## What it does
-
-    Finds code that looks for checkpoints in a jaxpr by the name of their primitive, `"remat2"`, or
-    by the object, `remat_p`: comparisons, searches in its text, tables of rules.
+    Checks for code that looks for checkpoints in a jaxpr by the name of their primitive,
+    `"remat2"`, or by the object `remat_p`: comparisons, searches in the text of a jaxpr, and rule
+    tables.
 
     ## Why is this bad?
-
-    In the next implementation, behind the flag `jax_remat3`, there is no such equation: it is one
-    of the primitive `call_hi_primitive`, with a `RematTraced` that holds the jaxpr as
-    `equation.params["_prim"]`; and where a policy saves everything none. What looks for the old
-    one finds nothing, or does not know what to do with the new one.
+    The next implementation, behind the flag `jax_remat3`, has no such equation. It uses the
+    primitive `call_hi_primitive`, with a `RematTraced` in `equation.params["_prim"]` that holds the
+    jaxpr, or no equation at all if a policy saves everything. Code that looks for the old primitive
+    finds nothing, or does not handle the new one.
 
     ## Fix
-
-    None: look for both.
+    Not fixed automatically. Look for both primitives.
     """
 
-    code: ClassVar[str] = "RMT603"
-    name: ClassVar[str] = "checkpoint-primitive"
-    words: ClassVar[tuple[str, ...]] = ("remat2", "remat_p", "name_p")
+    code, name = "RMT603", "checkpoint-primitive"
+    words = ("remat2", "remat_p", "name_p")
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _COUNT % 'equation.primitive.name == "remat2"',
             use=_USE,
@@ -89,7 +85,7 @@ class CheckpointPrimitive(Readiness):
             shows="assert found in ([1], [1, 0]), found\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _COUNT.replace(
                 "    equations",
@@ -104,68 +100,63 @@ class CheckpointPrimitive(Readiness):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each place that tells a checkpoint by its primitive."""
+        """Report each expression that recognizes a checkpoint by its primitive."""
         text = module.source.text
         if NEXT_PRIMITIVE in text or NEXT_CLASS in text or "jax" not in text:
             return
         for node in module.nodes:
             match node:
                 case ast.Constant(value=str(value)) if _NAME.fullmatch(value):
-                    if self._is_read(module, node):
-                        yield self._found(module, project, node, f"`{value.strip()}`")
+                    if _is_compared(module, node):
+                        yield self._found(module, project, node, value.strip())
                 case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
-                    name = _object(module, project, node)
-                    if name and self._tells(module, node, name):
-                        yield self._found(module, project, node, f"`{name}`")
+                    name = _primitive_object(module, project, node)
+                    if name and _recognizes(module, node, name):
+                        yield self._found(module, project, node, name)
 
-    def _found(self, module: Module, project: Project, node: ast.expr, what: str) -> Finding:
-        return self.finding(
-            module.source,
-            module.span(node),
-            f"from `jax_remat3` on no equation of a jaxpr is {what}",
-            severity=severity(project),
-            reason=because(
-                f"look for the primitive `{NEXT_PRIMITIVE}`, too: its parameter `_prim` is"
-                f" a `{NEXT_CLASS}` that holds the jaxpr"
-            ),
+    def _found(self, module: Module, project: Project, node: ast.expr, name: str) -> Finding:
+        return self.next_finding(
+            project,
+            module.location(node),
+            f"under `jax_remat3` no equation of a jaxpr has the primitive `{name}`",
+            f"also look for the primitive `{NEXT_PRIMITIVE}`, whose parameter `_prim` is a"
+            f" `{NEXT_CLASS}` that holds the jaxpr",
         )
 
-    @staticmethod
-    def _is_read(module: Module, node: ast.Constant) -> bool:
-        """Whether a string is compared, looked for or looked up, and not only said."""
-        holder = module.parent(node)
-        match holder:
-            case ast.Expr() | ast.JoinedStr() | ast.FormattedValue() | ast.arguments() | None:
-                return False
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                return name not in _SPEAKING and not name.endswith(("Error", "Primitive"))
-        return True
 
-    @staticmethod
-    def _tells(module: Module, node: ast.expr, name: str) -> bool:
-        """Whether the primitive's object is compared, or a rule stands in a table under it."""
-        holder = module.parent(node)
-        match holder:
-            case ast.Compare():
-                return name == "remat_p" or _is_of_equation(holder)
-            case ast.Subscript(ctx=ast.Store(), slice=key):
-                return key is node and name == "remat_p"
-            case ast.Dict(keys=keys):
-                return node in keys and name == "remat_p"
-            case ast.Tuple() | ast.List() | ast.Set():
-                around = module.parent(holder)
-                return isinstance(around, ast.Compare) and (
-                    name == "remat_p" or _is_of_equation(around)
-                )
-            case ast.Call(args=[first, *_]):
-                within = module.parent(holder)
-                decorates = isinstance(within, ast.FunctionDef) and holder in within.decorator_list
-                return first is node and name == "remat_p" and decorates
-        return False
+def _is_compared(module: Module, node: ast.Constant) -> bool:
+    """Return whether a string is compared or looked up, and not only printed."""
+    match module.parent(node):
+        case ast.Expr() | ast.JoinedStr() | ast.FormattedValue() | ast.arguments() | None:
+            return False
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name not in _PRINTING and not name.endswith(("Error", "Primitive"))
+    return True
 
 
-def _object(module: Module, project: Project, node: ast.Name | ast.Attribute) -> str:
-    """The last part of the name of a primitive's object; "" for anything else."""
+def _recognizes(module: Module, node: ast.expr, name: str) -> bool:
+    """Return whether a primitive object is compared, or is a key of a rule table."""
+    is_remat = name == "remat_p"
+    holder = module.parent(node)
+    match holder:
+        case ast.Compare():
+            return is_remat or _is_of_equation(holder)
+        case ast.Subscript(ctx=ast.Store(), slice=key):
+            return is_remat and key is node
+        case ast.Dict(keys=keys):
+            return is_remat and node in keys
+        case ast.Tuple() | ast.List() | ast.Set():
+            around = module.parent(holder)
+            return isinstance(around, ast.Compare) and (is_remat or _is_of_equation(around))
+        case ast.Call(args=[first, *_]):
+            within = module.parent(holder)
+            decorates = isinstance(within, ast.FunctionDef) and holder in within.decorator_list
+            return is_remat and first is node and decorates
+    return False
+
+
+def _primitive_object(module: Module, project: Project, node: ast.Name | ast.Attribute) -> str:
+    """Return the name of the primitive object that an expression refers to, or an empty string."""
     last = node.id if isinstance(node, ast.Name) else node.attr
     if not last.endswith("_p"):
         return ""
@@ -175,6 +166,6 @@ def _object(module: Module, project: Project, node: ast.Name | ast.Attribute) ->
 
 
 def _is_of_equation(compared: ast.Compare) -> bool:
-    """Whether the primitive of an equation is compared, and not what a policy is asked about."""
+    """Return whether the primitive of an equation is compared, not the argument of a policy."""
     sides = (compared.left, *compared.comparators)
     return any(isinstance(side, ast.Attribute) and side.attr == "primitive" for side in sides)

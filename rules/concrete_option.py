@@ -1,57 +1,55 @@
-"""RMT101: the `concrete=` option of the checkpoint family is gone.
+"""RMT101: `concrete=` was removed from the checkpoint functions.
 
-`concrete=True` raises since jax 0.3.17, `concrete=False` since 0.10.0, and from 0.11.0 the keyword
-does not exist: https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html
+`concrete=True` raises since jax 0.3.17 and `concrete=False` since 0.10.0; 0.11.0 removed the
+keyword: https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from typing import ClassVar
+from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse, concrete_uses
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety, Severity
+from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Severity
 
-# What the option raises: from jax 0.3.17, and from 0.11.
+from .fixes import migration_fix
+
+# What the option raises from jax 0.3.17 and from 0.11.
 _ERRORS = ("NotImplementedError", "TypeError")
 
 
 class ConcreteOption(Rule):
-    """
-    ## What it does
-    Finds `concrete=` on any function of the checkpoint family: written in the call, in a
-    `functools.partial` under any alias, in a dict that is spread, or passed by position.
+    """## What it does
+    Checks for `concrete=` on any function of the checkpoint family: in a call, in a
+    `functools.partial` under any alias, in a dict that is unpacked, or passed by position.
 
     ## Why is this bad?
-    The option let a checkpointed function see the values of its arguments, mostly to branch on a
-    flag such as `is_training`. `concrete=True` raises since jax 0.3.17, even `concrete=False` since
-    0.10.0.
+    The option let a checkpointed function use the concrete values of its arguments, mostly to
+    branch on a flag such as `is_training`. `concrete=True` raises an exception since jax 0.3.17,
+    and `concrete=False` since 0.10.0.
 
     ## Fix
-    The first of these that keeps the meaning:
+    Applies the first of these that keeps the behavior:
 
-    1. No argument's value is needed by Python: the option goes.
-    2. The needed arguments can be passed by position and every call is known: they are named in
-       `static_argnums`, and each call passes them by position. Where Python needs the result of a
-       `jax.numpy` operation on them, that is computed under `jax.ensure_compile_time_eval`.
-    3. Otherwise the function keeps its signature and closes over what must be concrete: an inner
+    1. If no argument must be concrete at trace time, drops the option.
+    2. If every call is known and can pass the arguments that must be concrete by position, marks
+       them static with `static_argnums` and updates the calls. `jax.numpy` operations whose results
+       are needed at trace time move under `jax.ensure_compile_time_eval`.
+    3. Otherwise keeps the signature and closes over the arguments that must be concrete: an inner
        checkpointed function takes the other arguments.
-    4. Where it cannot be told what Python needs, because the function cannot be seen or is one of
-       several, it closes over all arguments: a checkpoint differentiates what it closes over.
-    5. A needed value is an array, or a gradient is taken of it: nothing is changed, and the finding
-       says what to write instead (`jax.lax.cond`, `jnp.where`).
+    4. If the function cannot be analysed, or is one of several, closes over all arguments. A
+       checkpoint also differentiates with respect to what it closes over.
+    5. If a value that must be concrete is an array or is differentiated, changes nothing. The
+       finding suggests an alternative, such as `jax.lax.cond` or `jnp.where`.
     """
 
-    code: ClassVar[str] = "RMT101"
-    name: ClassVar[str] = "concrete-option"
-    since: ClassVar[str] = "0.3.17"
-    url: ClassVar[str] = "https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html"
+    code, name = "RMT101", "concrete-option"
+    since = "0.3.17"
+    url = "https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             """\
 from functools import partial
@@ -135,7 +133,7 @@ def square(x):
 checkpointed = jax.checkpoint(square)
 """,
         ),
-        # A branch on a value of which a gradient is taken: nothing is changed.
+        # Branches on a value that is differentiated: not fixed.
         Example(
             """\
 import jax
@@ -147,23 +145,23 @@ def slope(x):
 """
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         "import jax\n\nf = jax.checkpoint(lambda x, n: x**n, static_argnums=(1,))\n",
         "import netket\n\nspin = netket.operator.spin.sigmax(0)\nspin.transpose(concrete=True)\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each `concrete=` that is written in the module."""
+        """Report each `concrete=` in the module."""
         for use in concrete_uses(project, module):
             severity = _severity(use, project)
             if severity is not None:
                 yield self._found(use, project, severity)
 
     def _found(self, use: ConcreteUse, project: Project, severity: Severity) -> Finding:
-        fix, related, reason = migrated(use, project)
+        fix, related, reason = concrete_fix(use, project)
         source, span = use.module.source, use.span
         if use.site is not None:
-            related = (Related(source, span, "the option is written here"), *related)
+            related = (Related(source, span, "the option is set here"), *related)
             source, span = use.site.module.source, use.site.span
         return self.finding(
             source,
@@ -176,32 +174,20 @@ def slope(x):
         )
 
 
-def migrated(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
-    """The fix of one `concrete`, the places that explain it, and why there is none."""
+def concrete_fix(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
+    """Return the fix of one `concrete`, the locations that explain it, and what it breaks."""
     from remat_migrate.rewrite.concrete import drop, migrate
 
-    related: tuple[Related, ...] = ()
     reason = use.reason
     if expects_failure(use.module, use.option.value, *_ERRORS):
         reason = EXPECTED
-    if not reason:
-        try:
-            migration = drop(project, use) if use.value is False else migrate(project, use)
-            related = tuple(
-                Related(n.module.source, n.module.span(n.node), n.message) for n in migration.notes
-            )
-            safety = Safety.UNSAFE if migration.breaks else Safety.SAFE
-            return Fix(migration.title, safety, migration.changes), related, migration.breaks
-        except Refused as refused:
-            reason = refused.reason
-            if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):
-                span = refused.module.source.span(refused.node)
-                related = (Related(refused.module.source, span, refused.label),)
-    return Fix(reason, Safety.MANUAL), related, reason
+    if reason:
+        return Fix.manual(reason), (), reason
+    return migration_fix(partial(drop if use.value is False else migrate, project, use))
 
 
 def _severity(use: ConcreteUse, project: Project) -> Severity | None:
-    """What the option does in the target version: nothing, a warning, an error."""
+    """Return how much the option matters in the target version, or None if it is supported."""
     version = project.settings.jax_version
     if version < (0, 3, 16):
         return None
@@ -212,10 +198,10 @@ def _severity(use: ConcreteUse, project: Project) -> Severity | None:
 
 
 def _message(use: ConcreteUse) -> str:
-    if use.value is False:
-        fails = use.definition.concrete_false_fails
-        since = ".".join(map(str, fails[:2])) if fails else ""
-        return f"`concrete=False` of {use.definition.name} " + (
-            f"is an error since jax {since}" if since else "does nothing"
-        )
-    return f"`concrete=` is gone from {use.definition.name} since jax 0.3.17"
+    api = f"`{use.definition.name}`"
+    if use.value is not False:
+        return f"{api} no longer accepts `concrete=` (removed in jax 0.3.17)"
+    fails = use.definition.concrete_false_fails
+    if fails is None:
+        return f"`concrete=False` of {api} has no effect"
+    return f"{api} rejects `concrete=False` since jax {'.'.join(map(str, fails[:2]))}"

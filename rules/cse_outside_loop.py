@@ -1,4 +1,4 @@
-"""RMT306: `prevent_cse=False` on a checkpoint that is not in a loop.
+"""RMT306: `prevent_cse=False` on a checkpoint that does not run in a loop.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -19,19 +19,16 @@ from .placement_fixes import placement_fix
 
 class CseOutsideLoop(Rule):
     """## What it does
-
-    Finds `prevent_cse=False` on a checkpoint that is called inside a differentiated function, and
-    not in a loop of JAX between the two.
+    Checks for `prevent_cse=False` on a checkpoint that is called inside a differentiated function,
+    with no JAX loop between the two.
 
     ## Why is this bad?
-
-    Under `jax.jit` the compiler sees the recomputation beside what it repeats, and merges the two:
-    the memory is not saved. Only the two passes of a loop are kept apart without the barriers that
-    `prevent_cse=True`, the default, puts in.
+    Under `jax.jit` the compiler sees the recomputation next to the original computation and merges
+    the two, so no memory is saved. The barriers that `prevent_cse=True` adds by default prevent
+    that. Only in a loop are the two passes separate without them.
 
     ## Fix
-
-    `prevent_cse=True`.
+    Passes `prevent_cse=True`.
     """
 
     code, name = "RMT306", "cse-outside-loop"
@@ -69,7 +66,7 @@ class CseOutsideLoop(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint that is never in a loop, and differentiated."""
+        """Report each differentiated checkpoint that never runs in a loop."""
         for site in sites_in(project, module):
             option = site.arguments.get("prevent_cse")
             if site.application is None or option is None or not site.definition.same_function:
@@ -85,23 +82,23 @@ class CseOutsideLoop(Rule):
             fix, reason = placement_fix(
                 "pass `prevent_cse=True`, the default",
                 confidence == "low",
-                "leave `prevent_cse` out",
+                "leave `prevent_cse` at its default",
                 partial(set_option, project, site, "prevent_cse", True),
             )
             yield self.finding(
                 module.source,
                 site.span,
-                "`prevent_cse=False` outside of a loop: under `jax.jit` the compiler merges the"
-                " recomputation back, and no memory is saved",
+                "`prevent_cse=False` outside a loop; under `jax.jit` the compiler merges the"
+                " recomputation with the forward pass and no memory is saved",
                 confidence=confidence,
-                related=(Related(module.source, module.span(calls[0]), "called here, in no loop"),),
+                related=(Related(*module.location(calls[0]), "called here, outside any loop"),),
                 fix=fix,
                 reason=reason,
             )
 
 
 def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confidence] | None:
-    """The calls of a site's function, if each is differentiated and none is in a loop of JAX."""
+    """Return the calls of a site's function, if all are differentiated and none is in a loop."""
     placement = placement_of(project)
     calls: list[ast.expr] = []
     confidence: Confidence = "medium"

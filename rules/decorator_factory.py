@@ -1,4 +1,4 @@
-"""RMT504: a checkpoint with options and nothing to wrap.
+"""RMT504: a checkpoint function is called with options but without a function.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
@@ -48,26 +47,24 @@ value, variables = Block().init_with_output(jax.random.PRNGKey(0), jax.numpy.one
 
 
 class DecoratorFactory(Rule):
-    """
-    ## What it does
-    Finds checkpoints that are called with options alone: `@jax.checkpoint(policy=p)`,
+    """## What it does
+    Checks for checkpoint functions that are called with options only: `@jax.checkpoint(policy=p)`,
     `jax.remat(prevent_cse=False)(f)`, `@nn.remat(static_argnums=(2,))`, `@hk.remat()`.
 
     ## Why is this bad?
-    `jax.checkpoint`, `flax.linen.remat` and `haiku.remat` take the function first: without one
-    they raise a `TypeError`, in every release. `flax.nnx.remat`, `equinox.filter_checkpoint` and
-    those of brainstate do return a decorator.
+    `jax.checkpoint`, `flax.linen.remat`, and `haiku.remat` take the function as their first
+    argument. Without one they raise `TypeError` in every release. `flax.nnx.remat`,
+    `equinox.filter_checkpoint`, and the checkpoint functions of brainstate do return a decorator.
 
     ## Fix
-    `functools.partial` gives the options; where the function stands right behind, it becomes the
-    first argument; without any option, the call goes.
+    Passes the options with `functools.partial`. A function that is passed in the next call becomes
+    the first argument, and a call without any options is removed.
     """
 
-    code: ClassVar[str] = "RMT504"
-    name: ClassVar[str] = "decorator-factory"
-    url: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    code, name = "RMT504", "decorator-factory"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _FUNCTION % ("", "jax.checkpoint(policy=POLICY)"),
             _FUNCTION
@@ -98,7 +95,7 @@ class DecoratorFactory(Rule):
             holds="assert list(variables['params']) == ['Dense_0']\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _FUNCTION
             % ("from functools import partial\n\n", "partial(jax.checkpoint, policy=POLICY)"),
@@ -123,36 +120,24 @@ class DecoratorFactory(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each call that has nothing to wrap."""
+        """Report each call without a function."""
         for site in sites_in(project, module):
             factory = factory_call(site)
-            if factory is None or expects_failure(module, factory):
-                continue
-            fix: Fix | None = None
-            reason = ""
-            if site.certain:
-                from remat_migrate.rewrite.factories import supply_subject
-
-                try:
-                    changes = tuple(supply_subject(project, site, factory))
-                    fix = Fix(_title(factory, module), Safety.SAFE, changes)
-                except Refused as refused:
-                    reason = refused.reason
-            yield self.finding(
-                module.source,
-                site.span,
-                f"{site.api} takes the function first: without one it is a TypeError",
-                confidence="high" if site.certain else "medium",
-                fix=fix,
-                reason=reason,
-            )
+            if factory is not None and not expects_failure(module, factory):
+                yield self.finding(
+                    module.source,
+                    site.span,
+                    f"`{site.api}` takes the function first and raises `TypeError` without one",
+                    confidence="high" if site.certain else "medium",
+                    fix=_fix(project, site, factory) if site.certain else None,
+                )
 
 
 def factory_call(site: Site) -> ast.Call | None:
-    """The call that gives an Api options and no function, where the Api needs one."""
+    """Return the call that passes options and no function to an Api that needs one."""
     callee = site.callee
     if site.definition.factory or site.api not in APIS or not isinstance(callee, Partial):
-        return None  # what one's own wrapper takes is its own affair
+        return None  # a wrapper of the project may be a factory
     call = callee.call
     if callee.by_functools or callee.module is not site.module or call.func is not site.reference:
         return None
@@ -160,9 +145,19 @@ def factory_call(site: Site) -> ast.Call | None:
     return None if spread or any(k.arg is None for k in call.keywords) else call
 
 
+def _fix(project: Project, site: Site, factory: ast.Call) -> Fix:
+    from remat_migrate.rewrite.factories import supply_subject
+
+    try:
+        changes = supply_subject(project, site, factory)
+    except Refused as refused:
+        return Fix.manual(refused.reason)
+    return Fix(_title(factory, site.module), Safety.SAFE, tuple(changes))
+
+
 def _title(factory: ast.Call, module: Module) -> str:
     if not factory.keywords:
         return f"write `{module.segment(factory.func)}`"
     outer = module.parent(factory)
     called = isinstance(outer, ast.Call) and outer.func is factory
-    return "give the function first" if called else "use `functools.partial`"
+    return "pass the function first" if called else "use `functools.partial`"

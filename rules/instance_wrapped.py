@@ -1,4 +1,4 @@
-"""RMT501: an instance of a Flax module where `nn.remat` takes the class.
+"""RMT501: `nn.remat` wraps an instance of a Flax module instead of the class.
 
 https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.sites.framework_modules import ModuleKind, makers, module_kind
 from remat_migrate.analysis.sites.site import Site, sites_in
+from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
+
+from .example_uses import FLAX_INIT
 
 _COMPACT = """\
 import flax.linen as nn
@@ -51,11 +53,7 @@ class Net(nn.Module):
     def __call__(self, x):
         return self.block(x)
 """
-_USE = """\
-import jax
 
-value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(3))
-"""
 _TARGET = Fails("TransformTargetError")
 _NAMES = "assert sorted(variables['params']) == %r\n"
 _SCANNED = """\
@@ -83,74 +81,73 @@ class Net(nn.Module):
 
 
 class InstanceWrapped(Rule):
-    """
-    ## What it does
-    Finds `nn.remat(Block())`, `nn.remat(self.block)` and `nn.remat(self.method)`: an instance of a
-    Flax linen module, or a method of one, where `flax.linen.remat`, `nn.remat_scan` and
-    `partitioning.remat` take a class.
+    """## What it does
+    Checks for `nn.remat(Block())`, `nn.remat(self.block)`, and `nn.remat(self.method)`: an instance
+    of a Flax linen module, or a bound method, passed to `flax.linen.remat`, `nn.remat_scan`, or
+    `partitioning.remat`.
 
     ## Why is this bad?
-    They wrap a module's class, a method in its class body, or a function that takes a module first.
-    An instance is a `TransformTargetError`; a method that is bound to one an `AttributeError`, for
-    its first argument is taken for the module. Equinox and Haiku wrap instances, `flax.nnx.remat`
-    takes them, too.
+    These functions wrap a module's class, a method in its class body, or a function that takes a
+    module first. An instance raises `TransformTargetError`. A bound method raises `AttributeError`,
+    because its first argument is mistaken for the module. Equinox, Haiku, and `flax.nnx.remat`
+    accept instances.
 
     ## Fix
-    An instance that is made on the spot: the class is wrapped, and gets the arguments; in a compact
-    method it also gets the `name=` that it has without a checkpoint, so that stored parameters
-    are found. Where that name cannot be told, it is left out, and the fix is unsafe. An instance
-    that stands elsewhere: a function of the module is wrapped, and the call passes the module.
+    If the instance is created in the call, wraps the class and passes the arguments to it. In a
+    compact method it also passes the `name=` that the module has without a checkpoint, so that
+    stored parameters are found; if that name is unknown, the fix omits it and is unsafe. If the
+    instance is created elsewhere, wraps a function that takes the module, and passes the module in
+    the call.
     """
 
-    code: ClassVar[str] = "RMT501"
-    name: ClassVar[str] = "instance-wrapped"
-    url: ClassVar[str] = (
+    code, name = "RMT501", "instance-wrapped"
+    url = (
         "https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html"
     )
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _COMPACT % "nn.remat(nn.Dense(4))",
             _COMPACT % 'nn.remat(nn.Dense)(4, name="Dense_1")',
-            use=_USE,
+            use=FLAX_INIT,
             fails=_TARGET,
             holds=_NAMES % ["Dense_0", "Dense_1"],
         ),
         Example(
             _CLASS % "nn.remat(nn.Dense(4), prevent_cse=False)",
             _CLASS % "nn.remat(nn.Dense, prevent_cse=False)(4)",
-            use=_USE,
+            use=FLAX_INIT,
             fails=_TARGET,
             holds=_NAMES % ["block"],
         ),
         Example(
             _SETUP % "nn.remat(self.block)(x)",
             _SETUP % "nn.remat(lambda module, *args: module(*args))(self.block, x)",
-            use=_USE,
+            use=FLAX_INIT,
             fails=_TARGET,
             holds=_NAMES % ["block"],
         ),
         Example(
             _SETUP % "nn.remat(self.inner)(x)",
             _SETUP % "nn.remat(lambda module, *args: module.inner(*args))(self, x)",
-            use=_USE,
+            use=FLAX_INIT,
             fails=Fails("AttributeError: .*_state"),
             holds=_NAMES % ["block"],
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _COMPACT % "nn.remat(nn.Dense)(4)",
-            use=_USE,
+            use=FLAX_INIT,
             holds=_NAMES % ["CheckpointDense_0", "Dense_0"],
         ),
-        Example(_SETUP % "nn.remat(Net.inner)(self, x)", use=_USE, holds=_NAMES % ["block"]),
-        Example(_SCANNED, use=_USE, holds=_NAMES % ["blocks", "stack"]),
-        # A method is wrapped above `nn.compact`.
+        Example(_SETUP % "nn.remat(Net.inner)(self, x)", use=FLAX_INIT, holds=_NAMES % ["block"]),
+        Example(_SCANNED, use=FLAX_INIT, holds=_NAMES % ["blocks", "stack"]),
+        # `nn.remat` of a method goes above `nn.compact`.
         Example(
             "import flax.linen as nn\n\n\nclass Net(nn.Module):\n    @nn.remat\n    @nn.compact\n"
             "    def __call__(self, x):\n        return nn.Dense(3)(x)\n",
-            use=_USE,
+            use=FLAX_INIT,
             holds=_NAMES % ["Dense_0"],
         ),
         # Equinox and Haiku wrap instances.
@@ -171,7 +168,7 @@ class InstanceWrapped(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each application to an instance."""
+        """Report each site that wraps an instance."""
         for site in sites_in(project, module):
             kind = wrapped_instance(project, site)
             if kind is None or expects_failure(module, site.reference):
@@ -180,117 +177,81 @@ class InstanceWrapped(Rule):
             subject = site.subject[1]
             assert isinstance(subject, ast.expr)
             fix, reason = _fix(project, site, kind)
-            what, error = "an instance", "a TransformTargetError"
+            what, error = "an instance", "`TransformTargetError`"
             if kind.form == "method":
-                what, error = "a method of an instance", "an error"
-            related: tuple[Related, ...] = ()
-            if not isinstance(subject, ast.Call):
-                found = makers(project, module, subject)
-                related = tuple(
-                    Related(m.source, m.span(call), "the instance is made here")
-                    for m, call in found[:1]
-                )
+                what, error = "a bound method", "an error"
+            made = [] if isinstance(subject, ast.Call) else makers(project, module, subject)[:1]
             yield self.finding(
                 module.source,
                 site.span,
-                f"`{site.target}` is {what}: {site.api} wraps the class, so it is {error}",
+                f"`{site.target}` is {what}; `{site.api}` wraps classes and raises {error}",
                 confidence="high" if site.certain else "medium",
                 fix=fix,
-                related=related,
+                related=tuple(
+                    Related(*m.location(call), "the instance is created here") for m, call in made
+                ),
                 reason=reason,
             )
 
 
-def wrapped_instance(project: Project, site: Site) -> ModuleKind | None:
-    """What a site wraps, if that is an instance or bound method that its Api does not take."""
-    if site.definition.modules != "linen" or site.definition.takes_instances:
-        return None
-    if site.subject is None or not isinstance(site.subject[1], ast.expr):
-        return None
-    module, subject = site.subject
-    assert isinstance(subject, ast.expr)
-    kind = module_kind(project, module, subject)
-    if kind is None or kind.framework != "linen":
-        return None
-    if kind.form == "instance":
-        return kind if makers(project, module, subject) else None
-    if kind.form == "method" and not _called_with_a_module(project, site):
-        return kind
-    return None
-
-
-def _called_with_a_module(project: Project, site: Site) -> bool:
-    """Whether a bound method may be given a module first: then that is the one that is lifted."""
-    module = site.module
-    outer = module.parent(site.application) if site.application is not None else None
-    if not isinstance(outer, ast.Call) or outer.func is not site.application:
-        return True  # not seen
-    if not outer.args:
-        return True
-    first = outer.args[0]
-    if isinstance(first, ast.Starred) or module_kind(project, module, first) is not None:
-        return True
-    values = project.values(module, first)
-    return isinstance(first, ast.Name) and first.id in ("mdl", "module", "scope") and bool(values)
-
-
-def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix | None, str]:
+def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
+    """Return the fix, and what a user has to know to apply an unsafe one."""
     from remat_migrate.rewrite.module_subject import pass_module
 
     assert site.subject is not None
     owner, subject = site.subject
-    reason = "wrap the class: `nn.remat(Block)(...)`"
+    advice = "wrap the class: `nn.remat(Block)(...)`"
     if "static_argnums" in site.arguments or "methods" in site.arguments:
-        reason += ", whose `static_argnums` count `self` as 0"
-        return Fix(reason, Safety.MANUAL), reason
+        return Fix.manual(f"{advice}; its `static_argnums` count `self` as 0"), ""
     inside = isinstance(site.application, ast.Call) and owner is site.module and site.certain
     if not inside or subject not in ast.walk(site.application or site.reference):
-        return Fix(reason, Safety.MANUAL), reason
+        return Fix.manual(advice), ""
     if isinstance(subject, ast.Call) and kind.form == "instance":
-        return _fix_class(project, site, subject, reason)
+        return _class_fix(project, site, subject, advice)
     if not site.definition.same_function:
-        return Fix(reason, Safety.MANUAL), reason
+        return Fix.manual(advice), ""
     try:
         changes = pass_module(project, site, bound=kind.form == "method")
     except Refused as refused:
-        return Fix(refused.reason, Safety.MANUAL), refused.reason
-    return Fix("wrap a function of the module", Safety.SAFE, tuple(changes)), ""
+        return Fix.manual(refused.reason), ""
+    return Fix("wrap a function that takes the module", Safety.SAFE, tuple(changes)), ""
 
 
-def _fix_class(
-    project: Project, site: Site, maker: ast.Call, reason: str
-) -> tuple[Fix | None, str]:
+def _class_fix(project: Project, site: Site, maker: ast.Call, advice: str) -> tuple[Fix, str]:
     from remat_migrate.rewrite.module_subject import kept_name, wrap_class
 
     module = site.module
     kind = module_kind(project, module, maker.func)
-    holder = module.parent(site.application) if site.application is not None else None
-    passed_on = isinstance(holder, ast.Call) and site.application in holder.args
-    lifted = (
-        passed_on
-        and any(name.startswith("flax.linen.") for name in project.qualified(module, holder.func))
-        if isinstance(holder, ast.Call)
-        else False
-    )
-    if kind is None or kind.form != "class" or lifted:
-        return Fix(reason, Safety.MANUAL), reason
-    name: str | None = None
-    safety = Safety.SAFE
+    if kind is None or kind.form != "class" or _is_lifted(project, site):
+        return Fix.manual(advice), ""
+    name, reason = None, ""
     if site.definition.same_function:
         try:
             name = kept_name(project, module, maker, _wrapped_here(project, module))
         except Refused as refused:
-            safety, reason = Safety.UNSAFE, refused.reason
-    title = "wrap the class" if name is None else f"wrap the class, and name the module {name}"
-    fix = Fix(title, safety, (wrap_class(site, maker, name),))
-    return fix, reason if safety is Safety.UNSAFE else ""
+            reason = refused.reason
+    title = "wrap the class" if name is None else f"wrap the class and name the module {name}"
+    safety = Safety.UNSAFE if reason else Safety.SAFE
+    return Fix(title, safety, (wrap_class(site, maker, name),)), reason
+
+
+def _is_lifted(project: Project, site: Site) -> bool:
+    """Return whether another lifted transformation takes what the site returns."""
+    module = site.module
+    holder = module.parent(site.application) if site.application is not None else None
+    return (
+        isinstance(holder, ast.Call)
+        and site.application in holder.args
+        and any(name.startswith("flax.linen.") for name in project.qualified(module, holder.func))
+    )
 
 
 def _wrapped_here(project: Project, module: Module) -> list[ast.Call]:
-    """The calls whose instances are wrapped in this module."""
-    found = []
-    for site in sites_in(project, module):
-        if site.subject is not None and isinstance(site.subject[1], ast.Call):
-            if wrapped_instance(project, site) is not None:
-                found.append(site.subject[1])
-    return found
+    """Return the calls that create the instances that sites of this module wrap."""
+    return [
+        site.subject[1]
+        for site in sites_in(project, module)
+        if site.subject is not None
+        and isinstance(site.subject[1], ast.Call)
+        and wrapped_instance(project, site) is not None
+    ]

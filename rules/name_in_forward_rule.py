@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.policies.checkpoint_names import names_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Example, Finding, Related
 
-from .readiness import Readiness, because, severity
+from .example_uses import RESIDUALS_UNDER_REMAT3
+from .next_implementation import NextImplementationRule
 
 _ACT = """\
 import jax
@@ -48,90 +47,63 @@ def loss(x):
     policy = jax.checkpoint_policies.save_only_these_names("slope", "act")
     return jax.checkpoint(block, policy=policy)(x)
 """
-_USE = """\
-from jax._src.ad_checkpoint import saved_residuals
 
 
-def count():
-    return sum("argument" not in text for _, text in saved_residuals(loss, 1.0))
-
-
-kept = [count()]
-if hasattr(jax.config, "jax_remat3"):
-    jax.config.update("jax_remat3", True)
-    kept.append(count())
-"""
-
-
-class NameInForwardRule(Readiness):
+class NameInForwardRule(NextImplementationRule):
     """## What it does
-
-    Finds `checkpoint_name` in the forward rule of a `jax.custom_vjp`: the function that is given
-    first to `defvjp`.
+    Checks for `checkpoint_name` in the forward rule of a `jax.custom_vjp`, which is the first
+    argument of `defvjp`.
 
     ## Why is this bad?
-
-    Today a policy saves what is named there. In the next implementation, behind the flag
-    `jax_remat3`, it does not, unless the flag `jax_custom_vjp3` is on, too: the forward rule is run
-    again as a whole, without a word. Values and gradients are the same; memory and time are not.
+    Today a policy can save values that are named there. In the next implementation, behind the flag
+    `jax_remat3`, it silently cannot, unless the flag `jax_custom_vjp3` is also on: the whole
+    forward rule is recomputed. Values and gradients stay the same; memory and time change.
 
     ## Fix
-
-    None: name what goes into the function, or what comes out of it, where it is called.
+    Not fixed automatically. Name the inputs or outputs of the function where it is called.
     """
 
-    code: ClassVar[str] = "RMT605"
-    name: ClassVar[str] = "name-in-forward-rule"
-    words: ClassVar[tuple[str, ...]] = ("checkpoint_name",)
+    code, name = "RMT605", "name-in-forward-rule"
+    words = ("checkpoint_name",)
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _ACT % ('checkpoint_name(jnp.cos(x), "slope")', "act(jnp.exp(x))"),
-            use=_USE,
+            use=RESIDUALS_UNDER_REMAT3,
             shows="assert kept in ([1], [1, 0]), kept\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _ACT % ("jnp.cos(x)", 'checkpoint_name(act(jnp.exp(x)), "act")'),
-            use=_USE,
+            use=RESIDUALS_UNDER_REMAT3,
             holds="assert set(kept) == {1}, kept\n",
         ),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each name in a forward rule."""
+        """Report each name in a forward rule."""
         if "checkpoint_name" not in module.source.text or "defvjp" not in module.source.text:
             return
         rules = dict(_forward_rules(project, module))
-        if not rules:
-            return
-        for naming in names_of(project).namings:
+        for naming in names_of(project).namings if rules else ():
             if naming.module is not module or not naming.sure:
                 continue
-            function = next(
-                (around for around in module.ancestors(naming.node) if around in rules), None
-            )
-            if isinstance(function, FunctionNode):
-                yield self.finding(
-                    module.source,
-                    module.span(naming.node),
-                    "from `jax_remat3` on no policy saves what is named in the forward rule of a"
-                    " custom_vjp",
-                    severity=severity(project),
-                    reason=because("name what the function takes or gives where it is called"),
-                    related=(
-                        Related(
-                            module.source,
-                            module.span(rules[function]),
-                            "this makes it the forward rule",
-                        ),
-                    ),
+            function = next((a for a in module.ancestors(naming.node) if a in rules), None)
+            if function is not None:
+                defvjp = module.location(rules[function])
+                yield self.next_finding(
+                    project,
+                    module.location(naming.node),
+                    "under `jax_remat3` no policy saves values that are named in the forward rule"
+                    " of a `custom_vjp`",
+                    "name the inputs or outputs of the function where it is called",
+                    related=(Related(*defvjp, "this makes it the forward rule"),),
                 )
 
 
 def _forward_rules(project: Project, module: Module) -> Iterator[tuple[ast.AST, ast.Call]]:
-    """The functions of a module that are given to `defvjp` as forward rules."""
+    """Yield the functions of a module that are forward rules, with the calls of `defvjp`."""
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr="defvjp"), args=[first, *_]):

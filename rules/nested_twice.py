@@ -1,4 +1,4 @@
-"""RMT305: a checkpoint around nothing but another checkpoint, or around a whole of them."""
+"""RMT305: a checkpoint wraps nothing but checkpointed code."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from .whole_function import CONFIDENCE
 
 class NestedTwice(Rule):
     """## What it does
-
-    Finds a checkpoint of a function that is a checkpoint already, or does nothing but call one,
-    with the same policy; and a checkpoint around all of what is differentiated, whose stages are
-    checkpoints already.
+    Checks for a checkpoint of a function that is already a checkpoint, or only calls one, with the
+    same policy; and for a checkpoint around all of what is differentiated, whose stages are already
+    checkpoints.
 
     ## Why is this bad?
-
-    What is inside is computed three times instead of twice, and no memory is saved by it.
+    The inner function is computed three times instead of twice, and no memory is saved.
 
     ## Fix
-
-    Takes the outer checkpoint off.
+    Removes the outer checkpoint.
     """
 
     code, name = "RMT305", "nested-twice"
@@ -71,7 +68,7 @@ class NestedTwice(Rule):
         "def run(block):\n"
         "    saving = jax.checkpoint(block, policy=jax.checkpoint_policies.dots_saveable)\n"
         "    return jax.checkpoint(saving)\n",
-        # Two levels: the outer one holds several of the inner ones.
+        # Two levels: the outer one runs several inner ones.
         "import jax\n\n\n"
         "def group(block, x):\n"
         "    block = jax.checkpoint(block)\n"
@@ -79,7 +76,7 @@ class NestedTwice(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each outer checkpoint that adds nothing."""
+        """Report each outer checkpoint that adds nothing."""
         sites = [
             site
             for site in sites_in(project, module)
@@ -111,19 +108,16 @@ class NestedTwice(Rule):
         from remat_migrate.rewrite.placement import remove_site
 
         owner, node = inner
-        fix, reason = placement_fix(
-            "take the outer checkpoint off",
-            confidence == "low",
-            "take the outer checkpoint off",
-            partial(remove_site, project, site),
-        )
+        title = "remove the outer checkpoint"
+        make = partial(remove_site, project, site)
+        fix, reason = placement_fix(title, confidence == "low", title, make)
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` around what is checkpointed already: it is computed once more,"
-            " and no memory is saved",
+            f"`{site.api}` wraps code that is already checkpointed; it is recomputed once more and"
+            " saves no memory",
             confidence=confidence,
-            related=(Related(owner.source, owner.span(node), "the checkpoint inside"),),
+            related=(Related(*owner.location(node), "the inner checkpoint"),),
             fix=fix,
             reason=reason,
         )

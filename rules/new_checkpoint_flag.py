@@ -1,12 +1,11 @@
-"""RMT102: the option `jax_new_checkpoint` is gone.
+"""RMT102: the flag `jax_new_checkpoint` was removed.
 
-JEP 11830 made a new implementation of `jax.checkpoint` the default in jax 0.3.16, with this option
-to go back. It was there in that one release: 0.3.17 dropped the old implementation and the option.
+JEP 11830 made a new implementation of `jax.checkpoint` the default in jax 0.3.16, with this flag to
+go back. It exists in that release only: 0.3.17 removed the old implementation and the flag.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,42 +22,41 @@ if TYPE_CHECKING:
     from remat_migrate.codemod.changes import Change
     from remat_migrate.text import Edit
 
-# The one release that has the option.
+# The one release that has the flag.
 ONLY_IN = (0, 3, 16)
 
-_FLAG, _VARIABLE = "`jax_new_checkpoint` is gone since jax 0.3.17", "`JAX_NEW_CHECKPOINT`"
+_REMOVED = "was removed in jax 0.3.17"
+_FLAG, _VARIABLE = f"`jax_new_checkpoint` {_REMOVED}", f"`JAX_NEW_CHECKPOINT` {_REMOVED}"
 _MESSAGES: Mapping[Form, tuple[Severity, str]] = {
-    "update": ("error", f"{_FLAG}: setting it raises AttributeError"),
-    "read": ("error", f"{_FLAG}: reading it raises AttributeError"),
-    "exists": ("warning", f"{_FLAG}: it never exists"),
-    "attribute": ("warning", f"{_FLAG}: setting the attribute has no effect"),
-    "environment": ("warning", f"{_VARIABLE} is gone since jax 0.3.17: it has no effect"),
-    "environment-read": ("warning", f"{_VARIABLE} is gone since jax 0.3.17: JAX ignores it"),
-    "option": ("error", "`--jax_new_checkpoint` is gone since jax 0.3.17: it is rejected"),
+    "update": ("error", f"{_FLAG}; setting it raises `AttributeError`"),
+    "read": ("error", f"{_FLAG}; reading it raises `AttributeError`"),
+    "exists": ("warning", f"{_FLAG} and never exists"),
+    "attribute": ("warning", f"{_FLAG}; setting the attribute has no effect"),
+    "environment": ("warning", f"{_VARIABLE} and has no effect"),
+    "environment-read": ("warning", f"{_VARIABLE}; JAX ignores it"),
+    "option": ("error", f"`--jax_new_checkpoint` {_REMOVED} and is now rejected"),
 }
-_OLD = "; the old implementation that it asks for is gone"
+_OLD = "; the old implementation no longer exists"
 _TEXT_FORMS: Mapping[str, Form] = {"variable": "environment", "read": "environment-read"}
 
 
 class NewCheckpointFlag(Rule):
     """## What it does
-
-    Finds everything that sets or reads `jax_new_checkpoint`: `jax.config.update`, attributes of
+    Checks for code that sets or reads `jax_new_checkpoint`: `jax.config.update`, attributes of
     `jax.config`, the environment variable `JAX_NEW_CHECKPOINT`, and `--jax_new_checkpoint` on a
-    command line, in Python, shell scripts, Dockerfiles, YAML, TOML, Makefiles and `.env` files.
+    command line. Covers Python, shell scripts, Dockerfiles, YAML, TOML, Makefiles, and `.env`
+    files.
 
     ## Why is this bad?
-
-    The option chose between two implementations of `jax.checkpoint`, in jax 0.3.16 alone. Since
-    then `jax.config.update("jax_new_checkpoint", ...)` raises AttributeError. The environment
-    variable and the attribute are ignored without a word: code that believes to run the old
-    implementation does not.
+    The flag chose between two implementations of `jax.checkpoint` in jax 0.3.16 only. Since then
+    `jax.config.update("jax_new_checkpoint", ...)` raises `AttributeError`. JAX silently ignores the
+    environment variable and the attribute, so code that asks for the old implementation runs the
+    new one.
 
     ## Fix
-
-    What sets the flag is removed, with blocks, mappings and imports that served nothing else.
-    What reads it comes down to the side of True: the new implementation is the only one. Values
-    and gradients are the same. Comments and prose stay.
+    Removes the code that sets the flag, along with blocks, mappings, and imports that have no other
+    use. Code that reads the flag is folded as if the flag were `True`, which selects the only
+    remaining implementation. Values and gradients stay the same. Comments and prose are kept.
     """
 
     code, name = "RMT102", "new-checkpoint-flag"
@@ -104,7 +102,7 @@ class NewCheckpointFlag(Rule):
             "steps:\n- run: ls\n",
             filename="ci.yml",
         ),
-        # An assertion that the old implementation is on cannot be folded.
+        # An assertion that the old implementation is active cannot be folded.
         Example("import jax\n\nassert not jax.config.jax_new_checkpoint\n"),
     ]
     right = [
@@ -114,10 +112,10 @@ class NewCheckpointFlag(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """The uses in a Python module."""
+        """Report each use in a Python module."""
         if project.settings.jax_version <= ONLY_IN or not may_use_flag(module, project):
             return
-        # Few files get here; the others need not wait for this import.
+        # Imported late: few files use the flag.
         from remat_migrate.analysis.flag.removals import find_flag_uses, remove_flag_uses
 
         source = module.source
@@ -127,18 +125,17 @@ class NewCheckpointFlag(Rule):
         removals = [(removal.members, removal.changes) for removal in planned]
         for index, use in enumerate(uses):
             yield self.finding(
-                source,
-                module.span(use.node),
+                *module.location(use.node),
                 _message(use.form, use.asked),
                 severity=_MESSAGES[use.form][0],
                 confidence="high" if use.sure else "low",
                 fix=_fix(index, removals),
                 reason=use.reason,
-                sites=_sites(use, module, project),
+                sites=_unreached_sites(use, module, project),
             )
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
-        """The uses in a file that is not Python."""
+        """Report each use in a file that is not Python."""
         if project.settings.jax_version <= ONLY_IN:
             return
         from remat_migrate.formats.files import plan_text
@@ -160,20 +157,16 @@ class NewCheckpointFlag(Rule):
             )
 
 
-def _sites(use: FlagUse, module: Module, project: Project) -> tuple[Site, ...]:
-    """The checkpoints that are not reached where a use raises: those of its scope."""
+def _unreached_sites(use: FlagUse, module: Module, project: Project) -> tuple[Site, ...]:
+    """Return the checkpoints in the scope of a use that raises, which are never reached."""
     if _MESSAGES[use.form][0] != "error":
         return ()
-    scope = _function_around(module, use.node)
+    scope = next((n for n in module.ancestors(use.node) if isinstance(n, FunctionNode)), None)
     return tuple(
         site
         for site in sites_in(project, module)
         if scope is None or scope in module.ancestors(site.reference)
     )
-
-
-def _function_around(module: Module, node: ast.AST) -> ast.AST | None:
-    return next((n for n in module.ancestors(node) if isinstance(n, FunctionNode)), None)
 
 
 def _message(form: Form, asked: bool | None) -> str:
@@ -183,15 +176,15 @@ def _message(form: Form, asked: bool | None) -> str:
 def _fix(
     index: int, removals: Sequence[tuple[frozenset[int], tuple[Change | Edit, ...]]]
 ) -> Fix | None:
-    """The fix of one use: that of all uses that can only be removed together."""
+    """Return the fix of one use, which covers all uses that can only be removed together."""
     for members, changes in removals:
         if index in members:
-            return Fix("take the flag out", Safety.SAFE, changes)
+            return Fix("remove the flag", Safety.SAFE, changes)
     return None
 
 
 def _suppressed(source: SourceFile, *, python: bool) -> Callable[[int], bool]:
-    """Whether a suppression covers an offset: what stays there may keep an import in use."""
+    """Return whether a suppression covers an offset; code that stays may keep an import in use."""
     directives = read_directives(source, python=python)
 
     def is_suppressed(offset: int) -> bool:

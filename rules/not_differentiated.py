@@ -1,4 +1,4 @@
-"""RMT308: a checkpoint that nothing in the project differentiates."""
+"""RMT308: nothing in the project differentiates a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from remat_migrate.rule import Example, Finding, Rule
 
 class NotDifferentiated(Rule):
     """## What it does
-
-    Finds a checkpoint on a function of the project that no gradient in the project runs, as far as
-    calls can be followed. Off by default: of a library, others differentiate the functions.
+    Checks for a checkpoint on a function of the project that no gradient in the project runs, as
+    far as calls can be followed. Off by default: the users of a library differentiate its
+    functions.
 
     ## Why is this bad?
-
-    Without a gradient a checkpoint does nothing but slow down tracing.
+    Without a gradient, a checkpoint only slows down tracing.
 
     ## Fix
-
-    By hand: take it off, if nobody differentiates the function.
+    Not fixed automatically. Remove the checkpoint if nobody differentiates the function.
     """
 
     code, name = "RMT308", "not-differentiated"
@@ -48,20 +46,20 @@ class NotDifferentiated(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint that no gradient runs."""
+        """Report each checkpoint that no gradient runs."""
         for site in sites_in(project, module):
-            if site.application is not None and is_idle(site, project):
+            if site.application is not None and is_unused(site, project):
                 yield self.finding(
                     module.source,
                     site.span,
-                    f"nothing in the project differentiates what `{site.api}` wraps",
+                    f"nothing in the project differentiates the function that `{site.api}` wraps",
                     confidence="low",
-                    reason="take it off, if nobody else differentiates it",
+                    reason="remove it if no other code differentiates the function",
                 )
 
 
-def is_idle(site: Site, project: Project) -> bool:
-    """Whether a site's function stays in sight, and no gradient runs it."""
+def is_unused(site: Site, project: Project) -> bool:
+    """Return whether all uses of a site's function are visible and no gradient runs it."""
     placement = placement_of(project)
     occurrences = placement.of_site(site)
     if any(o.how in ("elsewhere", "differentiated") for o in occurrences):

@@ -1,7 +1,7 @@
-"""RMT307: several checkpointed calls of one function, whose results are only added up.
+"""RMT307: the results of several checkpointed calls of one function are only added.
 
-Measured: `f(a) + f(b)` and a sum over microbatches take as much memory with the checkpoint as
-without, in the compiled program; a scan over them takes that of one.
+Measured: the compiled programs of `f(a) + f(b)` and of a sum over microbatches take as much memory
+with the checkpoint as without; a scan over them takes as much as one branch.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ from remat_migrate.rule import Example, Finding, Related, Rule
 
 class ParallelBranches(Rule):
     """## What it does
-
-    Finds one checkpointed function that is called several times inside what is differentiated,
-    each time on its own, so that the results are only added: `f(a) + f(b)`,
-    `sum(f(x) for x in xs)`, `total += f(x)` in a loop of Python.
+    Checks for a checkpointed function that is called several times in differentiated code, where
+    the calls are independent and their results are only added: `f(a) + f(b)`, `sum(f(x) for x in
+    xs)`, `total += f(x)` in a Python loop.
 
     ## Why is this bad?
-
-    Nothing tells the compiler to finish one branch before it starts the next: the gradient of a sum
-    is the same constant for each, so all are computed again at once, and all they keep is kept
-    together.
+    Nothing makes the compiler finish one branch before it starts the next. The gradient of a sum is
+    the same constant for each branch, so all branches are recomputed at once and all their
+    residuals are kept together.
 
     ## Fix
-
-    By hand: `jax.lax.map` or `jax.lax.scan` over the stacked inputs, with the checkpoint on the
-    body.
+    Not fixed automatically. Use `jax.lax.map` or `jax.lax.scan` over the stacked inputs, with the
+    checkpoint on the body.
     """
 
     code, name = "RMT307", "parallel-branches"
@@ -59,7 +56,7 @@ class ParallelBranches(Rule):
         "    loss = jax.checkpoint(loss)\n"
         "    total = lambda w: jax.lax.map(lambda batch: loss(w, batch), batches).sum()\n"
         "    return jax.grad(total)(weights)\n",
-        # One after the other.
+        # Each call depends on the previous one.
         "import jax\n\n\n"
         "def step(block, weights, x):\n"
         "    block = jax.checkpoint(block)\n\n"
@@ -72,7 +69,7 @@ class ParallelBranches(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint whose results are only added."""
+        """Report each checkpoint whose results are only added."""
         for site in sites_in(project, module):
             if site.application is None or not site.definition.same_function or not site.certain:
                 continue
@@ -81,12 +78,11 @@ class ParallelBranches(Rule):
                 yield self.finding(
                     module.source,
                     site.span,
-                    f"`{site.api}` on calls whose results are only added: compiled, all of them"
-                    " are computed again at once, and no memory is saved",
+                    f"the results of `{site.api}` are only added; the compiled program recomputes"
+                    " all calls at once and saves no memory",
                     confidence="medium",
                     related=tuple(
-                        Related(module.source, module.span(call), "one branch, added to others")
-                        for call in calls[:2]
+                        Related(*module.location(call), "one of the branches") for call in calls[:2]
                     ),
                     reason="stack the inputs and use `jax.lax.map` or `jax.lax.scan`, with the"
                     " checkpoint on the body",
@@ -94,7 +90,7 @@ class ParallelBranches(Rule):
 
 
 def branches_of(site: Site, project: Project) -> list[ast.Call]:
-    """The calls of a site's function, if they are branches of a sum that is differentiated."""
+    """Return the calls of a site's function, if they are branches of a differentiated sum."""
     placement = placement_of(project)
     calls: list[ast.Call] = []
     for occurrence in placement.of_site(site):

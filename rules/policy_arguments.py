@@ -1,75 +1,81 @@
-"""What is wrong with the arguments of a factory of policies: found for RMT404."""
+"""Invalid arguments of policy factories, for RMT404."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.policies.known_policies import NamesParameter, Policy
 from remat_migrate.analysis.policies.values import given_to, origins
 from remat_migrate.analysis.values.values import External
-from remat_migrate.codemod.changes import Change, Code, NameArgument, Replace, Spread
-from remat_migrate.rule import Safety
-
-# What is reported, the message, whether it is silent; the title, safety and changes of a fix; a
-# reason.
-Found = tuple[ast.expr, str, bool, str, Safety, tuple[Change, ...], str]
+from remat_migrate.codemod.changes import Code, NameArgument, Replace, Spread
+from remat_migrate.rule import Fix, Safety
 
 _UNHASHABLE = {"list", "set", "dict", "sorted"}
 _BUILTINS = {"list", "set", "dict", "sorted", "tuple", "frozenset"}
+_UNPACK = "pass the names as separate arguments"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fault:
+    """An expression that is not a policy, or does not make one.
+
+    Attributes:
+        node: what to report.
+        message: what is wrong, and what happens because of it.
+        fix: the fix, or the advice what to write instead.
+        is_silent: whether nothing raises.
+        reason: why there is no automatic fix.
+    """
+
+    node: ast.expr
+    message: str
+    fix: Fix | None = None
+    is_silent: bool = False
+    reason: str = ""
 
 
 def argument_faults(
     project: Project, module: Module, call: ast.Call, policy: Policy
-) -> Iterator[Found]:
-    """What is wrong with the arguments of a call of a factory."""
+) -> Iterator[Fault]:
+    """Yield what is wrong with the arguments of a call of a factory."""
     wrong = _wrong_arguments(module, call, policy)
     if wrong is not None:
         yield wrong
         return
     if policy.answer(project.settings.jax_version) is not None:
-        return  # it does not look at the names
+        return  # it ignores the names
     for names in policy.names:
         if names.star:
             for arg in call.args:
-                found = _sequence_for_names(project, module, arg, policy)
-                if found is not None:
-                    yield found
-        else:
-            value = given_to(policy, call).get(names.name)
-            if value is not None:
-                found = _letters(project, module, value, names)
-                if found is not None:
-                    yield found
-    yield from _twice(project, module, call, policy)
+                yield from _collection_as_name(project, module, arg, policy)
+        elif value := given_to(policy, call).get(names.name):
+            yield from _string_as_names(project, module, value, names)
+    yield from _saved_and_offloaded(project, module, call, policy)
 
 
-# -- names one by one
-
-
-def _sequence_for_names(
+def _collection_as_name(
     project: Project, module: Module, arg: ast.expr, policy: Policy
-) -> Found | None:
+) -> Iterator[Fault]:
+    """Yield a collection that is passed where a factory takes one name."""
     if isinstance(arg, ast.Starred):
-        return None
+        return
     kinds = {
         _kind(project, module, o.node) if o.only else None for o in origins(project, module, arg)
     }
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
-        return None
-    hashable = kind not in _UNHASHABLE
-    shown = f"`{policy.name}` takes names one by one"
-    if not hashable:
-        message = f"{shown}: a {kind} raises TypeError"
-    else:
-        message = f"{shown}: a {kind} is no name of anything, and never matches"
-    title = "give the names one by one"
+        return
+    is_hashable = kind not in _UNHASHABLE
+    effect = "silently matches no name" if is_hashable else "raises `TypeError`"
+    message = f"`{policy.name}` takes names as separate arguments; a {kind} {effect}"
     if kind == "dict" or isinstance(arg, ast.GeneratorExp):
-        return arg, message, hashable, title, Safety.MANUAL, (), ""
-    safety = Safety.UNSAFE if hashable else Safety.SAFE
-    return arg, message, hashable, title, safety, (Spread(module, arg),), ""
+        fix = Fix.manual(_UNPACK)
+    else:
+        fix = Fix(_UNPACK, Safety.UNSAFE if is_hashable else Safety.SAFE, (Spread(module, arg),))
+    yield Fault(arg, message, fix, is_silent=is_hashable)
 
 
 def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
@@ -90,23 +96,24 @@ def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
     return None
 
 
-# -- names in a sequence
-
-
-def _letters(
+def _string_as_names(
     project: Project, module: Module, value: ast.expr, names: NamesParameter
-) -> Found | None:
+) -> Iterator[Fault]:
+    """Yield a string that is passed where a factory takes a list of names."""
     for origin in origins(project, module, value):
         match origin.node:
             case ast.Constant(value=str(text)) if origin.only and len(text) > 1:
-                message = f"`{names.name}` takes names in a list: of a string it takes the letters"
+                message = f"`{names.name}` takes a list of names; a string is split into letters"
                 change = Replace(module, value, Code.of("[{name}]", name=value))
-                return value, message, True, "put it into a list", Safety.UNSAFE, (change,), ""
-    return None
+                fix = Fix("put it in a list", Safety.UNSAFE, (change,))
+                yield Fault(value, message, fix, is_silent=True)
+                return
 
 
-def _twice(project: Project, module: Module, call: ast.Call, policy: Policy) -> Iterator[Found]:
-    """A name that is to be saved and to be offloaded."""
+def _saved_and_offloaded(
+    project: Project, module: Module, call: ast.Call, policy: Policy
+) -> Iterator[Fault]:
+    """Yield the lists with names that another list of the call contains as well."""
     listed: dict[str, str] = {}
     given = given_to(policy, call)
     for names in policy.names:
@@ -121,64 +128,59 @@ def _twice(project: Project, module: Module, call: ast.Call, policy: Policy) -> 
                     continue
                 other = listed.setdefault(part.value, names.name)
                 if other != names.name:
-                    message = f"`{part.value}` is in `{other}`, too: that raises ValueError"
-                    yield value, message, False, "", Safety.MANUAL, (), "name it in one of them"
+                    message = f"`{part.value}` is also in `{other}`, which raises `ValueError`"
+                    yield Fault(value, message, Fix.manual("list it in one of them"))
 
 
-# -- arguments that do not fit
-
-
-def _wrong_arguments(module: Module, call: ast.Call, policy: Policy) -> Found | None:
+def _wrong_arguments(module: Module, call: ast.Call, policy: Policy) -> Fault | None:
+    """Return an argument that a factory does not accept, or one that is missing."""
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
     if any(keyword.arg is None for keyword in call.keywords):
         return None
     star = next((names for names in policy.names if names.star), None)
-    takes = (*policy.parameters, *policy.keyword_only)
+    accepted = (*policy.parameters, *policy.keyword_only)
     for keyword in call.keywords:
         assert keyword.arg is not None
-        if keyword.arg not in takes:
-            message = f"`{policy.name}` takes no `{keyword.arg}=`: that raises TypeError"
+        if keyword.arg not in accepted:
+            fix = _signature(policy)
             if star is not None and keyword.arg == star.name and len(call.keywords) == 1:
-                return _starred(module, keyword, message)
-            return keyword.value, message, False, "", Safety.MANUAL, (), _takes(policy)
+                fix = _unpack(module, keyword)
+            message = f"`{policy.name}` does not accept `{keyword.arg}=` and raises `TypeError`"
+            return Fault(keyword.value, message, fix)
     if star is None and len(call.args) > len(policy.parameters):
-        return _by_position(module, call, policy)
+        return _too_many_positional(module, call, policy)
     given = {*policy.parameters[: len(call.args)], *(k.arg for k in call.keywords)}
-    missing = [name for name in takes if name not in given]
+    missing = ", ".join(f"`{name}`" for name in accepted if name not in given)
     if missing:
-        lacking = ", ".join(f"`{name}`" for name in missing)
-        message = f"`{policy.name}` is called without {lacking}: that raises TypeError"
-        return call, message, False, "", Safety.MANUAL, (), _takes(policy)
+        message = f"`{policy.name}` is called without {missing} and raises `TypeError`"
+        return Fault(call, message, _signature(policy))
     return None
 
 
-def _takes(policy: Policy) -> str:
+def _signature(policy: Policy) -> Fix:
+    """Return the advice which arguments a factory accepts."""
     star = [f"*{names.name}" for names in policy.names if names.star]
-    return (
-        f"it takes {', '.join(f'`{n}`' for n in (*star, *policy.parameters, *policy.keyword_only))}"
-    )
+    names = (*star, *policy.parameters, *policy.keyword_only)
+    return Fix.manual(f"it takes {', '.join(f'`{name}`' for name in names)}")
 
 
-def _starred(module: Module, keyword: ast.keyword, message: str) -> Found:
-    title = "give the names one by one"
+def _unpack(module: Module, keyword: ast.keyword) -> Fix:
     plain = ast.List | ast.Tuple | ast.Set | ast.Name | ast.Attribute | ast.Call
     if not isinstance(keyword.value, plain):
-        return keyword.value, message, False, title, Safety.MANUAL, (), ""
-    return keyword.value, message, False, title, Safety.SAFE, (Spread(module, keyword),), ""
+        return Fix.manual(_UNPACK)
+    return Fix(_UNPACK, Safety.SAFE, (Spread(module, keyword),))
 
 
-def _by_position(module: Module, call: ast.Call, policy: Policy) -> Found:
-    """Arguments by position: those that a factory takes by keyword only are named."""
+def _too_many_positional(module: Module, call: ast.Call, policy: Policy) -> Fault:
     names = (*policy.parameters, *policy.keyword_only)
-    surplus = call.args[len(policy.parameters) :]
-    message = f"`{policy.name}` takes {len(policy.parameters)} arguments by position: TypeError"
-    if not policy.keyword_only:
-        return call, message, False, "", Safety.MANUAL, (), _takes(policy)
-    named_already = {keyword.arg for keyword in call.keywords}
-    meant = names[len(policy.parameters) : len(call.args)]
-    title = "pass them by keyword"
-    if len(call.args) > len(names) or named_already & set(meant):
-        return call, message, False, title, Safety.MANUAL, (), _takes(policy)
-    changes = tuple(NameArgument(module, a, n) for n, a in zip(meant, surplus, strict=False))
-    return call, message, False, title, Safety.SAFE, changes, ""
+    count = len(policy.parameters)
+    message = f"`{policy.name}` takes {count} positional arguments; more raise `TypeError`"
+    excess = names[count : len(call.args)]
+    passed = {keyword.arg for keyword in call.keywords}
+    if not excess or len(call.args) > len(names) or passed & set(excess):
+        return Fault(call, message, _signature(policy))
+    changes = tuple(
+        NameArgument(module, arg, name) for name, arg in zip(excess, call.args[count:], strict=True)
+    )
+    return Fault(call, message, Fix("pass them by keyword", Safety.SAFE, changes))

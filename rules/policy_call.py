@@ -1,4 +1,4 @@
-"""RMT404: a policy called that should not be, a factory that is not called, or called wrongly.
+"""RMT404: an expression is not the policy that it looks like.
 
 https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies
 """
@@ -8,41 +8,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
+from remat_migrate.rule import Example, Fails, Finding, Rule
 
-from .policy_faults import Fault, faults_of
-
-_SHOWN = (
-    "from jax._src.ad_checkpoint import saved_residuals\n"
-    "kept = [text for _, text in saved_residuals(f, 1.0) if 'argument' not in text]\n"
-)
+from .example_uses import RESIDUALS
+from .policy_faults import faults_in
 
 
 class PolicyCall(Rule):
     """## What it does
+    Checks for expressions that are passed as a policy but are not one:
 
-    Finds what cannot be, or is not, the policy that it looks like:
-
-    - a policy that is called: `nothing_saveable()` is False, `everything_saveable()` is True,
+    - a policy that is called: `nothing_saveable()` is `False`, `everything_saveable()` is `True`,
       `dots_saveable()` raises;
     - a factory that is not called: `policy=jax.checkpoint_policies.save_only_these_names`;
     - names in a list or tuple: `save_only_these_names(["h"])`, or `names_which_can_be_saved="h"`;
-    - arguments that a factory does not take, or does without;
-    - a string, a number or True in place of a policy; a function that answers neither True nor
-      False, or takes no `**`;
-    - a policy that offloads inside of `save_from_both_policies`.
+    - missing or unexpected arguments of a factory;
+    - a string, a number, or `True`; a function that returns neither `True` nor `False`, or does not
+      accept `**` arguments;
+    - a policy that offloads inside `save_from_both_policies`.
 
     ## Why is this bad?
-
-    Most of it raises `TypeError` once the checkpoint is differentiated. Some of it is silent:
-    `policy=False` is as good as none until `jax_remat3` calls it; names in a tuple never match, so
-    that nothing is saved; under `jax_remat3` what is no policy is not even noticed where the
-    function has neither matrix products nor named values, or in jax 0.10 and 0.11 at all.
+    Most of these raise `TypeError` once the checkpoint is differentiated. Some fail silently:
+    `policy=False` acts like no policy until `jax_remat3` calls it, and names in a tuple never
+    match, so nothing is saved. Under `jax_remat3`, invalid policies go unnoticed where the function
+    has neither matrix products nor named values, and always in jax 0.10 and 0.11.
 
     ## Fix
-
-    Takes the call away; gives the names one by one; names the arguments; writes the policy that a
+    Removes the call, unpacks the names, passes arguments by keyword, or writes the policy that a
     string names.
     """
 
@@ -96,7 +89,7 @@ class PolicyCall(Rule):
             '    lambda x: jax.numpy.sin(checkpoint_name(jax.numpy.sin(x), "h")),\n'
             "    policy=jax.checkpoint_policies.save_only_these_names(*NAMES),\n"
             ")\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             shows="assert kept == []\n",
             holds="assert len(kept) == 1\n",
         ),
@@ -139,7 +132,7 @@ class PolicyCall(Rule):
             "    dots = jax.checkpoint_policies.dots_saveable(prim, *operands, **parameters)\n"
             '    return dots or prim.name == "sin"\n\n\n'
             "f = jax.checkpoint(lambda x: jax.numpy.sin(jax.numpy.sin(x)), policy=own)\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             holds="assert jax.grad(f)(0.0) == 1.0\n",
         ),
         Example(
@@ -163,19 +156,14 @@ class PolicyCall(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each expression that is not what it looks like."""
-        for fault in faults_of(project, module):
+        """Report each expression that is not a valid policy."""
+        for fault in faults_in(project, module):
             tested = expects_failure(module, fault.node)
             yield self.finding(
-                module.source,
-                module.span(fault.node),
+                *module.location(fault.node),
                 fault.message,
-                severity="warning" if fault.silent else "error",
+                severity="warning" if fault.is_silent else "error",
                 confidence="low" if tested else "high",
-                fix=None if tested else _fix(fault),
-                reason="a test around it asks for the failure" if tested else fault.reason,
+                fix=None if tested else fault.fix,
+                reason=EXPECTED if tested else fault.reason,
             )
-
-
-def _fix(fault: Fault) -> Fix | None:
-    return Fix(fault.title, fault.safety, fault.changes) if fault.title else None

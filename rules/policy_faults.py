@@ -1,10 +1,9 @@
-"""What is wrong with how a policy is made or given: found for RMT404."""
+"""Expressions that are passed as a policy but are not one, for RMT404."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.policies.known_policies import (
@@ -25,37 +24,17 @@ from remat_migrate.analysis.policies.values import (
     policy_calls,
     policy_places,
 )
-from remat_migrate.codemod.changes import Change, Code, Keep, Replace
-from remat_migrate.rule import Safety
+from remat_migrate.codemod.changes import Code, Keep, Replace
+from remat_migrate.rule import Fix, Safety
 
-from .policy_arguments import argument_faults
+from .policy_arguments import Fault, argument_faults
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Fault:
-    """One expression that is no policy, or makes none.
-
-    Attributes:
-        node: what to report.
-        message: what is wrong, and what comes of it.
-        silent: whether nothing fails.
-        title: what a fix does; "" where there is none.
-        safety: how far it may be trusted.
-        changes: the fix.
-        reason: why there is none, or what to write.
-    """
-
-    node: ast.expr
-    message: str
-    silent: bool = False
-    title: str = ""
-    safety: Safety = Safety.SAFE
-    changes: tuple[Change, ...] = ()
-    reason: str = ""
+_RAISES = "differentiating raises `TypeError`"
+_PASS_POLICY = Fix.manual(f"pass an attribute of `{NAMESPACE}`")
 
 
-def faults_of(project: Project, module: Module) -> Iterator[Fault]:
-    """The faults in a module, each once."""
+def faults_in(project: Project, module: Module) -> Iterator[Fault]:
+    """Yield the faults in a module, at most one per expression."""
     seen: set[ast.AST] = set()
     for fault in (*_faults_of_calls(project, module), *_faults_of_places(project, module)):
         if fault.node not in seen:
@@ -64,40 +43,32 @@ def faults_of(project: Project, module: Module) -> Iterator[Fault]:
 
 
 def _faults_of_calls(project: Project, module: Module) -> Iterator[Fault]:
-    version = project.settings.jax_version
     for call, policy in policy_calls(project, module):
-        if not policy.is_in(version):
+        if not policy.is_in(project.settings.jax_version):
             continue
         if policy.is_made:
-            for found in argument_faults(project, module, call, policy):
-                yield Fault(*found)
+            yield from argument_faults(project, module, call, policy)
         elif not call.args and not call.keywords:
             yield _called(module, call, policy)
 
 
 def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
-    """A policy that is called without anything."""
+    """Return the fault of a policy that is called without arguments."""
     if policy.constant is False:
-        what = "is False, and no policy: under `jax_remat3` it is called, and raises TypeError"
+        problem = "is `False`, not a policy; under `jax_remat3` it raises `TypeError`"
     elif policy.constant is True:
-        what = "is True, and no policy: differentiating raises TypeError"
+        problem = f"is `True`, not a policy; {_RAISES}"
     else:
-        what = "raises TypeError: a policy is given as it is"
-    return Fault(
-        call,
-        f"`{policy.name}()` {what}",
-        silent=policy.constant is False,
-        title=f"give `{policy.name}` itself",
-        changes=(Keep(module, call, call.func),),
-    )
+        problem = "raises `TypeError`; pass the policy without calling it"
+    change = Keep(module, call, call.func)
+    fix = Fix(f"pass `{policy.name}` itself", Safety.SAFE, (change,))
+    return Fault(call, f"`{policy.name}()` {problem}", fix, is_silent=policy.constant is False)
 
 
 def _faults_of_places(project: Project, module: Module) -> Iterator[Fault]:
     for place in policy_places(project, module):
         for origin in origins(project, module, place.node):
-            if not origin.only:
-                continue
-            fault = _fault_of(project, place, origin)
+            fault = _fault_of(project, place, origin) if origin.only else None
             if fault is not None:
                 yield fault
 
@@ -108,18 +79,15 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
     if function is not None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node = place.node
-        args = function.node.args
-        if args.kwarg is None:
+        if function.node.args.kwarg is None:
             return Fault(
                 node,
-                "this policy raises TypeError: it is called with the primitive, its operands and,"
-                " by keyword, its parameters",
-                reason="let it take `*_, **__`, too",
+                "this policy raises `TypeError`: JAX passes the primitive and, by keyword, its"
+                " parameters",
+                Fix.manual("also accept `*_, **__`"),
             )
-        if answer_of_function(function) is None:
-            return _no_answer(project, node)
-        return None
-    if not isinstance(node, ast.expr):  # a function under decorators
+        return _no_answer(project, node) if answer_of_function(function) is None else None
+    if not isinstance(node, ast.expr):  # a decorated function
         return None
     policy = named(project, module, node)
     if policy is not None:
@@ -130,68 +98,61 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
         case ast.Constant(value=bool() | int() | float() as value):
             return _number(place, node, bool(value))
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return Fault(
-                node,
-                "no policy, but several values: differentiating raises TypeError",
-                reason=f"put two together by `{NAMESPACE}.save_from_both_policies`",
-            )
+            combine = f"combine two policies with `{NAMESPACE}.save_from_both_policies`"
+            return Fault(node, f"a collection is not a policy; {_RAISES}", Fix.manual(combine))
         case ast.Call() if place.within:
             made = named(project, module, node.func)
             fails = project.settings.jax_version >= BOTH_SAY_YES_OR_NO_SINCE
             if made is not None and made.offloads and fails:
                 return Fault(
                     node,
-                    f"since jax 0.4.38 a policy that offloads raises ValueError in"
-                    f" `{place.within}`",
-                    reason="write a function that asks both policies",
+                    f"`{place.within}` rejects policies that offload since jax 0.4.38 and raises"
+                    " `ValueError`",
+                    Fix.manual("write a function that asks both policies"),
                 )
     return None
 
 
-def _no_answer(project: Project, node: ast.expr) -> Fault | None:
+def _no_answer(project: Project, node: ast.expr) -> Fault:
     if project.settings.jax_version < ANSWER_IS_CHECKED_SINCE:
-        return Fault(node, "this policy answers None, which saves nothing in silence", silent=True)
+        return Fault(
+            node, "this policy returns `None`, which silently saves nothing", is_silent=True
+        )
     return Fault(
         node,
-        "this policy answers None: differentiating raises TypeError",
-        reason="return True for what is to be saved, and False for what is computed again",
+        f"this policy returns `None`; {_RAISES}",
+        Fix.manual("return `True` for values to save and `False` for values to recompute"),
     )
 
 
 def _not_called(node: ast.expr, policy: Policy) -> Fault:
-    given = ", ".join(
-        [*(f'"{n.name}"' for n in policy.names if n.star), *policy.parameters, *policy.keyword_only]
-    )
+    stars = (f'"{names.name}"' for names in policy.names if names.star)
+    arguments = ", ".join((*stars, *policy.parameters, *policy.keyword_only))
     return Fault(
         node,
-        f"`{policy.name}` makes a policy and is none: differentiating raises TypeError",
-        reason=f"call it: `{policy.name}({given})`",
+        f"`{policy.name}` makes a policy but is not one; {_RAISES}",
+        Fix.manual(f"call it: `{policy.name}({arguments})`"),
     )
 
 
 def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str) -> Fault:
     from remat_migrate.rewrite.imports import written
 
-    message = "a string is no policy: differentiating raises TypeError"
+    message = f"a string is not a policy; {_RAISES}"
     policy = POLICIES.get(text)
     if policy is None or policy.is_made or not policy.is_in(project.settings.jax_version):
-        return Fault(node, message, reason=f"give an attribute of `{NAMESPACE}`")
-    title = f"give `{NAMESPACE}.{text}`"
+        return Fault(node, message, _PASS_POLICY)
+    title = f"pass `{NAMESPACE}.{text}`"
     if node is not place.node or not place.module.editable:
-        reason = "the string is given a name first"
-        return Fault(node, message, title=title, safety=Safety.MANUAL, reason=reason)
+        return Fault(node, message, Fix.manual(title), reason="the string is assigned elsewhere")
     found = written(project, place.module, f"{NAMESPACE}.{text}", node)
     change = Replace(place.module, node, Code(found.text))
-    return Fault(node, message, title=title, changes=(change, *found.changes))
+    return Fault(node, message, Fix(title, Safety.SAFE, (change, *found.changes)))
 
 
 def _number(place: PolicyPlace, node: ast.expr, value: bool) -> Fault:
     if value:
-        message = "this is no policy: differentiating raises TypeError"
-        return Fault(node, message, reason=f"give an attribute of `{NAMESPACE}`")
-    return Fault(
-        node,
-        "this is no policy: it is as good as none, until `jax_remat3` calls it",
-        silent=True,
-        reason=f"leave `{POLICY_OPTION}` out" if not place.within else "give a policy",
-    )
+        return Fault(node, f"this is not a policy; {_RAISES}", _PASS_POLICY)
+    message = "this is not a policy; it acts like no policy until `jax_remat3` calls it"
+    advice = "pass a policy" if place.within else f"remove `{POLICY_OPTION}`"
+    return Fault(node, message, Fix.manual(advice), is_silent=True)

@@ -1,4 +1,4 @@
-"""RMT401: a misspelt `policy=` of a checkpoint.
+"""RMT401: a checkpoint gets its policy under the wrong keyword.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
 from remat_migrate.analysis.policies.typos import is_slip
 from remat_migrate.analysis.sites.site import Option, sites_of
@@ -20,17 +20,14 @@ from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 class PolicyKeyword(Rule):
     """## What it does
-
-    Finds options of the checkpoint family that are meant for `policy=`: `checkpoint_policy=`,
-    `save_policy=`, `policies=`, and slips of the pen.
+    Checks for options of the checkpoint family that are meant to be `policy=`:
+    `checkpoint_policy=`, `save_policy=`, `policies=`, and typos.
 
     ## Why is this bad?
-
-    None of them takes other keywords than its own: the call raises `TypeError`.
+    The functions accept no other keywords: the call raises `TypeError`.
 
     ## Fix
-
-    `policy=`.
+    Renames the option to `policy=`.
     """
 
     code, name = "RMT401", "policy-keyword"
@@ -40,12 +37,12 @@ class PolicyKeyword(Rule):
             "import jax\n\n"
             "f = jax.checkpoint(\n"
             "    jax.numpy.sin,\n"
-            "    checkpoint_policy=jax.checkpoint_policies.dots_saveable,  # products are dear\n"
+            "    checkpoint_policy=jax.checkpoint_policies.dots_saveable,  # products are costly\n"
             ")\n",
             "import jax\n\n"
             "f = jax.checkpoint(\n"
             "    jax.numpy.sin,\n"
-            "    policy=jax.checkpoint_policies.dots_saveable,  # products are dear\n"
+            "    policy=jax.checkpoint_policies.dots_saveable,  # products are costly\n"
             ")\n",
             use="slope = jax.grad(f)(0.0)\n",
             fails=Fails("TypeError: .*unexpected keyword argument 'checkpoint_policy'"),
@@ -77,47 +74,44 @@ class PolicyKeyword(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each keyword, wherever it is written."""
+        """Report each misnamed policy option in the module."""
         seen: set[ast.expr] = set()
         for site in sites_of(project):
             if site.api not in TAKES_POLICY or not site.certain:
-                continue  # a user's own wrapper has keywords of its own
+                continue  # a wrapper of the project has its own keywords
             for name, option in site.arguments.items():
-                if option.module is not module or option.value in seen or not is_misspelt(name):
+                if option.module is not module or option.value in seen or not means_policy(name):
                     continue
                 seen.add(option.value)
                 tested = expects_failure(option.module, option.value)
-                fix, reason = self._fix(site, option)
                 yield self.finding(
-                    module.source,
-                    module.span(option.keyword or option.value),
-                    f"`{site.api}` takes no `{name}`: its option is `{POLICY_OPTION}`",
+                    *module.location(option.keyword or option.value),
+                    f"`{site.api}` does not accept `{name}=`; the option is `{POLICY_OPTION}=`",
                     confidence="low" if tested else "high",
-                    fix=None if tested else fix,
-                    reason="a test around it asks for the failure" if tested else reason,
+                    fix=None if tested else _fix(site, option),
+                    reason=EXPECTED if tested else "",
                 )
 
-    def _fix(self, site: Site, option: Option) -> tuple[Fix, str]:
-        title = f"write `{POLICY_OPTION}=`"
-        if POLICY_OPTION in site.arguments:
-            return Fix(title, Safety.MANUAL), f"`{POLICY_OPTION}` is given, too: keep one of them"
-        if option.keyword is None or not _is_given_here(site, option):
-            reason = "the options are put together in a place that other code may share"
-            return Fix(title, Safety.MANUAL), reason
-        change = Rename(option.module, option.keyword, POLICY_OPTION)
-        return Fix(title, Safety.SAFE, (change,)), ""
+
+def _fix(site: Site, option: Option) -> Fix:
+    if POLICY_OPTION in site.arguments:
+        return Fix.manual(f"`{POLICY_OPTION}` is also passed; keep one of them")
+    if option.keyword is None or not _is_passed_here(site, option):
+        return Fix.manual(f"rename it to `{POLICY_OPTION}`; other code may share these options")
+    change = Rename(option.module, option.keyword, POLICY_OPTION)
+    return Fix(f"rename it to `{POLICY_OPTION}=`", Safety.SAFE, (change,))
 
 
-def is_misspelt(name: str) -> bool:
-    """Whether a keyword is meant for `policy`: the checkpoint family takes none that is like it."""
+def means_policy(name: str) -> bool:
+    """Return whether a keyword is meant to be `policy`."""
     plain = name.lower()
     if name == POLICY_OPTION:
         return False
     return "policy" in plain or "policies" in plain or is_slip(plain, POLICY_OPTION)
 
 
-def _is_given_here(site: Site, option: Option) -> bool:
-    """Whether an option is written in a call of the Api, or of a partial of it."""
+def _is_passed_here(site: Site, option: Option) -> bool:
+    """Return whether an option is in a call of the Api or of a partial of it."""
     calls: list[ast.expr | ast.Dict] = []
     if site.application is not None:
         calls.append(site.application)

@@ -1,4 +1,4 @@
-"""RMT601: under `jax_remat3` a policy is asked about products, convolutions and names alone.
+"""RMT601: a policy saves the results of primitives that `jax_remat3` does not ask it about.
 
 https://github.com/jax-ml/jax/pull/39432
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.scopes import FunctionNode
@@ -22,12 +21,11 @@ from remat_migrate.analysis.policies.values import (
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Confidence, Example, Finding
 
-from .readiness import Readiness, because, judged_by, severity
+from .example_uses import RESIDUALS_UNDER_REMAT3
+from .next_implementation import NextImplementationRule, judged_release
 
-_ASKED = (
-    "from `jax_remat3` on a policy is asked about products, convolutions and named values alone"
-)
-_NOT_ASKED = "under `jax_remat3` jax 0.10 and 0.11 ask no function of one's own as a policy"
+_ASKED = "`jax_remat3` asks a policy only about matrix products, convolutions, and named values;"
+_NOT_ASKED = "`jax_remat3` ignores custom policies in jax 0.10 and 0.11; all values are recomputed"
 _PARAMETERS = frozenset({"prim", "primitive"})
 
 _HEAD = "import jax\nimport jax.numpy as jnp\n\n\n"
@@ -36,51 +34,35 @@ def f(x):
     return jnp.sin(jnp.tanh(x))
 
 
-def g(x):
+def loss(x):
     return jax.checkpoint(f, policy=%s)(x)
 """
-_USE = """\
-from jax._src.ad_checkpoint import saved_residuals
 
 
-def count():
-    return sum("argument" not in text for _, text in saved_residuals(g, 1.0))
-
-
-kept = [count()]
-if hasattr(jax.config, "jax_remat3"):
-    jax.config.update("jax_remat3", True)
-    kept.append(count())
-"""
-
-
-class PolicyOfOtherPrimitives(Readiness):
+class PolicyOfOtherPrimitives(NextImplementationRule):
     """## What it does
-
-    Finds functions given as policies that save the results of other primitives than matrix
-    products, convolutions and `checkpoint_name`: `lambda prim, *_, **__: prim.name == "tanh"`,
-    `str(prim) != "all_gather"`; and functions with the parameters `(prim, *_, **params)` that do.
+    Checks for functions used as policies that save the results of primitives other than matrix
+    products, convolutions, and `checkpoint_name`: `lambda prim, *_, **__: prim.name == "tanh"`,
+    `str(prim) != "all_gather"`. Also checks functions with the parameters `(prim, *_, **params)`.
 
     ## Why is this bad?
-
-    Today a policy is asked about the result of nearly every operation. The next implementation,
-    behind the flag `jax_remat3`, asks it about `dot_general`, `conv_general_dilated` and named
-    values, and computes all else again: what such a policy saved is not saved any more, without a
-    word. Values and gradients are the same; memory and time are not. In jax 0.10 and 0.11 the flag
-    makes no function of one's own count at all.
+    Today JAX asks a policy about the result of nearly every operation. The next implementation,
+    behind the flag `jax_remat3`, asks it only about `dot_general`, `conv_general_dilated`, and
+    named values, and silently recomputes everything else that such a policy saved. Values and
+    gradients stay the same; memory and time change. In jax 0.10 and 0.11 the flag ignores custom
+    policies altogether.
 
     ## Fix
-
-    None: name what shall be saved by `checkpoint_name`, and let the policy save that name.
+    Not fixed automatically. Name the values to save with `checkpoint_name`, and use a policy that
+    saves these names.
     """
 
-    code: ClassVar[str] = "RMT601"
-    name: ClassVar[str] = "policy-of-other-primitives"
+    code, name = "RMT601", "policy-of-other-primitives"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _HEAD + _F % 'lambda prim, *_, **__: prim.name == "tanh"',
-            use=_USE,
+            use=RESIDUALS_UNDER_REMAT3,
             shows="assert kept in ([1], [1, 0]), kept\n",
         ),
         Example(
@@ -91,24 +73,24 @@ class PolicyOfOtherPrimitives(Readiness):
             "    return jax.checkpoint_policies.dots_saveable(prim, *operands, **params)\n\n\n"
             + _F
             % "kept_here",
-            use=_USE,
+            use=RESIDUALS_UNDER_REMAT3,
             shows="assert kept in ([1], [1, 0]), kept\n",
         ),
         Example(
             _HEAD + _F % 'lambda p, *_, **__: str(p) != "all_gather"',
-            use=_USE,
+            use=RESIDUALS_UNDER_REMAT3,
             shows="assert kept[0] > 0 and kept[1:] in ([], [0]), kept\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _HEAD
             + "from jax.ad_checkpoint import checkpoint_name\n\n"
             + 'keep = jax.checkpoint_policies.save_only_these_names("t")\n\n\n'
             + "def f(x):\n"
             + '    return jnp.sin(checkpoint_name(jnp.tanh(x), "t"))\n\n\n'
-            + "def g(x):\n    return jax.checkpoint(f, policy=keep)(x)\n",
-            use=_USE,
+            + "def loss(x):\n    return jax.checkpoint(f, policy=keep)(x)\n",
+            use=RESIDUALS_UNDER_REMAT3,
             holds="assert set(kept) == {1}, kept\n",
         ),
         _HEAD
@@ -120,7 +102,7 @@ class PolicyOfOtherPrimitives(Readiness):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each function."""
+        """Report each function that acts as such a policy."""
         seen: set[FunctionNode] = set()
         for place in policy_places(project, module):
             for origin in origins(project, module, place.node):
@@ -134,40 +116,41 @@ class PolicyOfOtherPrimitives(Readiness):
 
     def _judged(self, function: Function, project: Project, *, given: bool) -> Iterator[Finding]:
         if isinstance(answer_of_function(function), bool):
-            return  # that it saves everything is said elsewhere; nothing is lost with nothing
+            return  # RMT403 reports a policy that saves everything
         policy = Policy(project, function)
         named = policy.primitives()
         message, confidence = _lost(policy, sorted(named - CONSULTED - NEVER_ASKED))
-        if given and judged_by(project) < CONSULTED_SINCE:
+        if given and judged_release(project) < CONSULTED_SINCE:
             asked = (*CONSULTED, ANY_OTHER, *named - NEVER_ASKED)
             if any(policy.answer(name) is not Answer.COMPUTED_AGAIN for name in asked):
-                message = message or f"{_NOT_ASKED}: all is computed again"
-        if not message:
-            return
-        args = function.node.args
-        lambda_ = isinstance(function.node, ast.Lambda)
-        shown = function.node if lambda_ else [*args.posonlyargs, *args.args][0]
-        yield self.finding(
-            function.module.source,
-            function.module.span(shown),
-            message,
-            severity=severity(project),
-            confidence=confidence if given else "medium",
-            reason=because("name by `checkpoint_name` what shall be saved, and save that name"),
-        )
+                message = message or _NOT_ASKED
+        if message:
+            args = function.node.args
+            is_lambda = isinstance(function.node, ast.Lambda)
+            shown = function.node if is_lambda else [*args.posonlyargs, *args.args][0]
+            yield self.next_finding(
+                project,
+                function.module.location(shown),
+                message,
+                "name the values to save with `checkpoint_name` and save these names",
+                confidence=confidence if given else "medium",
+            )
 
 
 def _lost(policy: Policy, named: list[str]) -> tuple[str, Confidence]:
-    """What is not saved any more; "" where nothing is."""
+    """Return what is no longer saved; empty if everything still is."""
     rest = policy.answer(ANY_OTHER)
     if rest is Answer.SAVED:
-        return f"{_ASKED}: all else that this one saves is computed again", "high"
+        return f"{_ASKED} all other values that this one saves are recomputed", "high"
     saved = [name for name in named if policy.answer(name) is Answer.SAVED]
     if saved:
-        return f"{_ASKED}: what this one saves of {_listed(saved)} is computed again", "high"
+        return (
+            f"{_ASKED} what this one saves of {_listed(saved)} is recomputed",
+            "high",
+        )
     unsure = [name for name in named if policy.answer(name) is Answer.UNKNOWN]
     if unsure and rest is Answer.COMPUTED_AGAIN:
-        return f"{_ASKED}: what this one says of {_listed(unsure)} has no effect", "medium"
+        return f"{_ASKED} what this one answers for {_listed(unsure)} has no effect", "medium"
     return "", "low"
 
 
@@ -176,7 +159,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _looks_like_a_policy(node: FunctionNode) -> bool:
-    """Whether a function takes what a policy takes, wherever it is given as one."""
+    """Return whether a function has the parameters of a policy."""
     args = node.args
     positional = [*args.posonlyargs, *args.args]
     return (

@@ -1,4 +1,4 @@
-"""RMT304: a checkpoint in a scan that keeps `prevent_cse=True`.
+"""RMT304: a checkpoint in a scan keeps `prevent_cse=True`.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html: "when used inside a scan, this CSE
 prevention mechanism is unnecessary".
@@ -22,23 +22,20 @@ from .placement_fixes import placement_fix
 
 class PreventCseInScan(Rule):
     """## What it does
-
-    Finds a checkpoint that is the body of a loop which JAX compiles, or is called by that body
-    alone, and leaves `prevent_cse` at its default, `True`. Functions of the project that run a
-    function in a loop are followed, such as `layer_stack(n)(f)`, `repeat(f, n)`, and helpers that
-    take the loop (`scan_fn=hk.scan`) or the checkpoint (`wrap=jax.checkpoint`) as an argument. The
-    loop must be one: a scan that is unrolled, or of length 1, is straight code, in which the
-    compiler would merge the recomputation with what it repeats.
+    Checks for a checkpoint that is the body of a compiled loop, or is called only by that body, and
+    leaves `prevent_cse` at its default, `True`. Follows functions of the project that run a
+    function in a loop, such as `layer_stack(n)(f)` and `repeat(f, n)`, and helpers that take the
+    loop (`scan_fn=hk.scan`) or the checkpoint (`wrap=jax.checkpoint`) as an argument. Ignores scans
+    that are unrolled or have length 1: there the compiler would merge the recomputation with the
+    forward pass.
 
     ## Why is this bad?
-
-    Little. Forward and backward pass of a loop are two loops, between which the compiler merges
-    nothing. The barriers that `prevent_cse=True` puts around the function save no memory there,
-    and can keep the compiler from fusing operations.
+    It matters little. The forward and the backward pass of a loop are two loops, and the compiler
+    merges nothing between them. The barriers that `prevent_cse=True` adds save no memory there and
+    can prevent fusion.
 
     ## Fix
-
-    `prevent_cse=False`. Unsafe: it has to go again when the loop is unrolled.
+    Passes `prevent_cse=False`. Unsafe: it must be removed again when the loop is unrolled.
     """
 
     code, name = "RMT304", "prevent-cse-in-scan"
@@ -94,7 +91,7 @@ class PreventCseInScan(Rule):
         "import jax\n\n\n"
         "def run(layer, x, weights, unroll):\n"
         "    return jax.lax.scan(jax.checkpoint(layer), x, weights, unroll=unroll)\n",
-        # Outside the loop the barriers are needed.
+        # The call outside the loop needs the barriers.
         "import jax\n\n\n"
         "def run(layer, x, weights):\n"
         "    layer = jax.checkpoint(layer)\n"
@@ -103,19 +100,14 @@ class PreventCseInScan(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint that is in loops only."""
-        sites = [site for site in sites_in(project, module) if _prevents_cse(site, project)]
-        for site in sites:
-            found = only_in_loops(site, project)
+        """Report each checkpoint that runs in loops only."""
+        for site in sites_in(project, module):
+            found = only_in_loops(site, project) if _prevents_cse(site, project) else None
             if found is None:
                 continue
             from remat_migrate.rewrite.placement import set_option
 
             loops, confidence = found
-            related = tuple(
-                Related(loop.module.source, loop.module.span(loop.node), "the loop")
-                for loop in loops[:3]
-            )
             fix, reason = placement_fix(
                 "pass `prevent_cse=False`",
                 confidence == "low",
@@ -125,17 +117,19 @@ class PreventCseInScan(Rule):
             yield self.finding(
                 module.source,
                 site.span,
-                f"`{site.api}` in a `{loops[0].loop.name}`: `prevent_cse=False` saves as much"
-                " memory, without barriers",
+                f"`{site.api}` in `{loops[0].loop.name}` does not need `prevent_cse=True`; its"
+                " barriers save no memory",
                 confidence=confidence,
-                related=related,
+                related=tuple(
+                    Related(*loop.module.location(loop.node), "the loop") for loop in loops[:3]
+                ),
                 fix=fix,
                 reason=reason,
             )
 
 
 def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confidence] | None:
-    """The loops in which alone a site's function runs, all of them loops to the compiler."""
+    """Return the compiled loops that run a site's function, or None if it also runs elsewhere."""
     placement = placement_of(project)
     loops: list[LoopUse] = []
     sure = site.certain
@@ -147,20 +141,20 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         if not around:
             return None
         for loop in around:
-            if _is_checkpointed_besides(site, loop) or not loop.loop.differentiable:
+            if _has_outer_checkpoint(site, loop) or not loop.loop.differentiable:
                 return None
             if not placement.is_real(loop, occurrence):
                 return None
-            # Others may give their own loop to a function that applies the checkpoint itself.
+            # A function that applies the checkpoint itself may be passed another loop elsewhere.
             sure = sure and loop.use.certain and (occurrence.passed or not loop.use.passed)
         loops += around
     return (list(dict.fromkeys(loops)), "high" if sure else "low") if loops else None
 
 
-def _is_checkpointed_besides(site: Site, loop: LoopUse) -> bool:
-    """Whether the body is another checkpoint, around this one.
+def _has_outer_checkpoint(site: Site, loop: LoopUse) -> bool:
+    """Return whether the body of a loop is another checkpoint, around this one.
 
-    Its recomputation, and then that of this one, are in one round: there the barriers are needed.
+    Its recomputation and that of this one happen in the same iteration, which needs the barriers.
     """
     return any(
         applied.node is not site.application
@@ -172,7 +166,7 @@ def _is_checkpointed_besides(site: Site, loop: LoopUse) -> bool:
 def _prevents_cse(site: Site, project: Project) -> bool:
     if site.spread or not site.definition.same_function:
         return False
-    # A wrapper that is a parameter is found where callers pass it.
+    # A wrapper that is a parameter is reported where callers pass it.
     reference = project.values(site.module, site.reference)
     if any(isinstance(value, Parameter) for value in reference):
         return False

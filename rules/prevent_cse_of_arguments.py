@@ -1,4 +1,4 @@
-"""RMT602: `prevent_cse` for single arguments and static arguments exclude each other.
+"""RMT602: a `prevent_cse` per argument cannot be combined with static arguments.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
@@ -16,7 +15,7 @@ from remat_migrate.analysis.sites.site import Option, sites_of
 from remat_migrate.analysis.values.values import Constant, Container
 from remat_migrate.rule import Example, Fails, Finding
 
-from .readiness import Readiness, because, judged_by, severity
+from .next_implementation import NextImplementationRule, judged_release
 
 _BLOCK = """\
 from functools import partial
@@ -39,34 +38,31 @@ slopes = jax.grad(loss, (0, 1))(1.0, 2.0)
 """
 
 
-class PreventCseOfArguments(Readiness):
+class PreventCseOfArguments(NextImplementationRule):
     """## What it does
-
-    Finds checkpoints with a `prevent_cse` for each argument, `prevent_cse=(True, False)`, that have
-    static arguments.
+    Checks for checkpoints that have static arguments and a `prevent_cse` per argument, such as
+    `prevent_cse=(True, False)`.
 
     ## Why is this bad?
-
-    Today the tuple speaks of the arguments that are not static. In the next implementation, behind
-    the flag `jax_remat3`, the two options together raise NotImplementedError since jax 0.11.1;
-    before it `prevent_cse` had no effect there.
+    Today the tuple refers to the non-static arguments. In the next implementation, behind the flag
+    `jax_remat3`, the combination raises `NotImplementedError` since jax 0.11.1; before that
+    `prevent_cse` had no effect there.
 
     ## Fix
-
-    None: close over what is static, or give one `prevent_cse` for all arguments.
+    Not fixed automatically. Close over the static arguments, or pass one `prevent_cse` for all
+    arguments.
     """
 
-    code: ClassVar[str] = "RMT602"
-    name: ClassVar[str] = "prevent-cse-of-arguments"
+    code, name = "RMT602", "prevent-cse-of-arguments"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _BLOCK % ("(True, False)", ", static_argnums=(2,)", ", double", ", True"),
             use=_USE,
             fails=Fails("NotImplementedError: non-bool prevent_cse", since="0.11.1"),
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _BLOCK.replace("def loss(x, w):", "def loss(x, w, double=True):")
             % ("(True, False)", "", "", ""),
@@ -81,8 +77,8 @@ class PreventCseOfArguments(Readiness):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each such `prevent_cse`."""
-        if judged_by(project) < SOME_CSE_REFUSED_SINCE:
+        """Report each such `prevent_cse`."""
+        if judged_release(project) < SOME_CSE_REFUSED_SINCE:
             return
         seen: set[ast.expr] = set()
         for site in sites_of(project):
@@ -92,27 +88,23 @@ class PreventCseOfArguments(Readiness):
             api = site.definition
             if api.counting != "function" or api.static_calls != "by-position":
                 continue
-            static = [site.arguments.get(name) for name in ("static_argnums", "static_argnames")]
-            given = [one for one in static if one is not None and _names_some(project, one)]
-            if not given or not _is_of_arguments(project, option):
+            options = [site.arguments.get(name) for name in ("static_argnums", "static_argnames")]
+            static = [one for one in options if one is not None and _names_any(project, one)]
+            if not static or not _is_per_argument(project, option):
                 continue
-            if expects_failure(module, option.value):
-                continue
-            seen.add(option.value)
-            yield self.finding(
-                module.source,
-                module.span(option.value),
-                f"from `jax_remat3` on `prevent_cse` for single arguments and `{given[0].name}`"
-                " together raise NotImplementedError",
-                severity=severity(project),
-                confidence="high" if site.certain else "medium",
-                reason=because(
-                    "close over what is static, or give one `prevent_cse` for all arguments"
-                ),
-            )
+            if not expects_failure(module, option.value):
+                seen.add(option.value)
+                yield self.next_finding(
+                    project,
+                    module.location(option.value),
+                    f"`jax_remat3` rejects a `prevent_cse` per argument with `{static[0].name}` and"
+                    " raises `NotImplementedError`",
+                    "close over the static arguments, or pass one `prevent_cse` for all arguments",
+                    confidence="high" if site.certain else "medium",
+                )
 
 
-def _is_of_arguments(project: Project, option: Option) -> bool:
+def _is_per_argument(project: Project, option: Option) -> bool:
     values = project.values(option.module, option.value)
     return bool(values) and all(
         isinstance(value, Container) and isinstance(value.node, ast.Tuple | ast.List)
@@ -120,13 +112,10 @@ def _is_of_arguments(project: Project, option: Option) -> bool:
     )
 
 
-def _names_some(project: Project, option: Option) -> bool:
-    """Whether an option names at least one argument, as far as it is seen."""
-    values = project.values(option.module, option.value)
-    for value in values:
+def _names_any(project: Project, option: Option) -> bool:
+    """Return whether an option may name an argument."""
+    for value in project.values(option.module, option.value):
         match value:
-            case Container(node=ast.Tuple(elts=parts) | ast.List(elts=parts)) if not parts:
-                return False
-            case Constant(value=None):
+            case Container(node=ast.Tuple(elts=[]) | ast.List(elts=[])) | Constant(value=None):
                 return False
     return True

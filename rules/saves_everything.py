@@ -22,34 +22,27 @@ from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule
 
+from .example_uses import RESIDUALS
 from .placement_fixes import placement_fix
-
-_SHOWN = (
-    "from jax._src.ad_checkpoint import saved_residuals\n"
-    "kept = [text for _, text in saved_residuals(f, 1.0) if 'argument' not in text]\n"
-)
 
 
 class SavesEverything(Rule):
     """## What it does
-
-    Finds checkpoints whose policy saves everything: `everything_saveable`, a function that always
-    returns True, and, since jax 0.10.2, `save_anything_except_these_names`, which does not look at
-    the names any more. Only where the policy is this one for sure: one of several that a setting
-    chooses is left alone, and so are tests, which ask what such a policy does.
+    Checks for checkpoints whose policy saves everything: `everything_saveable`, a function that
+    always returns `True`, and, since jax 0.10.2, `save_anything_except_these_names`, which ignores
+    the names. Reports only policies that are certain; a policy that a setting selects is ignored,
+    and so are tests of such policies.
 
     ## Why is this bad?
-
-    Nothing is computed again, so nothing is gained, and the barriers that keep the two passes apart
-    hold on to every value that is saved: the peak can be higher than without a checkpoint. Under
-    `jax_remat3` a function that always returns True is asked only about matrix products,
-    convolutions and named values: it saves these, and the rest is computed again.
+    Nothing is recomputed, so nothing is gained, and the barriers between the two passes keep all
+    saved values alive. Peak memory can be higher than without a checkpoint. Under `jax_remat3`, JAX
+    asks a function that always returns `True` only about matrix products, convolutions, and named
+    values; it saves these and recomputes the rest.
 
     ## Fix
-
-    Takes the checkpoint off, which computes the same with no more memory. Where a name was to be
-    excluded, that is not done: say which names to save, by `save_only_these_names` or
-    `save_any_names_but_these`.
+    Removes the checkpoint, which gives the same result without using more memory. If the policy was
+    meant to exclude a name, there is no automatic fix: name what to save with
+    `save_only_these_names` or `save_any_names_but_these`.
     """
 
     code, name = "RMT403", "saves-everything"
@@ -66,7 +59,7 @@ class SavesEverything(Rule):
             "def f(x):\n"
             "    return jnp.sin(jnp.sin(x))\n\n\n"
             "slope = jax.grad(f)\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             shows="assert len(kept) == 2\n",
             holds="assert len(kept) == 2\n",
         ),
@@ -74,7 +67,7 @@ class SavesEverything(Rule):
             "import jax\nimport jax.numpy as jnp\n\n\n"
             "f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=lambda *_, **__: True)\n",
             "import jax.numpy as jnp\n\n\nf = lambda x: jnp.sin(jnp.sin(x))\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             shows="assert len(kept) == 2\n",
             holds="assert len(kept) == 2\n",
         ),
@@ -85,7 +78,7 @@ class SavesEverything(Rule):
             "    lambda x: jnp.sin(jnp.sin(x)),\n"
             '    policy=policies.save_anything_except_these_names("h"),\n'
             ")\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             shows="assert len(kept) == 2\n",
         ),
     ]
@@ -95,7 +88,7 @@ class SavesEverything(Rule):
             "f = jax.checkpoint(\n"
             "    lambda x: jnp.sin(jnp.sin(x)), policy=jax.checkpoint_policies.nothing_saveable\n"
             ")\n",
-            use=_SHOWN,
+            use=RESIDUALS,
             holds="assert kept == []\n",
         ),
         "import jax\n\n\n"
@@ -108,43 +101,39 @@ class SavesEverything(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint whose policy saves everything."""
+        """Report each checkpoint whose policy saves everything."""
         version = project.settings.jax_version
         for place in policy_places(project, module):
             if place.site is None or _is_tested(module, place.node):
-                continue  # of a policy of two the whole is looked at
+                continue  # a combined policy is reported as a whole
             found = origins(project, module, place.node)
             if len(found) != 1 or not found[0].only:
                 continue
             how = saves_everything(project, found[0], version)
-            if how is None:
-                continue
-            yield self._finding(project, place, found[0], how)
+            if how is not None:
+                yield self._finding(project, place, place.site, found[0], how)
 
-    def _finding(self, project: Project, place: PolicyPlace, origin: Origin, how: str) -> Finding:
+    def _finding(
+        self, project: Project, place: PolicyPlace, site: Site, origin: Origin, how: str
+    ) -> Finding:
         from remat_migrate.rewrite.placement import remove_site
 
-        site = place.site
-        assert site is not None
-        advice = "take the checkpoint off, or give it a policy that leaves something out"
-        fix, reason = None, advice
+        title = "remove the checkpoint"
+        fix, reason = None, f"{title}, or pass a policy that does not save everything"
         if _excludes_names(project, origin):
             reason = (
-                "the names are not looked at since jax 0.10.2: say which to save, by"
-                " `save_only_these_names` or `save_any_names_but_these`, or take the checkpoint off"
+                "JAX ignores these names since 0.10.2; use `save_only_these_names` or"
+                " `save_any_names_but_these`, or remove the checkpoint"
             )
         elif _is_only(project, site, place):
-            fix, reason = placement_fix(
-                "take the checkpoint off", False, advice, partial(remove_site, project, site)
-            )
+            make = partial(remove_site, project, site)
+            fix, reason = placement_fix(title, False, reason, make)
         related: tuple[Related, ...] = ()
         if origin.node is not place.node and isinstance(origin.node, ast.expr):
-            span = origin.module.span(origin.node)
-            related = (Related(origin.module.source, span, "this saves everything"),)
+            related = (Related(*origin.module.location(origin.node), "this saves everything"),)
         return self.finding(
-            place.module.source,
-            place.module.span(place.node),
-            f"{how} saves everything: the checkpoint computes nothing again, and keeps no less",
+            *place.module.location(place.node),
+            f"{how} saves everything, so the checkpoint recomputes nothing and saves no memory",
             related=related,
             fix=fix,
             reason=reason,
@@ -152,7 +141,7 @@ class SavesEverything(Rule):
 
 
 def _is_tested(module: Module, node: ast.AST) -> bool:
-    """Whether a test asks what a checkpoint does with such a policy."""
+    """Return whether a node is in a test, which may examine such a policy on purpose."""
     stem = module.source.path.stem
     return (
         stem.startswith("test_")
@@ -165,7 +154,7 @@ def _is_tested(module: Module, node: ast.AST) -> bool:
 
 
 def _excludes_names(project: Project, origin: Origin) -> bool:
-    """Whether a factory is called whose names were meant to be left out."""
+    """Return whether the policy is made by a factory that takes names to exclude."""
     for node in ast.walk(origin.node):
         if isinstance(node, ast.Call):
             for value in project.values(origin.module, node.func):
@@ -176,7 +165,7 @@ def _excludes_names(project: Project, origin: Origin) -> bool:
 
 
 def _is_only(project: Project, site: Site, place: PolicyPlace) -> bool:
-    """Whether the option is given to one application alone."""
+    """Return whether only one site uses the option."""
     sharing = [
         other
         for other in sites_of(project)

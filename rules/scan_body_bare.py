@@ -1,4 +1,4 @@
-"""RMT303: a scan that is differentiated, without a checkpoint on its body.
+"""RMT303: a differentiated scan has no checkpoint on its body.
 
 https://docs.jax.dev/en/latest/gradient-checkpointing.html: "recursive and scan".
 """
@@ -13,11 +13,11 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.loop_bodies import body_work
 from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.rule import Confidence, Example, Finding, Rule
+from remat_migrate.rule import Example, Finding, Rule
 
 from .placement_fixes import placement_fix
 
-# Those that are written for layers and time steps; `jax.lax.map` runs over a batch.
+# The loops over layers and time steps; `jax.lax.map` runs over a batch.
 SCANS = frozenset(
     {"jax.lax.scan", "haiku.scan", "haiku.layer_stack", "flax.linen.scan", "flax.nnx.scan"}
 )
@@ -25,22 +25,19 @@ SCANS = frozenset(
 
 class ScanBodyBare(Rule):
     """## What it does
-
-    Finds a scan inside a function that the same project differentiates, whose body multiplies
-    matrices or calls what cannot be seen, and neither is a checkpoint nor calls one. This is
-    advice: whether the memory matters, only the sizes tell.
+    Checks for a scan inside a function that the project differentiates, whose body multiplies
+    matrices or calls unknown code, and neither is a checkpoint nor calls one. This is advice: only
+    the sizes tell whether the memory matters.
 
     ## Why is this bad?
-
-    Every round of the scan keeps what its backward pass needs, so that memory grows with the number
-    of rounds times what one round keeps. With a checkpoint on the body a round keeps its inputs,
-    for about one more forward pass.
+    Every iteration of the scan keeps its residuals for the backward pass, so memory grows with the
+    number of iterations times the residuals of one. With a checkpoint on the body, an iteration
+    keeps only its inputs, at the cost of about one more forward pass.
 
     ## Fix
-
-    `jax.checkpoint(body, prevent_cse=False)`; in `flax.linen.scan`,
-    `nn.remat(Module, prevent_cse=False)`, with the `name=` under which the parameters are stored.
-    `remat-migrate measure` tells what it saves.
+    Wraps the body in `jax.checkpoint(body, prevent_cse=False)`, or for `flax.linen.scan` in
+    `nn.remat(Module, prevent_cse=False)` with the `name=` under which the parameters are stored.
+    `remat-migrate measure` shows what it saves.
     """
 
     code, name = "RMT303", "scan-body-bare"
@@ -78,7 +75,7 @@ class ScanBodyBare(Rule):
         "import jax\n\n\n"
         "def run(weights, x):\n"
         "    return jax.lax.scan(lambda x, w: (x @ w, None), x, weights)\n",
-        # A round keeps next to nothing.
+        # An iteration has hardly any residuals.
         "import jax\n\n\n"
         "@jax.grad\n"
         "def loss(xs):\n"
@@ -86,7 +83,7 @@ class ScanBodyBare(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each scan that is differentiated and has a bare body."""
+        """Report each differentiated scan without a checkpoint on its body."""
         for loop in placement_of(project).loops(module):
             if loop.loop.name not in SCANS or loop.real == "no" or not loop.use.certain:
                 continue
@@ -96,29 +93,24 @@ class ScanBodyBare(Rule):
             if work in ("heavy", "unseen"):
                 yield self._finding(project, loop, work == "heavy" and loop.real == "yes")
 
-    def _finding(self, project: Project, loop: LoopUse, heavy: bool) -> Finding:
+    def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
         from remat_migrate.rewrite.placement import wrap_body
 
-        confidence: Confidence = "medium" if heavy else "low"
-        wrapper = (
-            "nn.remat(Module" if loop.loop.name == "flax.linen.scan" else "jax.checkpoint(body"
-        )
-        advice = f"if memory is short: `{wrapper}, prevent_cse=False)`"
-        call, body = loop.node, loop.use.subject
-        fix, reason = None, advice
+        name, call, body = loop.loop.name, loop.node, loop.use.subject
+        wrapper = "nn.remat(Module" if name == "flax.linen.scan" else "jax.checkpoint(body"
+        fix, reason = None, f"if memory is short, use `{wrapper}, prevent_cse=False)`"
         if isinstance(call, ast.Call) and body is not None:
             fix, reason = placement_fix(
-                "put a checkpoint on the body",
-                confidence == "low",
-                advice,
+                "checkpoint the body",
+                not certain,
+                reason,
                 partial(wrap_body, project, loop.module, call, body),
             )
         return self.finding(
-            loop.module.source,
-            loop.module.span(loop.node),
-            f"`{loop.loop.name}` is differentiated, and its body is no checkpoint:"
-            " every round keeps what it computes",
-            confidence=confidence,
+            *loop.module.location(call),
+            f"the body of `{name}` is differentiated without a checkpoint; every iteration keeps"
+            " its residuals",
+            confidence="medium" if certain else "low",
             fix=fix,
             reason=reason,
         )

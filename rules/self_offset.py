@@ -1,4 +1,4 @@
-"""RMT502: `static_argnums` of a Flax module that count `self` in another way than they should.
+"""RMT502: `static_argnums` of a Flax module counts `self` incorrectly.
 
 https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html
 """
@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.call_search import uses_of
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
 from remat_migrate.analysis.statics.self_offset import self_offset
-from remat_migrate.analysis.statics.static_options import read_indices
+from remat_migrate.analysis.statics.static_options import read_indices, sees_all_calls
 from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
-from .positional_fixes import by_position
+from .example_uses import FLAX_INIT, TRACED
+from .fixes import positional_fix
 
-_TRACED = Fails("TracerBoolConversionError|ConcretizationTypeError")
 _CLASS = """\
 import flax.linen as nn
 from flax.linen import partitioning
@@ -73,11 +71,7 @@ class Net(nn.Module):
     def __call__(self, x):
         return nn.remat(layers, static_argnums=%s)(self.block, x, False)
 """
-_USE = """\
-import jax
 
-value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(3))
-"""
 _HOLDS = "assert value.shape == (3,)\n"
 _SILENT = """\
 import flax.linen as nn
@@ -102,53 +96,52 @@ _SILENT_USE = "value = Net().apply({}, jnp.ones(3))\n"
 
 
 class SelfOffset(Rule):
-    """
-    ## What it does
-    Finds `static_argnums` of `flax.linen.remat` that count as `jax.checkpoint` does, without the
-    module, and those of `partitioning.remat` that count it: where Python needs the value of the
-    argument next to the one that is named, or where that one is an array and its neighbour a flag.
+    """## What it does
+    Checks for a `static_argnums` of `flax.linen.remat` that counts as `jax.checkpoint` does,
+    without the module, and for one of `partitioning.remat` that counts the module. Reports it where
+    the argument next to the named one must be concrete, or where the named one is an array and its
+    neighbor is a flag.
 
     ## Why is this bad?
-    For `nn.remat` the module is 0, and the first argument of the call is 1: of a class, of a method
-    and of a function that takes a module first. An index that is one too small makes an array
-    static, in silence, and leaves the flag traced: a branch on it raises a
+    For `nn.remat` the module is 0 and the first argument of the call is 1, whether it wraps a
+    class, a method, or a function that takes a module first. An index that is one too small
+    silently makes an array static and leaves the flag traced, so a branch on the flag raises
     `TracerBoolConversionError`. For `partitioning.remat` the first argument is 0. Haiku counts as
-    `jax.checkpoint` does, Flax nnx the parameters of the function that is wrapped; Equinox makes
-    static what is no array, without being told.
+    `jax.checkpoint` does, and `nnx.remat` counts the parameters of the wrapped function. Equinox
+    treats non-array arguments as static.
 
     ## Fix
-    The indices are shifted, where that names exactly what Python needs.
+    Shifts the indices, where the result names exactly the arguments that must be concrete.
     """
 
-    code: ClassVar[str] = "RMT502"
-    name: ClassVar[str] = "self-offset"
-    url: ClassVar[str] = (
+    code, name = "RMT502", "self-offset"
+    url = (
         "https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html"
     )
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _CLASS % "nn.remat(Block, static_argnums=(1,))",
             _CLASS % "nn.remat(Block, static_argnums=(2,))",
-            use=_USE,
-            fails=_TRACED,
+            use=FLAX_INIT,
+            fails=TRACED,
             holds=_HOLDS,
         ),
         Example(
             _CLASS % "partitioning.remat(Block, static_argnums=(2,))",
             _CLASS % "partitioning.remat(Block, static_argnums=(1,))",
-            use=_USE,
-            fails=_TRACED,
+            use=FLAX_INIT,
+            fails=TRACED,
             holds=_HOLDS,
         ),
         Example(
             _METHOD % "1",
             _METHOD % "(2,)",
-            use=_USE,
+            use=FLAX_INIT,
             fails=Fails("TracerIntegerConversionError|TypeError"),
             holds=_HOLDS,
         ),
-        Example(_FUNCTION % "(1,)", _FUNCTION % "(2,)", use=_USE, fails=_TRACED, holds=_HOLDS),
+        Example(_FUNCTION % "(1,)", _FUNCTION % "(2,)", use=FLAX_INIT, fails=TRACED, holds=_HOLDS),
         Example(
             _SILENT % "(1,)",
             _SILENT % "(2,)",
@@ -157,12 +150,14 @@ class SelfOffset(Rule):
             holds="assert static == [True]\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
-        Example(_CLASS % "nn.remat(Block, static_argnums=(2,))", use=_USE, holds=_HOLDS),
-        Example(_CLASS % "partitioning.remat(Block, static_argnums=(1,))", use=_USE, holds=_HOLDS),
-        Example(_METHOD % "(2,)", use=_USE, holds=_HOLDS),
-        Example(_FUNCTION % "(2,)", use=_USE, holds=_HOLDS),
-        # `nnx.remat` counts the parameters of the function, and keeps keywords static.
+    right = [
+        Example(_CLASS % "nn.remat(Block, static_argnums=(2,))", use=FLAX_INIT, holds=_HOLDS),
+        Example(
+            _CLASS % "partitioning.remat(Block, static_argnums=(1,))", use=FLAX_INIT, holds=_HOLDS
+        ),
+        Example(_METHOD % "(2,)", use=FLAX_INIT, holds=_HOLDS),
+        Example(_FUNCTION % "(2,)", use=FLAX_INIT, holds=_HOLDS),
+        # `nnx.remat` counts the parameters of the function and keeps keywords static.
         Example(
             "from functools import partial\n\nfrom flax import nnx\n\n\n"
             "@partial(nnx.remat, static_argnums=(2,))\n"
@@ -182,7 +177,7 @@ class SelfOffset(Rule):
             "value = model.apply(model.init(key, x), key, x)\n",
             holds=_HOLDS,
         ),
-        # What is no array is static for Equinox.
+        # Equinox treats non-array arguments as static.
         Example(
             "import equinox as eqx\nimport jax\n\n\n"
             "@eqx.filter_checkpoint\ndef block(layer, x, train):\n"
@@ -194,7 +189,7 @@ class SelfOffset(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each application whose indices are off by one."""
+        """Report each site whose indices are off by one."""
         for site in sites_in(project, module):
             found = self_offset(project, site)
             if found is not None and not _deliberate(found):
@@ -205,55 +200,50 @@ class SelfOffset(Rule):
         now = " and ".join(f"`{p.name}`" for p in found.static.static) or "no argument"
         meant = " and ".join(f"`{p.name}`" for p in found.wanted)
         counts = (
-            "counts `self` as 0" if site.definition.counting == "method" else "leaves `self` out"
+            "counts `self` as 0"
+            if site.definition.counting == "method"
+            else "does not count `self`"
         )
         related = tuple(
             Related(
-                n.need.module.source,
-                n.need.module.span(n.need.node),
-                f"Python needs `{n.need.parameter}`: {n.need.reason}",
+                *n.need.module.location(n.need.node),
+                f"the value of `{n.need.parameter}` is needed here: {n.need.reason}",
             )
             for n in found.needs
         )
-        fix, reason = _fix(found, project)
         return self.finding(
-            option.module.source,
-            option.module.span(option.value),
-            f"{site.api} {counts}: these `static_argnums` name {now} and not {meant}",
+            *option.module.location(option.value),
+            f"`{site.api}` {counts}, so `static_argnums` names {now} instead of {meant}",
             severity="error" if found.needs else "warning",
             confidence="high" if found.needs and site.certain else "medium",
-            fix=fix,
+            fix=_fix(found, project),
             related=related,
-            reason=reason,
         )
 
 
 def _deliberate(found: Offset) -> bool:
-    """Whether a test expects the failure."""
+    """Return whether a test expects the failure."""
     site = found.static.site
     return expects_failure(site.module, site.reference) or (
         bool(found.needs) and all(n.deliberate for n in found.needs)
     )
 
 
-def _fix(found: Offset, project: Project) -> tuple[Fix, str]:
+def _fix(found: Offset, project: Project) -> Fix:
     from remat_migrate.rewrite.options import indices_text
 
     static = found.static
     option, site = static.option, static.site
     text = indices_text(tuple(p.index for p in found.wanted))
-    reason = f"write `static_argnums={text}`"
+    title = f"write `static_argnums={text}`"
     indices = read_indices(project, option)
-    uses = uses_of(project, site)
-    seen = len(static.bound) == len(uses.calls) > 0 and not uses.escapes
     here = indices.node is option.value and option.call is site.application
-    if not (seen and here and found.exact):
-        return Fix(reason, Safety.MANUAL), reason
+    if not (here and found.exact and sees_all_calls(project, static)):
+        return Fix.manual(title)
     last = max(p.position for p in found.wanted)
-    calls, why = by_position(
-        reason, project, replace(static, static=found.wanted), static.bound, last
-    )
+    wanted = replace(static, static=found.wanted)
+    calls = positional_fix(title, project, wanted, static.bound, last)
     if calls.safety is not Safety.SAFE:
-        return Fix(f"{reason}: {why}", Safety.MANUAL), f"{reason}: {why}"
+        return Fix.manual(f"{title}: {calls.title}")
     change = Replace(option.module, option.value, Code(text))
-    return Fix(reason, Safety.SAFE, (change, *calls.changes)), ""
+    return Fix(title, Safety.SAFE, (change, *calls.changes))

@@ -1,4 +1,4 @@
-"""RMT206: `static_argnames=` of a checkpoint, which is ignored or refused.
+"""RMT206: `static_argnames=` of a checkpoint is ignored or rejected.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
+from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
@@ -16,9 +16,10 @@ from remat_migrate.analysis.sites.concrete_options import ConcreteUse
 from remat_migrate.analysis.sites.site import Option, Site, sites_of
 from remat_migrate.analysis.statics.static_names import named_statics
 from remat_migrate.libraries.apis import Api
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
-from remat_migrate.text import Span
+from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety, Severity
+
+from .example_uses import DOUBLED, GRADIENT
+from .fixes import migration_fix
 
 _HEAD = """\
 %s
@@ -55,65 +56,61 @@ def block(x, *, is_training=False):
 """
 _LOSS = "def loss(x):\n    return jnp.sum(block(x, is_training=True))\n"
 _PARTIAL = "from functools import partial\n"
-_USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
-_HOLDS = "assert value == 6 and (gradient == 2).all()\n"
+
 _IGNORED = Fails("TypeError: .*static_argnames|TracerBoolConversionError")
 
 
 class StaticArgnamesIgnored(Rule):
-    """
-    ## What it does
-    Finds `static_argnames=` on a function of the checkpoint family.
+    """## What it does
+    Checks for `static_argnames=` on a function of the checkpoint family.
 
     ## Why is this bad?
-    `jax.checkpoint` accepts the option since jax 0.10.2, and ignores it unless `jax_remat3` is on:
-    the arguments are traced. Earlier releases, `jax.remat`, Haiku and Flax refuse it with a
-    `TypeError`.
+    `jax.checkpoint` accepts the option since jax 0.10.2 but ignores it unless `jax_remat3` is on,
+    so the arguments are traced. Earlier releases, `jax.remat`, Haiku, and Flax raise `TypeError`.
 
     ## Fix
-    The arguments are named in `static_argnums`, and each call passes them by position. Where that
-    cannot be, the function closes over them.
+    Marks the arguments static with `static_argnums` and passes them by position. If that is not
+    possible, the function closes over them.
     """
 
-    code: ClassVar[str] = "RMT206"
-    name: ClassVar[str] = "static-argnames-ignored"
-    url: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    code, name = "RMT206", "static-argnames-ignored"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _HEAD % _PARTIAL
             + _BLOCK % ('checkpoint, static_argnames=("is_training",)', "is_training="),
             _HEAD % _PARTIAL + _BLOCK % ("checkpoint, static_argnums=(1,)", ""),
-            use=_USE,
+            use=GRADIENT,
             fails=_IGNORED,
-            holds=_HOLDS,
+            holds=DOUBLED,
         ),
         Example(
             _HEAD % _PARTIAL + _BLOCK % ('remat, static_argnames="is_training"', ""),
             _HEAD % _PARTIAL + _BLOCK % ("remat, static_argnums=(1,)", ""),
-            use=_USE,
+            use=GRADIENT,
             fails=Fails("TypeError: .*static_argnames"),
-            holds=_HOLDS,
+            holds=DOUBLED,
         ),
         Example(
             _HEAD % _PARTIAL + _KEYWORD + _LOSS,
             (_HEAD % "").lstrip("\n") + _CLOSED + _LOSS,
-            use=_USE,
+            use=GRADIENT,
             fails=_IGNORED,
-            holds=_HOLDS,
+            holds=DOUBLED,
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _HEAD % _PARTIAL + _BLOCK % ("checkpoint, static_argnums=(1,)", ""),
-            use=_USE,
-            holds=_HOLDS,
+            use=GRADIENT,
+            holds=DOUBLED,
         ),
         _HEAD % _PARTIAL + _BLOCK % ('jit, static_argnames="is_training"', "is_training="),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each `static_argnames` that is written in the module."""
+        """Report each `static_argnames` in the module."""
         found: dict[ast.expr, tuple[Option, list[Site]]] = {}
         for site in sites_of(project):
             option = site.arguments.get("static_argnames")
@@ -123,56 +120,33 @@ class StaticArgnamesIgnored(Rule):
             if api.static_option is not None and api.static_calls != "unknown":
                 found.setdefault(option.value, (option, []))[1].append(site)
         for option, sites in found.values():
-            if expects_failure(module, option.value):
-                continue
             message, severity = _message(sites[0].definition, project)
-            if message:
+            if message and not expects_failure(module, option.value):
                 yield self._found(option, sites, project, message, severity)
 
     def _found(
-        self,
-        option: Option,
-        sites: list[Site],
-        project: Project,
-        message: str,
-        severity: Severity,
+        self, option: Option, sites: list[Site], project: Project, message: str, severity: Severity
     ) -> Finding:
         from remat_migrate.rewrite.concrete import migrate
 
-        module, reason = option.module, ""
-        span: Span = module.span(option.keyword or option.value)
-        fix: Fix | None = None
-        related: tuple[Related, ...] = ()
-        applied = tuple(s for s in sites if s.application is not None)
-        use = ConcreteUse(option, sites[0].definition, applied, True, span)
-        try:
-            made = migrate(project, use, named_statics)
-            fix = Fix(made.title, Safety.SAFE, made.changes)
-            related = tuple(
-                Related(n.module.source, n.module.span(n.node), n.message) for n in made.notes
-            )
-        except Refused as refused:
-            reason = refused.reason.replace("`concrete`", "`static_argnames`")
-        return self.finding(
-            module.source,
-            span,
-            message,
-            severity=severity,
-            fix=fix or Fix(reason, Safety.MANUAL),
-            related=related,
-            reason=reason,
-        )
+        location = option.module.location(option.keyword or option.value)
+        applied = tuple(site for site in sites if site.application is not None)
+        use = ConcreteUse(option, sites[0].definition, applied, True, location[1])
+        fix, related, _ = migration_fix(partial(migrate, project, use, named_statics))
+        if fix.safety is Safety.MANUAL:
+            fix = Fix.manual(fix.title.replace("`concrete`", "`static_argnames`"))
+        return self.finding(*location, message, severity=severity, fix=fix, related=related)
 
 
 def _message(api: Api, project: Project) -> tuple[str, Severity]:
-    """What becomes of the option in the target version; "" where it works."""
+    """Return what the target version does with the option; empty if it supports it."""
     since = api.argnames_since
     if since is None or project.settings.jax_version < since:
-        return f"{api.name} does not take `static_argnames`: a TypeError", "error"
+        return f"`{api.name}` does not accept `static_argnames` and raises `TypeError`", "error"
     if uses_next_implementation(project):
         return "", "note"
     return (
-        f"`static_argnames` of {api.name} is ignored unless `jax_remat3` is on: the arguments are"
+        f"`{api.name}` ignores `static_argnames` unless `jax_remat3` is on; the arguments are"
         " traced",
         "warning",
     )

@@ -1,4 +1,4 @@
-"""RMT203: a static argument that is left to its default.
+"""RMT203: a static argument is left to its default.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 """
@@ -6,7 +6,6 @@ https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
@@ -14,7 +13,8 @@ from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, mispla
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.rule import Example, Fails, Finding, Rule
 
-from .positional_fixes import by_position, named_here
+from .example_uses import DOUBLED, GRADIENT
+from .fixes import named_static_here, positional_fix
 
 _BLOCK = """\
 from functools import partial
@@ -46,34 +46,31 @@ class Net(nn.Module):
     def __call__(self, x):
         return nn.remat(Block, static_argnums=(2,))()(%s)
 """
-_USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
 _FLAX_USE = "import jax\nimport jax.numpy as jnp\n\nvalue = Net().apply({}, jnp.ones(3))\n"
 
 
 class StaticOmitted(Rule):
-    """
-    ## What it does
-    Finds calls of a checkpointed function that leave a static argument to its default.
+    """## What it does
+    Checks for calls of a checkpointed function that leave a static argument to its default.
 
     ## Why is this bad?
-    `static_argnums` of `jax.checkpoint` counts the arguments that are passed. One that is left to
-    its default is not among them, and JAX raises a `ValueError`. The next implementation of
-    checkpoints (`jax_remat3`) allows it.
+    `static_argnums` of `jax.checkpoint` counts the arguments that are passed. An argument that is
+    left to its default is not among them, and JAX raises `ValueError`. The next implementation of
+    `jax.checkpoint` (`jax_remat3`) allows it.
 
     ## Fix
-    The call passes the default by position.
+    Passes the default by position.
     """
 
-    code: ClassVar[str] = "RMT203"
-    name: ClassVar[str] = "static-omitted"
-    since: ClassVar[str] = "0.3.16"
-    url: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
+    code, name = "RMT203", "static-omitted"
+    since = "0.3.16"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _BLOCK % "x",
             _BLOCK % "x, 1.0, True",
-            use=_USE,
+            use=GRADIENT,
             fails=Fails("ValueError: .*static_argnums"),
             holds="assert value == 3 and (gradient == 1).all()\n",
         ),
@@ -85,13 +82,13 @@ class StaticOmitted(Rule):
             holds="assert (value == 1).all()\n",
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _BLOCK % "x, 2.0, True",
-            use=_USE,
-            holds="assert value == 6 and (gradient == 2).all()\n",
+            use=GRADIENT,
+            holds=DOUBLED,
         ),
-        # Without `static_argnums` a default stays a value of Python.
+        # Without `static_argnums` a default stays a Python value.
         Example(
             (_FLAX % "x").replace("Block, static_argnums=(2,)", "Block"),
             use=_FLAX_USE,
@@ -100,26 +97,22 @@ class StaticOmitted(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each call that leaves a static argument out."""
+        """Report each call that omits a static argument."""
         for found in misplaced_in(project, module):
-            # What a negative index names instead is for RMT207.
+            # Negative indices are RMT207.
             if found.how == "omitted" and found.parameter.index >= 0:
                 if not deliberate([found.call]) and not uses_next_implementation(project):
                     yield self._found(found, project)
 
     def _found(self, found: Misplaced, project: Project) -> Finding:
-        call, static = found.call, found.static
+        call, static, name = found.call, found.static, found.parameter.name
         bound = next(pair for pair in static.bound if pair[0] is call)
-        fix, reason = by_position(
-            f"pass the default of `{found.parameter.name}`", project, static, [bound], found.last
-        )
+        title = f"pass the default of `{name}`"
         return self.finding(
-            call.module.source,
-            call.module.span(call.node.func),
-            f"the static argument `{found.parameter.name}` is left to its default:"
-            f" {static.site.definition.name} counts what is passed, so it is a ValueError",
-            fix=fix,
-            related=named_here(static),
-            reason=reason,
+            *call.module.location(call.node.func),
+            f"the static argument `{name}` is left to its default;"
+            f" `{static.site.definition.name}` counts passed arguments and raises `ValueError`",
+            fix=positional_fix(title, project, static, [bound], found.last),
+            related=named_static_here(static),
             sites=(static.site,),
         )

@@ -1,4 +1,4 @@
-"""RMT204: Python needs the result of a `jax.numpy` operation in a checkpointed function.
+"""RMT204: the result of a traced `jax.numpy` operation is needed at trace time.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from remat_migrate.analysis import Module, Project, Site
@@ -18,7 +17,9 @@ from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.analysis.statics.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
+from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
+
+from .example_uses import DOUBLED, GRADIENT, TRACED
 
 _BEFORE = """\
 from functools import partial
@@ -35,33 +36,27 @@ def block(x, order):
 def loss(x):
     return jnp.sum(block(x, 2))
 """
-_USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
-_HOLDS = "assert value == 6 and (gradient == 2).all()\n"
 
 
 class TracedCompileTimeValue(Rule):
-    """
-    ## What it does
-    Finds places in a checkpointed function where Python needs the result of a `jax.numpy`
-    operation on static values.
+    """## What it does
+    Checks for checkpointed functions that need the result of a `jax.numpy` operation on static
+    values at trace time.
 
     ## Why is this bad?
-    Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, also
-    outside of `jax.jit`, and also of operations on Python numbers: a branch on it raises a
+    Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, even
+    outside `jax.jit`, and even for operations on Python numbers. A branch on it raises
     `TracerBoolConversionError`.
 
     ## Fix
-    The operation is computed under `jax.ensure_compile_time_eval()`. Where `numpy` will do, that is
-    simpler.
+    Computes the operation under `jax.ensure_compile_time_eval()`. Where `numpy` works as well, it
+    is simpler.
     """
 
-    code: ClassVar[str] = "RMT204"
-    name: ClassVar[str] = "traced-compile-time-value"
-    url: ClassVar[str] = (
-        "https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html"
-    )
+    code, name = "RMT204", "traced-compile-time-value"
+    url = "https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _BEFORE % "    if jnp.greater(order, 1):\n        return order * x\n    return x",
             _BEFORE
@@ -70,26 +65,26 @@ class TracedCompileTimeValue(Rule):
                 "        condition = jnp.greater(order, 1)\n"
                 "    if condition:\n        return order * x\n    return x"
             ),
-            use=_USE,
-            fails=Fails("TracerBoolConversionError|ConcretizationTypeError"),
-            holds=_HOLDS,
+            use=GRADIENT,
+            fails=TRACED,
+            holds=DOUBLED,
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             _BEFORE % "    if order > 1:\n        return order * x\n    return x",
-            use=_USE,
-            holds=_HOLDS,
+            use=GRADIENT,
+            holds=DOUBLED,
         ),
         Example(
             _BEFORE % "    return jnp.where(jnp.greater(order, 1), order * x, x)",
-            use=_USE,
-            holds=_HOLDS,
+            use=GRADIENT,
+            holds=DOUBLED,
         ),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each place that needs such a result."""
+        """Report each expression that needs such a result."""
         if project not in _FOUND:
             _FOUND[project] = _by_owner(project)
         for need, sites in _FOUND[project].get(module, {}).values():
@@ -98,24 +93,19 @@ class TracedCompileTimeValue(Rule):
     def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
         from remat_migrate.rewrite.compile_time import hoist
 
-        reason = ""
         try:
-            edits = tuple(hoist(project, [need]))
-            fix = Fix("compute it under `jax.ensure_compile_time_eval`", Safety.SAFE, edits)
+            changes = tuple(hoist(project, [need]))
+            fix = Fix("compute it under `jax.ensure_compile_time_eval`", Safety.SAFE, changes)
         except Refused as refused:
-            reason = refused.reason
-            fix = Fix(reason, Safety.MANUAL)
-        source = need.module.source
+            fix = Fix.manual(refused.reason)
         return self.finding(
-            source,
-            source.span(need.node),
-            f"Python needs this ({need.reason}), and a checkpoint traces the `jax.numpy` operation"
-            " in it",
+            *need.module.location(need.node),
+            f"the checkpoint traces a `jax.numpy` operation whose result is needed at trace time:"
+            f" {need.reason}",
             fix=fix,
-            reason=reason,
             sites=sites,
             related=tuple(
-                Related(module.source, module.span(node), "its result is a tracer")
+                Related(*module.location(node), "its result is a tracer")
                 for module, node in need.operations
                 if node is not need.node
             ),
@@ -124,21 +114,21 @@ class TracedCompileTimeValue(Rule):
 
 _Owned = dict[Module, dict[ast.expr, tuple[Need, tuple[Site, ...]]]]
 
-# Found in the sites of all modules: once for the project, not for each of its modules.
+# Computed once per project, from the sites of all modules.
 _FOUND: WeakKeyDictionary[Project, _Owned] = WeakKeyDictionary()
 
 
 def _by_owner(project: Project) -> _Owned:
     owned: _Owned = {}
-    looked_at = set(project.modules.values())
+    checked = set(project.modules.values())
     for site in sites_of(project):
         needs = [need for _, need in needs_of_static(project, site) if need.module.editable]
-        # Calls are searched for only where there is a need.
+        # Searching for calls is expensive, so needs come first.
         if not needs or _is_deliberate(project, site):
             continue
         for need in needs:
-            # Files that only hold functions for others belong to the checkpoint's.
-            owner = need.module if need.module in looked_at else site.module
+            # In a file that is only read, the need is reported with the module of the site.
+            owner = need.module if need.module in checked else site.module
             found = owned.setdefault(owner, {})
             known, sites = found.get(need.node, (need, ()))
             better = known if known.traced <= need.traced else need
@@ -147,6 +137,6 @@ def _by_owner(project: Project) -> _Owned:
 
 
 def _is_deliberate(project: Project, site: Site) -> bool:
-    """Whether a test expects the site's calls to fail."""
+    """Return whether a test expects the calls of a site to fail."""
     calls = uses_of(project, site).calls
     return expects_failure(site.module, site.reference) or bool(calls and deliberate(calls))

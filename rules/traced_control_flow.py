@@ -1,4 +1,4 @@
-"""RMT201: Python needs the value of an argument that a checkpoint traces.
+"""RMT201: an argument is traced, but its value is needed at trace time.
 
 https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
+from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.sites.site import Site, sites_in
+from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety
+from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
 
-from .instance_wrapped import wrapped_instance
+from .example_uses import DOUBLED, GRADIENT, TRACED
+from .fixes import migration_fix
 
-_TRACED = "TracerBoolConversionError|ConcretizationTypeError"
 _BLOCK = """\
 %simport jax
 import jax.numpy as jnp
@@ -49,36 +49,33 @@ class Net(nn.Module):
     def __call__(self, x, deterministic: bool):
         return nn.remat(Block%s)(name="block")(x, deterministic)
 """
-_USE = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
 
 
 class TracedControlFlow(Rule):
-    """
-    ## What it does
-    Finds checkpointed functions whose body needs the value of an argument (a branch, a loop count,
-    a shape, a field of a layer) that is not static, where a call passes it.
+    """## What it does
+    Checks for checkpointed functions that need the value of a non-static argument at trace time,
+    for a branch, a loop count, a shape, or a field of a layer, where a call passes that argument.
 
     ## Why is this bad?
-    Under `jax.checkpoint` every argument that is passed becomes a tracer, also a Python `bool` and
-    outside of `jax.jit`: a branch on it raises a `TracerBoolConversionError`. An argument that is
+    `jax.checkpoint` turns every argument that is passed into a tracer, even a Python `bool`, and
+    even outside `jax.jit`. A branch on it raises `TracerBoolConversionError`. An argument that is
     left to its default stays a Python value.
 
     ## Fix
-    The first of these that keeps the meaning:
+    Applies the first of these that keeps the behavior:
 
-    1. The arguments can be passed by position and every call is known: they are named in
-       `static_argnums`, and each call passes them by position.
-    2. Otherwise the function keeps its signature and closes over them: an inner checkpointed
-       function takes the other arguments.
-    3. What is passed is an array, or a gradient is taken of it: nothing is changed, and the finding
-       says what to write instead (`jax.lax.cond`, `jnp.where`).
+    1. If every call is known and can pass the arguments by position, marks them static with
+       `static_argnums` and updates the calls.
+    2. Otherwise keeps the signature and closes over the arguments: an inner checkpointed function
+       takes the other arguments.
+    3. If an array is passed, or the argument is differentiated, changes nothing. The finding
+       suggests an alternative, such as `jax.lax.cond` or `jnp.where`.
     """
 
-    code: ClassVar[str] = "RMT201"
-    name: ClassVar[str] = "traced-control-flow"
-    url: ClassVar[str] = "https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html"
+    code, name = "RMT201", "traced-control-flow"
+    url = "https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _BLOCK % ("", "@jax.checkpoint", "is_training="),
             _BLOCK
@@ -87,19 +84,19 @@ class TracedControlFlow(Rule):
                 "@partial(jax.checkpoint, static_argnums=(1,))",
                 "",
             ),
-            use=_USE,
-            fails=Fails(_TRACED),
-            holds="assert value == 6 and (gradient == 2).all()\n",
+            use=GRADIENT,
+            fails=TRACED,
+            holds=DOUBLED,
         ),
         Example(
             _FLAX % "",
             _FLAX % ", static_argnums=(2,)",
             use="import jax\nimport jax.numpy as jnp\n\n"
             "value = Net().apply({}, jnp.ones(3), False)\n",
-            fails=Fails(_TRACED),
+            fails=TRACED,
             holds="assert (value == 2).all()\n",
         ),
-        # A branch on an array: nothing is changed.
+        # Branches on an array: not fixed.
         Example(
             "import jax\n"
             "import jax.numpy as jnp\n\n\n"
@@ -108,32 +105,32 @@ class TracedControlFlow(Rule):
             "    return x if jnp.sum(x) > 0 else -x\n\n\n"
             "def loss(x):\n"
             "    return jnp.sum(absolute(jnp.sin(x)))\n",
-            use=_USE,
-            fails=Fails(_TRACED),
+            use=GRADIENT,
+            fails=TRACED,
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             (_BLOCK % ("", "@jax.checkpoint", ""))
             .replace("is_training):", "is_training=True):")
             .replace("(x, True)", "(x)"),
-            use=_USE,
-            holds="assert value == 6 and (gradient == 2).all()\n",
+            use=GRADIENT,
+            holds=DOUBLED,
         ),
         Example(
             _FLAX % ", static_argnums=(2,)",
             use="import jax.numpy as jnp\n\nvalue = Net().apply({}, jnp.ones(3), False)\n",
             holds="assert (value == 2).all()\n",
         ),
-        # Equinox makes static what is no array.
+        # Equinox treats non-array arguments as static.
         _BLOCK % ("import equinox as eqx\n", "@eqx.filter_checkpoint", ""),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each application that traces what Python needs."""
+        """Report each site that traces arguments that must be concrete."""
         for site in sites_in(project, module):
             found = [need for need in traced_needs(project, site) if not need.deliberate]
-            # An instance that should be a class is RMT501: nothing is traced before that is fixed.
+            # A wrapped instance is RMT501, and nothing is traced before that is fixed.
             if found and self_offset(project, site) is None and not wrapped_instance(project, site):
                 yield self._found(site, found, project)
 
@@ -143,28 +140,22 @@ class TracedControlFlow(Rule):
         names = dict.fromkeys(f.need.parameter for f in found)
         text = " and ".join(f"`{name}`" for name in names)
         related = tuple(r for f in found for r in _related(f))
-        fix: Fix | None = None
         reason = ""
         if all(f.evidence == "declared" for f in found):
-            reason = (
-                f"no call is seen: name {text} in `static_argnums`, and pass it by position; for an"
-                " array use `jax.lax.cond` or `jnp.where`"
+            fix = Fix.manual(
+                f"no call is visible: name {text} in `static_argnums` and pass it by position; for"
+                " an array use `jax.lax.cond` or `jnp.where`"
             )
         else:
-            try:
-                made = make_static(project, site, names)
-                fix = Fix(made.title, Safety.SAFE, made.changes)
-            except Refused as refused:
-                reason = refused.reason
-                if refused.module is not None and isinstance(refused.node, ast.expr | ast.arg):
-                    span = refused.module.source.span(refused.node)
-                    related = (*related, Related(refused.module.source, span, refused.label))
+            fix, more, reason = migration_fix(partial(make_static, project, site, names))
+            if fix.safety is Safety.MANUAL:
+                related += more
         return self.finding(
             site.module.source,
             site.span,
-            f"Python needs the value of {text}, which {site.api} traces",
+            f"`{site.api}` traces {text}, but the value is needed at trace time",
             confidence=_confidence(site, found),
-            fix=fix or Fix(reason, Safety.MANUAL),
+            fix=fix,
             related=related,
             reason=reason,
         )
@@ -178,9 +169,8 @@ def _confidence(site: Site, found: list[TracedNeed]) -> Confidence:
 
 def _related(found: TracedNeed) -> Iterator[Related]:
     need, call = found.need, found.call
-    message = f"Python needs `{need.parameter}`: {need.reason}"
-    yield Related(need.module.source, need.module.span(need.node), message)
+    message = f"the value of `{need.parameter}` is needed here: {need.reason}"
+    yield Related(*need.module.location(need.node), message)
     if call is not None and found.shown not in (None, need.node):
-        source = call.module.source
         if any(node is found.shown for node in ast.walk(call.node)):
-            yield Related(source, call.module.span(found.shown), "passed here")
+            yield Related(*call.module.location(found.shown), "passed here")

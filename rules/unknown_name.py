@@ -1,4 +1,4 @@
-"""RMT405: a policy lists a name that nothing bears.
+"""RMT405: a policy lists a name that no value has.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html
 """
@@ -18,10 +18,8 @@ from remat_migrate.analysis.policies.typos import meant
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 
-_USE = (
-    "from jax._src.ad_checkpoint import saved_residuals\n"
-    "kept = [text for _, text in saved_residuals(f, 1.0) if 'argument' not in text]\n"
-)
+from .example_uses import RESIDUALS
+
 _BEFORE = (
     "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\n\n"
     "def block(x):\n"
@@ -33,20 +31,18 @@ _BEFORE = (
 
 class UnknownName(Rule):
     """## What it does
-
-    Finds names in the lists of `save_only_these_names`, `save_any_names_but_these` and
-    `save_and_offload_only_these_names` that no `checkpoint_name` of the project gives to a value.
-    f-strings and constants are followed. Where a name may be given out of sight, by another package
-    or by a name that is computed, only a slip of a name that is given is reported.
+    Checks for names in `save_only_these_names`, `save_any_names_but_these`, and
+    `save_and_offload_only_these_names` that no `checkpoint_name` in the project gives to a value.
+    f-strings and constants are resolved. Where another package or a computed name may define it,
+    only typos of known names are reported.
 
     ## Why is this bad?
-
-    Nobody says so: the value is not saved, and the checkpoint computes everything again as if it
-    had no policy; a name that was to be left out is saved.
+    It fails silently. The value is not saved and the checkpoint recomputes everything, or a value
+    that should be excluded is saved.
 
     ## Fix
-
-    The name that is meant, where it is a slip of only one. What is saved changes: on request.
+    Writes the intended name, if only one is similar. The fix changes what is saved, so it is
+    unsafe.
     """
 
     code, name = "RMT405", "unknown-name"
@@ -56,13 +52,13 @@ class UnknownName(Rule):
         Example(
             _BEFORE.format("atention_out"),
             _BEFORE.format("attention_out"),
-            use=_USE,
+            use=RESIDUALS,
             shows="assert kept == []\n",
             holds="assert len(kept) == 1\n",
         ),
         Example(
             _BEFORE.format("query"),
-            use=_USE,
+            use=RESIDUALS,
             shows="assert kept == []\n",
         ),
     ]
@@ -74,10 +70,10 @@ class UnknownName(Rule):
             '    return jax.numpy.sin(checkpoint_name(jax.numpy.sin(x), f"{PREFIX}_{i}"))\n\n\n'
             'policy = jax.checkpoint_policies.save_only_these_names("layer_0")\n'
             "f = jax.checkpoint(lambda x: block(x, 0), policy=policy)\n",
-            use=_USE,
+            use=RESIDUALS,
             holds="assert len(kept) == 1\n",
         ),
-        # What this package names cannot be seen.
+        # The names that this package uses are unknown.
         "import jax\nfrom attention_kernels import attention\n\n"
         "f = jax.checkpoint(\n"
         '    attention, policy=jax.checkpoint_policies.save_only_these_names("context")\n'
@@ -85,44 +81,38 @@ class UnknownName(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each name that is listed and not given."""
+        """Report each listed name that is never defined."""
         for listed in listed_names(project, module):
             names = names_of(project)
             if names.gives(listed.name):
                 continue
-            slip = meant(listed.name, names.defined.exact)
-            unseen = names.defined.open or bool(foreign_packages(project))
-            if slip is None and unseen:
+            typo_of = meant(listed.name, names.defined.exact)
+            incomplete = names.defined.open or bool(foreign_packages(project))
+            if typo_of is None and incomplete:
                 continue
-            effect = "saved in silence" if listed.role == "excluded" else "not saved, in silence"
-            hint = f": `{slip}` is meant" if slip is not None else ""
+            effect = "saved" if listed.role == "excluded" else "not saved"
+            hint = f"; did you mean `{typo_of}`?" if typo_of is not None else ""
             yield self.finding(
-                module.source,
-                module.span(listed.node),
-                f"no `checkpoint_name` gives the name `{listed.name}`{hint}; what it stands for is"
-                f" {effect}",
-                confidence="low" if unseen else "high" if slip is not None else "medium",
-                fix=_fix(listed, slip, unseen),
-                reason=_reason(slip, sorted(names.defined.exact)),
+                *module.location(listed.node),
+                f"no `checkpoint_name` defines `{listed.name}`, so its value is silently"
+                f" {effect}{hint}",
+                confidence="low" if incomplete else "high" if typo_of is not None else "medium",
+                fix=_fix(listed, typo_of, incomplete) if typo_of is not None else None,
+                reason=_known(sorted(names.defined.exact)) if typo_of is None else "",
             )
 
 
-def _fix(listed: Listed, slip: str | None, unseen: bool) -> Fix | None:
-    if slip is None:
-        return None
+def _fix(listed: Listed, name: str, incomplete: bool) -> Fix:
     module, literal = listed.module, listed.literal
-    title = f"write `{slip}`"
+    title = f"write `{name}`"
     segment = module.segment(literal) if literal is not None else ""
-    if unseen or segment[1:-1] != listed.name or not module.editable:
-        return Fix(title, Safety.MANUAL)
-    assert literal is not None
-    return Fix(title, Safety.UNSAFE, (Rename(module, literal, slip),))
+    if literal is None or incomplete or segment[1:-1] != listed.name or not module.editable:
+        return Fix.manual(title)
+    return Fix(title, Safety.UNSAFE, (Rename(module, literal, name),))
 
 
-def _reason(slip: str | None, given: list[str]) -> str:
-    if slip is not None:
-        return ""
-    if not given:
-        return "nothing in the project is named by `checkpoint_name`"
-    shown = ", ".join(f"`{name}`" for name in given[:8])
-    return f"there are {shown}" + (" and more" if len(given) > 8 else "")
+def _known(names: list[str]) -> str:
+    if not names:
+        return "the project does not use `checkpoint_name`"
+    shown = ", ".join(f"`{name}`" for name in names[:8])
+    return f"defined names: {shown}" + (" and more" if len(names) > 8 else "")

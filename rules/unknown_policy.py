@@ -1,4 +1,4 @@
-"""RMT402: a name that `jax.checkpoint_policies` does not have.
+"""RMT402: a name does not exist in `jax.checkpoint_policies`.
 
 https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies
 """
@@ -9,31 +9,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.policies.known_policies import NAMESPACE, POLICIES, Policy, available
+from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
+from remat_migrate.analysis.policies.known_policies import (
+    NAMESPACE,
+    POLICIES,
+    Policy,
+    Version,
+    available,
+)
 from remat_migrate.analysis.policies.references import PolicyName, names_read
 from remat_migrate.analysis.policies.typos import nearest
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
-Version = tuple[int, ...]
-
 
 class UnknownPolicy(Rule):
     """## What it does
-
-    Finds names read from `jax.checkpoint_policies` that the target version of JAX does not have:
-    as an attribute, by `getattr` with a name that can be resolved, or by an import. Some exist in
-    other versions only.
+    Checks for names that are read from `jax.checkpoint_policies` but do not exist in the target
+    version of JAX: as an attribute, with `getattr` and a resolvable name, or in an import. Some
+    names exist in other versions only.
 
     ## Why is this bad?
-
-    It raises `AttributeError`. A `getattr` with a default hides that: the policy is the default,
-    mostly None, and everything is computed again.
+    It raises `AttributeError`. A `getattr` with a default hides the problem: the policy is the
+    default, usually `None`, and everything is recomputed.
 
     ## Fix
-
-    The name that is meant, where only one is near.
+    Writes the intended name, if only one is similar.
     """
 
     code, name = "RMT402", "unknown-policy"
@@ -50,7 +51,7 @@ class UnknownPolicy(Rule):
             fails=Fails("AttributeError: .*'dot_saveable'"),
             holds="assert slope == 1.0\n",
         ),
-        # The name that old documentation has.
+        # The name in old documentation.
         Example(
             'import jax\n\npolicy = jax.checkpoint_policies.save_anything_but_these_names("h")\n',
             "import jax\n\n"
@@ -89,7 +90,7 @@ class UnknownPolicy(Rule):
             use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
             holds="assert jax.grad(f)(0.0) == 1.0\n",
         ),
-        # Another way for a JAX that lacks it.
+        # Handles JAX versions that lack it.
         "import jax\n\n"
         "try:\n"
         "    policy = jax.checkpoint_policies.offload_everything\n"
@@ -99,7 +100,7 @@ class UnknownPolicy(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each place that reads such a name."""
+        """Report each read of such a name."""
         version = project.settings.jax_version
         for read in names_read(project, module):
             known = POLICIES.get(read.name)
@@ -108,72 +109,74 @@ class UnknownPolicy(Rule):
             tested = expects_failure(read.module, read.node)
             hint = _hint(read, version)
             if hint.name is None and not read.sure:
-                continue  # the default of a field may stand for no policy: "none"
+                continue  # the default of a field may mean that there is no policy: "none"
             effect = ""
             if read.default is not None:
-                effect = f"; here it is `{read.module.segment(read.default)}` in silence"
+                effect = f"; it silently becomes `{read.module.segment(read.default)}`"
             yield self.finding(
-                module.source,
-                module.span(read.place),
-                f"{_what(read, known, version)}{effect}{_meant(read, hint)}",
+                *module.location(read.place),
+                f"{_problem(read, known, version)}{effect}{_suggestion(read, hint)}",
                 severity="error" if read.default is None else "warning",
                 confidence="low" if tested else "high" if read.sure else "medium",
-                fix=None if tested else self._fix(read, hint),
-                reason="a test around it asks for the failure" if tested else hint.reason,
+                fix=None if tested else _fix(read, hint),
+                reason=EXPECTED if tested else hint.reason,
             )
-
-    def _fix(self, read: PolicyName, hint: Hint) -> Fix | None:
-        if hint.name is None:
-            return None
-        title = f"use `{hint.name}`"
-        if hint.reason or read.written is None:
-            return Fix(title, Safety.MANUAL)
-        safety = Safety.SAFE if read.default is None else Safety.UNSAFE
-        return Fix(title, safety, (Rename(*read.written, hint.name),))
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """The name that is meant, if one is, and why it cannot just be put in."""
+    """The intended name, if there is one, and why it cannot simply be substituted."""
 
     name: str | None
     reason: str = ""
 
 
-def _what(read: PolicyName, known: Policy | None, version: Version) -> str:
+def _fix(read: PolicyName, hint: Hint) -> Fix | None:
+    if hint.name is None:
+        return None
+    title = f"use `{hint.name}`"
+    if hint.reason or read.written is None:
+        return Fix.manual(title)
+    safety = Safety.SAFE if read.default is None else Safety.UNSAFE
+    return Fix(title, safety, (Rename(*read.written, hint.name),))
+
+
+def _problem(read: PolicyName, known: Policy | None, version: Version) -> str:
     if read.by_import:
-        return f"`{NAMESPACE}` is no module, so nothing is imported from it"
+        return f"`{NAMESPACE}` is not a module and cannot be imported from"
     if known is None:
         return f"`{NAMESPACE}` has no `{read.name}`"
     if version < known.since:
-        since = ".".join(map(str, known.since))
-        return f"`{NAMESPACE}` has `{read.name}` only since jax {since}"
+        return f"`{NAMESPACE}.{read.name}` does not exist before jax {_text(known.since)}"
     assert known.gone_in is not None
-    gone = ".".join(map(str, known.gone_in))
-    return f"`{NAMESPACE}` has no `{read.name}` since jax {gone}"
+    return f"`{NAMESPACE}.{read.name}` was removed in jax {_text(known.gone_in)}"
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def _hint(read: PolicyName, version: Version) -> Hint:
     if read.by_import:
-        return Hint(None, f"import jax, and read it from `{NAMESPACE}`")
+        return Hint(None, f"import jax and read the name from `{NAMESPACE}`")
     known = POLICIES.get(read.name)
     if known is None:
         same = {p.name: p.same_as or p.name for p in available(version)}
         found = nearest(read.name, same)
         if found is None:
             names = ", ".join(f"`{policy.name}`" for policy in available(version))
-            return Hint(None, f"there are {names}")
+            return Hint(None, f"available policies: {names}")
         return Hint(found)
     usual = known.same_as or known.name
     for policy in available(version):
         if usual in (policy.name, policy.same_as) and policy.name != read.name:
             if policy.kind == known.kind:
                 return Hint(policy.name)
-            return Hint(policy.name, "it takes its arguments in another way")
+            return Hint(policy.name, "it takes its arguments differently")
     return Hint(None)
 
 
-def _meant(read: PolicyName, hint: Hint) -> str:
+def _suggestion(read: PolicyName, hint: Hint) -> str:
     if hint.name is None:
         return ""
-    return f": use `{hint.name}`" if read.name in POLICIES else f": `{hint.name}` is meant"
+    return f"; use `{hint.name}`" if read.name in POLICIES else f"; did you mean `{hint.name}`?"

@@ -13,19 +13,16 @@ from remat_migrate.text.source_file import read_bytes
 
 class UnreadableFile(Rule):
     """## What it does
-
-    Reports a file that may matter and that could not be read, decoded as text or parsed as Python.
-    The other files are still looked at.
+    Checks for files that cannot be read, decoded as text, or parsed as Python. The other files are
+    checked as usual.
 
     ## Why is this bad?
-
-    Nothing is known about such a file: it may hold any of the other problems, and calls that a fix
-    elsewhere would have to change.
+    remat-migrate knows nothing about such a file. It may contain any of the other problems, or
+    calls that a fix in another file would have to update.
 
     ## Fix
-
-    There is no automatic one. The message says what is wrong with the file. If it is meant to be
-    so, a test's input for instance, name it in `exclude` or `per-file-ignores`.
+    Not fixed automatically. The message says what is wrong with the file. If the file is invalid on
+    purpose, for example as test input, list it in `exclude` or `per-file-ignores`.
     """
 
     code, name = "RMT000", "unreadable-file"
@@ -33,14 +30,14 @@ class UnreadableFile(Rule):
     right = ["import jax\n\nstep = jax.checkpoint(loss)\n"]
 
     def check_project(self, project: Project) -> Iterator[Finding]:
-        """One finding for every target that could not be read."""
+        """Report each target that could not be read."""
         for error in project.errors:
             source = _readable_part(error)
-            yield self.finding(source, _place(source, error), str(error))
+            yield self.finding(source, _position(source, error), str(error))
 
 
 def _readable_part(error: SourceError) -> SourceFile:
-    """As much of the file as can be shown, so that the position is right and the code is seen."""
+    """Return as much of the file as can be shown around the error."""
     try:
         data = read_bytes(error.path)
     except SourceError:
@@ -48,7 +45,7 @@ def _readable_part(error: SourceError) -> SourceFile:
     return SourceFile(error.path, "" if b"\0" in data else data.decode(errors="replace"))
 
 
-def _place(source: SourceFile, error: SourceError) -> Span:
+def _position(source: SourceFile, error: SourceError) -> Span:
     starts = source.line_starts
     if not source.text or error.line > len(starts):
         return Span(0, 0)

@@ -1,4 +1,4 @@
-"""RMT406: a name that no policy mentions.
+"""RMT406: no policy mentions a name.
 
 https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html
 """
@@ -14,22 +14,21 @@ from remat_migrate.analysis.policies.checkpoint_names import names_of
 from remat_migrate.analysis.policies.values import factory_calls
 from remat_migrate.rule import Example, Finding, Rule
 
+from .example_uses import RESIDUALS
+
 
 class UnusedName(Rule):
     """## What it does
-
-    Finds names given by `checkpoint_name` that no policy can ask for: the string stands nowhere
+    Checks for names given by `checkpoint_name` that no policy refers to: the string appears nowhere
     else in the Python files of the project, and no policy saves all names. Off by default: a
-    library names values for the policies of others, and settings may stand in other files.
+    library names values for the policies of its users, and other files may contain settings.
 
     ## Why is this bad?
-
-    Without a policy that mentions it a name does nothing. It may be what is left of a policy, or
-    one of the two may be misspelt.
+    A name has no effect without a policy that mentions it. It may be left over from a removed
+    policy, or one of the two may be misspelled.
 
     ## Fix
-
-    None: mention it in a policy, or take it away.
+    Not fixed automatically. Mention the name in a policy, or remove it.
     """
 
     code, name = "RMT406", "unused-name"
@@ -55,14 +54,13 @@ class UnusedName(Rule):
             '    return jax.numpy.sin(checkpoint_name(jax.numpy.sin(x), "h"))\n\n\n'
             "policy = jax.checkpoint_policies.save_only_these_names('h')\n"
             "f = jax.checkpoint(block, policy=policy)\n",
-            use="from jax._src.ad_checkpoint import saved_residuals\n"
-            "kept = [t for _, t in saved_residuals(f, 1.0) if 'argument' not in t]\n",
+            use=RESIDUALS,
             holds="assert len(kept) == 1\n",
         ),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each name that nothing else mentions."""
+        """Report each name that no policy mentions."""
         for naming in names_of(project).namings:
             name = naming.text.only
             if naming.module is not module or not naming.sure or name is None:
@@ -70,28 +68,28 @@ class UnusedName(Rule):
             if _is_mentioned(project, name) or _saves_any_name(project):
                 continue
             yield self.finding(
-                module.source,
-                module.span(naming.name),
-                f"no policy of the project mentions the name `{name}`",
+                *module.location(naming.name),
+                f"no policy in the project mentions the name `{name}`",
                 confidence="medium",
             )
 
 
 def _is_mentioned(project: Project, name: str) -> bool:
-    """Whether a string holds the name, or matches it, that does not give it."""
-    giving = {naming.name for naming in names_of(project).namings}
-    giving |= {node for n in names_of(project).namings for _, node in n.text.places}
-    part = max(re.split(r"\W+", name), key=len)  # of it a pattern of a policy may be made
+    """Return whether a string other than the definition contains or matches a name."""
+    namings = names_of(project).namings
+    defining = {naming.name for naming in namings}
+    defining |= {node for naming in namings for _, node in naming.text.places}
+    part = max(re.split(r"\W+", name), key=len)  # a policy may match the name with a pattern
     for module in project.mentioning((part,)):
         for node in module.nodes:
-            if isinstance(node, ast.Constant) and node not in giving:
-                if isinstance(node.value, str) and _says(node.value, name):
+            if isinstance(node, ast.Constant) and node not in defining:
+                if isinstance(node.value, str) and _matches(node.value, name):
                     return True
     return False
 
 
-def _says(text: str, name: str) -> bool:
-    """Whether a string holds a name, or is a pattern for it."""
+def _matches(text: str, name: str) -> bool:
+    """Return whether a string contains a name, or is a pattern that matches it."""
     if name in text:
         return True
     if "*" not in text and "|" not in text:
@@ -103,7 +101,7 @@ def _says(text: str, name: str) -> bool:
 
 
 def _saves_any_name(project: Project) -> bool:
-    """Whether some policy saves what bears any name."""
+    """Return whether a policy saves all names but some."""
     return any(
         names.role == "excluded"
         for module in project.mentioning(("checkpoint_policies", "save_any"))

@@ -13,18 +13,14 @@ from remat_migrate.text import SourceFile
 
 class UnusedSuppression(SuppressionRule):
     """## What it does
-
-    Finds `# noqa: RMT101` on a line, or `# remat-migrate: ignore-file` in a file, where there is
-    nothing to suppress. Codes of other linters in the same comment, and `# noqa` without a code,
-    are left alone.
+    Checks for `# noqa: RMT101` comments and `# remat-migrate: ignore-file` comments that suppress
+    nothing. Codes of other linters in the same comment and `# noqa` without a code are left alone.
 
     ## Why is this bad?
-
-    The comment outlived the problem. It would hide the next one.
+    The problem that the comment suppressed is gone. The comment would hide the next one.
 
     ## Fix
-
-    Removes the code, or the comment if nothing else stands in it.
+    Removes the code, or the whole comment if nothing else is in it.
     """
 
     code, name = "RMT001", "unused-suppression"
@@ -48,31 +44,25 @@ class UnusedSuppression(SuppressionRule):
     ]
 
     def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
-        """One finding for every comment with something unused in it."""
+        """Report each comment in which something is unused."""
         for each in unused:
             directive = each.directive
-            left = _left(source, directive, each.codes)
+            rest = _rest(source, directive, each.codes)
+            codes = ", ".join(code.upper() for code in each.codes)
             if directive.whole_file:
-                message = "`ignore-file` suppresses nothing: the file has no finding"
+                message = "unused `ignore-file`: the file has no findings"
             elif each.codes == each.unknown:
-                message = f"no rule has the code {_listed(each.codes)}"
+                message = f"unused `noqa`: no rule has the code {codes}"
             else:
-                message = f"nothing to suppress: the line has no {_listed(each.codes)}"
-            title = "remove the code" if left else "remove the comment"
-            yield self.finding(
-                source,
-                directive.span,
-                message,
-                fix=Fix(title, Safety.SAFE, (SetComment.of(source, directive.comment, left),)),
-            )
+                message = f"unused `noqa`: no {codes} on this line"
+            title = "remove the code" if rest else "remove the comment"
+            change = SetComment.of(source, directive.comment, rest)
+            fix = Fix(title, Safety.SAFE, (change,))
+            yield self.finding(source, directive.span, message, fix=fix)
 
 
-def _listed(codes: Sequence[str]) -> str:
-    return ", ".join(code.upper() for code in codes)
-
-
-def _left(source: SourceFile, directive: Directive, codes: Sequence[str]) -> str:
-    """What is left of a comment: what is not ours, or is used."""
+def _rest(source: SourceFile, directive: Directive, codes: Sequence[str]) -> str:
+    """Return what is left of a comment without the unused codes."""
     start, end = directive.comment
     before, after = source.text[start : directive.span.start], source.text[directive.span.end : end]
     kept = [code for code in directive.codes if code not in codes]

@@ -1,4 +1,4 @@
-"""RMT301: the function that is differentiated is itself the checkpoint.
+"""RMT301: the function that is differentiated is itself checkpointed.
 
 https://github.com/jax-ml/jax/issues/12792
 """
@@ -30,26 +30,23 @@ CONFIDENCE: dict[Sureness, Confidence] = {
 
 class WholeFunction(Rule):
     """## What it does
+    Checks for a checkpoint around all of what is differentiated: the function that is passed to
+    `jax.grad` and similar functions, directly, by decorators, through `partial` or `jit`, or
+    through a function that only calls it and reduces its result; a Flax module that a training
+    state applies (`state.apply_fn`); and `nn.remat(Stack)` around a whole stack of layers, where
+    the rest of the model is single layers such as an embedding and a head.
 
-    Finds a checkpoint around all of what is differentiated: the function that `jax.grad` and the
-    like are given, directly, by decorators, through `partial` or `jit`, or by a function that does
-    nothing but call it and reduce what it gives; a Flax module that a training state applies
-    (`state.apply_fn`); and `nn.remat(Stack)` around a whole stack of layers, where the model has
-    nothing beside it but single layers such as an embedding and a head.
-
-    Left alone are: a gradient that is differentiated again; a function that is also a stage of
-    something larger, or runs in a loop; a derivative rule; a checkpoint with a policy.
+    Ignores gradients that are differentiated again, functions that are also a stage of something
+    larger or run in a loop, custom derivative rules, and checkpoints with a policy.
 
     ## Why is this bad?
-
-    The backward pass starts by computing the whole function again, with everything it keeps: the
-    memory that it takes at most is the same as without the checkpoint, and the function is computed
-    twice. `remat-migrate measure` prints both.
+    The backward pass starts by recomputing the whole function with all its residuals. Peak memory
+    is the same as without the checkpoint, and the function is computed twice. `remat-migrate
+    measure` prints both.
 
     ## Fix
-
-    Takes the checkpoint off, and puts it on the stages of the function but the last, where stages
-    can be seen.
+    Removes the checkpoint, and checkpoints every stage of the function but the last, where the
+    stages can be separated.
     """
 
     code, name = "RMT301", "whole-function"
@@ -100,14 +97,14 @@ class WholeFunction(Rule):
         "def slope(encode, decode):\n"
         "    encode = jax.checkpoint(encode)\n"
         "    return jax.grad(lambda x: decode(encode(x)))\n",
-        # Each round is one stage of the scan.
+        # Each iteration is one stage of the scan.
         "import jax\n\n\n"
         "def slope(loss, batches):\n"
         "    loss = jax.checkpoint(loss)\n\n"
         "    def total(weights):\n"
         "        return jax.lax.map(lambda batch: loss(weights, batch), batches).sum()\n\n"
         "    return jax.grad(total)\n",
-        # A documented idiom: the policy saves what is dear.
+        # A documented idiom: the policy saves what is expensive to recompute.
         "import jax\n\n\n"
         "def slope(loss):\n"
         "    policy = jax.checkpoint_policies.dots_saveable\n"
@@ -117,41 +114,37 @@ class WholeFunction(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint that is all of what is differentiated."""
+        """Report each checkpoint around all of what is differentiated."""
         if not sites_in(project, module):
             return
         for part in parts_in(project, module):
             if part.found.part == "last" or wraps_policy(part.site):
                 continue
-            # Around checkpointed stages it is RMT305: it only has to come off.
+            # Around checkpointed stages it is RMT305, which only removes it.
             if not calls_within(project, part.found.applied):
                 yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
         site, derivative = part.site, part.derivative
-        confidence = CONFIDENCE[part.sureness]
         fix, reason = stages_fix(
             project,
             part,
-            "take it off, and put checkpoints on the stages of the function but the last, or give"
-            " it a policy; `remat-migrate measure` tells what each saves",
+            "remove this checkpoint and checkpoint every stage but the last, or pass a policy;"
+            " `remat-migrate measure` shows what each saves",
         )
+        whole = "all of what `{}` differentiates"
         if part.found.part == "bulk":
-            found = (
-                "on a whole stack of layers in what `{}` differentiates: all that the layers keep"
-            )
-            found += " is kept together when the stack is computed again"
+            message = "a whole stack of layers in what `{}` differentiates"
+            message += "; recomputing the stack keeps the residuals of all layers at once"
         elif derivative.gives_value:
-            found = (
-                "on all of what `{}` differentiates: it is computed twice, and no memory is saved"
-            )
+            message = f"{whole}; it is computed twice and saves no memory"
         else:
-            found = "on all of what `{}` differentiates: at best no memory is saved"
+            message = f"{whole}; at best it saves no memory"
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` {found.format(derivative.gradient.name)}",
-            confidence=confidence,
+            f"`{site.api}` wraps {message.format(derivative.gradient.name)}",
+            confidence=CONFIDENCE[part.sureness],
             related=(differentiated_here(part),),
             fix=fix,
             reason=reason,

@@ -1,4 +1,4 @@
-"""RMT503: a checkpoint that is not made for the module that it wraps.
+"""RMT503: a checkpoint function does not support the module that it wraps.
 
 https://dm-haiku.readthedocs.io/en/latest/notebooks/transforms.html
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
+from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
@@ -92,15 +92,15 @@ class Net(nnx.Module):
 _NNX_USE = "value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n"
 _SHAPE = "assert value.shape == (3,)\n"
 
-_HASH = "asks for the hash of what it wraps, which a {} has not: a TypeError"
+_HASH = "hashes what it wraps, but a {} is not hashable and raises `TypeError`"
 _MESSAGES: dict[Fault, str] = {
     "linen-instance": _HASH.format("Flax module with variables"),
-    "linen-mixed": "and Flax modules do not mix up to jax 0.4.35: a JaxTransformError",
-    "linen-method": "takes `self` of a Flax module for an argument: a TypeError",
-    "haiku": "makes the parameters of a Haiku module tracers: an UnexpectedTracerError",
-    "haiku-outside": "is applied outside of `hk.transform`: a ValueError",
+    "linen-mixed": "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
+    "linen-method": "treats `self` of a Flax module as an argument and raises `TypeError`",
+    "haiku": "traces the parameters of a Haiku module and raises `UnexpectedTracerError`",
+    "haiku-outside": "is used outside `hk.transform` and raises `ValueError`",
     "equinox": _HASH.format("module with arrays"),
-    "nnx-bound": "takes no bound method since flax 0.12.1: a ValueError",
+    "nnx-bound": "rejects bound methods since flax 0.12.1 and raises `ValueError`",
 }
 _INSTEAD: dict[Fault, str] = {
     "linen-instance": "use `nn.remat`, which wraps the class",
@@ -108,8 +108,8 @@ _INSTEAD: dict[Fault, str] = {
     "linen-method": "use `nn.remat` above `nn.compact`",
     "haiku": "use `hk.remat`",
     "haiku-outside": "apply it where the module is called: `hk.remat(self.inner)(x)`",
-    "equinox": "use `eqx.filter_checkpoint`, which makes static what is no array",
-    "nnx-bound": "wrap the unbound method, and pass the module: `nnx.remat(Block.inner)(block, x)`",
+    "equinox": "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
+    "nnx-bound": "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
 }
 _APIS: dict[Fault, str] = {
     "linen-instance": "flax.linen.remat",
@@ -121,31 +121,30 @@ _APIS: dict[Fault, str] = {
 
 
 class WrongWrapper(Rule):
-    """
-    ## What it does
-    Finds `jax.checkpoint` around modules: an instance of a Flax linen module in a method of another
-    one, a method of one, a Haiku module or what makes one inside of `hk.transform`, an Equinox
-    module that holds arrays. Finds `hk.remat` outside of `hk.transform`, and `nnx.remat` of a bound
-    method.
+    """## What it does
+    Checks for `jax.checkpoint` around modules: an instance of a Flax linen module in a method of
+    another module, a method of a Flax module, a Haiku module or a function that creates one inside
+    `hk.transform`, and an Equinox module with arrays. Also checks for `hk.remat` outside
+    `hk.transform` and for `nnx.remat` of a bound method.
 
     ## Why is this bad?
-    `jax.checkpoint` asks for the hash of what it wraps, and takes a method's `self` for an array:
-    a `TypeError` with modules of Flax and Equinox. Parameters that Haiku makes inside of it are
-    tracers outside of it: an `UnexpectedTracerError` where they are used. Right is
-    `jax.checkpoint` of functions of parameters: `model.apply`, `transformed.apply`, and from jax
-    0.4.36 also of a function that uses a submodule of Flax; up to jax 0.4.35 that is a
-    `JaxTransformError`. `nnx.remat` refuses bound methods since flax 0.12.1.
+    `jax.checkpoint` hashes what it wraps and treats a method's `self` as an array, so Flax and
+    Equinox modules raise `TypeError`. Haiku parameters that are created inside `jax.checkpoint` are
+    tracers outside it and raise `UnexpectedTracerError` where they are used. Wrap functions of
+    parameters instead, such as `model.apply` and `transformed.apply`. Since jax 0.4.36 the function
+    may also use a Flax submodule; before that it raises `JaxTransformError`. `nnx.remat` rejects
+    bound methods since flax 0.12.1.
 
     ## Fix
-    The framework's own: `nn.remat` of the class or of a function that takes the module, `hk.remat`,
-    `eqx.filter_checkpoint`. Parameters keep the names that they have without a checkpoint.
+    Uses the framework's own function: `nn.remat` of the class or of a function that takes the
+    module, `hk.remat`, or `eqx.filter_checkpoint`. Parameters keep the names that they have without
+    a checkpoint.
     """
 
-    code: ClassVar[str] = "RMT503"
-    name: ClassVar[str] = "wrong-wrapper"
-    url: ClassVar[str] = "https://dm-haiku.readthedocs.io/en/latest/notebooks/transforms.html"
+    code, name = "RMT503", "wrong-wrapper"
+    url = "https://dm-haiku.readthedocs.io/en/latest/notebooks/transforms.html"
 
-    wrong: ClassVar[list[Example]] = [
+    wrong = [
         Example(
             _FLAX % "jax.checkpoint(self.block)(x)",
             _FLAX % "nn.remat(lambda module, *args: module(*args))(self.block, x)",
@@ -188,7 +187,7 @@ class WrongWrapper(Rule):
             holds=_SHAPE,
         ),
     ]
-    right: ClassVar[list[Example | str]] = [
+    right = [
         Example(
             "import flax.linen as nn\nimport jax\n\nmodel = nn.Dense(3)\n"
             "apply = jax.checkpoint(model.apply)\n",
@@ -215,38 +214,33 @@ class WrongWrapper(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding for each checkpoint that does not go with what it wraps."""
+        """Report each site that wraps an unsupported module."""
         for site in sites_in(project, module):
             found = wrong_wrapper(project, site)
-            if found is None or expects_failure(module, site.reference):
-                continue
-            fix, reason = _fix(project, found)
-            sure = found.fault != "haiku"
-            yield self.finding(
-                module.source,
-                site.span,
-                f"{site.api} {_MESSAGES[found.fault]}",
-                confidence="high" if sure else "medium",
-                fix=fix,
-                reason=reason,
-            )
+            if found is not None and not expects_failure(module, site.reference):
+                yield self.finding(
+                    module.source,
+                    site.span,
+                    f"`{site.api}` {_MESSAGES[found.fault]}",
+                    confidence="medium" if found.fault == "haiku" else "high",
+                    fix=_fix(project, found),
+                )
 
 
-def _fix(project: Project, found: Wrong) -> tuple[Fix, str]:
+def _fix(project: Project, found: Wrong) -> Fix:
     instead = _INSTEAD[found.fault]
     try:
         changes = _changes(project, found)
     except Refused as refused:
-        reason = f"{instead}: {refused.reason}" if refused.reason else instead
-        return Fix(reason, Safety.MANUAL), reason
-    return Fix(instead, Safety.SAFE, tuple(changes)), ""
+        return Fix.manual(f"{instead}: {refused.reason}" if refused.reason else instead)
+    return Fix(instead, Safety.SAFE, tuple(changes))
 
 
 def _changes(project: Project, found: Wrong) -> list[Change]:
-    """The changes that use the framework's own checkpoint.
+    """Return the changes that use the framework's own checkpoint function.
 
     Raises:
-        Refused: what it would do instead cannot be told.
+        Refused: no rewrite is known to keep the behavior.
     """
     from remat_migrate.rewrite.imports import written
     from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
@@ -259,19 +253,16 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
     if found.fault == "haiku-outside":
         raise Refused("")
     changes: list[Change] = []
-
-    def is_needed(name: str) -> bool:
-        return is_used_elsewhere(project, module, name)
-
+    is_needed = partial(is_used_elsewhere, project, module)
     for given in sorted(site.arguments.keys() - {"prevent_cse", "policy"}):
         option = site.arguments[given]
-        # What is no array is static in any case.
+        # Equinox needs no static options: non-array arguments are static.
         if found.fault != "equinox" or option.keyword is None or option.call is not application:
             raise Refused("")
         check_editable(module, [option.keyword])
         changes.append(Remove(module, option.keyword, is_needed))
     if found.fault == "linen-method":
-        _check_above(site.module, application)
+        _check_outermost(module, application)
     elif found.fault in ("linen-instance", "linen-mixed", "nnx-bound"):
         if isinstance(found.subject, ast.Call):
             name = kept_name(project, module, found.subject, (found.subject,))
@@ -284,10 +275,9 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
     return changes
 
 
-def _check_above(module: Module, application: ast.expr) -> None:
-    """`nn.remat` of a compact method stands above `nn.compact`."""
+def _check_outermost(module: Module, application: ast.expr) -> None:
+    """Insist that a decorator is the outermost one, as `nn.remat` of a compact method must be."""
     holder = module.parent(application)
     assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
-    above = holder.decorator_list[: holder.decorator_list.index(application)]
-    if above:
+    if holder.decorator_list[0] is not application:
         raise Refused("it must be the outermost decorator")

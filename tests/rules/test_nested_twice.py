@@ -39,7 +39,7 @@ FOUND = [
 def test_found(code: str, confidence: str) -> None:
     [finding] = findings(HEAD + code + "\n", select=CODE)
     assert (finding.confidence, finding.severity) == (confidence, "note")
-    assert [related.message for related in finding.related] == ["the checkpoint inside"]
+    assert [related.message for related in finding.related] == ["the inner checkpoint"]
 
 
 LEFT_ALONE = [

@@ -132,7 +132,7 @@ def test_the_launcher_runs_without_the_variable(tmp_path, monkeypatch):
         ('jax.config.update("jax_new_checkpoint", False)', "error", "old implementation"),
         ('os.environ["JAX_NEW_CHECKPOINT"] = "0"', "warning", "old implementation"),
         ('f(os.environ["JAX_NEW_CHECKPOINT"])', "warning", "JAX ignores it"),
-        ('run(["python", "--jax_new_checkpoint=true"])', "error", "is rejected"),
+        ('run(["python", "--jax_new_checkpoint=true"])', "error", "is now rejected"),
         ('if hasattr(jax.config, "jax_new_checkpoint"): pass', "warning", "never exists"),
     ],
 )

@@ -93,29 +93,32 @@ def test_transformed_on_request(before: str, after: str) -> None:
 
 
 UNFIXED = [
-    ("g = jax.checkpoint(f, policy=p.save_only_these_names)\n", "makes a policy and is none"),
+    ("g = jax.checkpoint(f, policy=p.save_only_these_names)\n", "makes a policy but is not one"),
     ("q = p.save_only_these_names\ng = jax.checkpoint(f, policy=q)\n", "makes a policy"),
     ("q = p.save_from_both_policies(p.dots_saveable, p.save_only_these_names)\n", "makes a policy"),
-    ("g = jax.checkpoint(f, policy='full')\n", "a string is no policy"),
-    ("g = jax.checkpoint(f, policy='save_only_these_names')\n", "a string is no policy"),
-    ("N = 'dots_saveable'\ng = jax.checkpoint(f, policy=N)\n", "a string is no policy"),
-    ("g = jax.checkpoint(f, policy=True)\n", "this is no policy"),
-    ("g = jax.checkpoint(f, policy=False)\n", "as good as none"),
-    ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "several values"),
-    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "answers None"),
-    ("def q(prim, *_, **__):\n  print(prim)\n\ng = jax.checkpoint(f, policy=q)\n", "answers None"),
+    ("g = jax.checkpoint(f, policy='full')\n", "a string is not a policy"),
+    ("g = jax.checkpoint(f, policy='save_only_these_names')\n", "a string is not a policy"),
+    ("N = 'dots_saveable'\ng = jax.checkpoint(f, policy=N)\n", "a string is not a policy"),
+    ("g = jax.checkpoint(f, policy=True)\n", "this is not a policy"),
+    ("g = jax.checkpoint(f, policy=False)\n", "acts like no policy"),
+    ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "is not a policy"),
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "returns `None`"),
+    (
+        "def q(prim, *_, **__):\n  print(prim)\n\ng = jax.checkpoint(f, policy=q)\n",
+        "returns `None`",
+    ),
     ("g = jax.checkpoint(f, policy=lambda prim: True)\n", "by keyword, its parameters"),
     ("q = p.save_from_both_policies(p.dots_saveable)\n", "is called without `policy_2`"),
-    ("q = p.save_from_both_policies(a, b, c)\n", "takes 2 arguments by position"),
+    ("q = p.save_from_both_policies(a, b, c)\n", "takes 2 positional arguments"),
     ("q = p.offload_dot_with_no_batch_dims('device')\n", "without `offload_dst`"),
-    ("q = p.offload_dot_with_no_batch_dims(src='a', dst='b')\n", "takes no `src=`"),
+    ("q = p.offload_dot_with_no_batch_dims(src='a', dst='b')\n", "does not accept `src=`"),
     (
         "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],\n"
         "    names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='host')\n",
-        "`a` is in `names_which_can_be_saved`, too",
+        "`a` is also in `names_which_can_be_saved`",
     ),
-    ("q = p.save_only_these_names(n for n in names)\n", "never matches"),
-    ("q = p.save_only_these_names({'a': 1})\n", "a dict raises TypeError"),
+    ("q = p.save_only_these_names(n for n in names)\n", "matches no name"),
+    ("q = p.save_only_these_names({'a': 1})\n", "a dict raises `TypeError`"),
 ]
 
 
@@ -171,9 +174,9 @@ def test_left_alone(code: str) -> None:
 
 
 VERSIONS = [
-    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.14", "in silence"),
-    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.16", "TypeError"),
-    ("q = p.save_anything_except_these_names(['a'])\n", "0.10.1", "a list raises TypeError"),
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.14", "silently"),
+    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.16", "`TypeError`"),
+    ("q = p.save_anything_except_these_names(['a'])\n", "0.10.1", "a list raises `TypeError`"),
 ]
 
 

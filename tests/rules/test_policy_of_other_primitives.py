@@ -28,8 +28,8 @@ def policy(body: str, parameters: str = "prim, *_, **params") -> str:
         ("    return prim is lax.tanh_p", "`tanh`"),
         ("    return 'attention' in prim.name", "`attention`"),
         ("    return prim.name.startswith('custom_')", "`custom_`"),
-        ("    return not prim.name == 'reshape'", "all else that this one saves"),
-        ("    return prim.name not in ('exp', 'log')", "all else that this one saves"),
+        ("    return not prim.name == 'reshape'", "all other values"),
+        ("    return prim.name not in ('exp', 'log')", "all other values"),
         (
             "    name = prim.name\n    if name == 'name':\n        return False\n    return True",
             "all",
@@ -38,9 +38,12 @@ def policy(body: str, parameters: str = "prim, *_, **params") -> str:
             "    if prim.name == 'sin':\n        return Offloadable()\n    return Recompute",
             "sin",
         ),
-        ("    if prim.name == 'sin':\n        return how\n    return Recompute", "says of `sin`"),
+        (
+            "    if prim.name == 'sin':\n        return how\n    return Recompute",
+            "answers for `sin`",
+        ),
         ("    keep = ['sin']\n    return prim.name in keep", "`sin`"),
-        ("    return params.get('q') and prim.name == 'sin'", "says of `sin`"),
+        ("    return params.get('q') and prim.name == 'sin'", "answers for `sin`"),
     ],
 )
 def test_found(body: str, words: str) -> None:

@@ -53,7 +53,7 @@ def test_found_and_not_fixed(code: str) -> None:
     ("api", "version", "said"),
     [
         ("jax.checkpoint", "0.9.2", "TypeError"),
-        ("jax.checkpoint", "0.10.2", "ignored"),
+        ("jax.checkpoint", "0.10.2", "ignores"),
         ("jax.remat", "0.10.2", "TypeError"),
         ("hk.remat", "0.10.2", "TypeError"),
         ("nn.remat", "0.10.2", "TypeError"),

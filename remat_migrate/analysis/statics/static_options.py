@@ -250,6 +250,12 @@ def static_site(project: Project, site: Site) -> StaticSite | None:
     return StaticSite(site, option, target, tuple(static), bound)
 
 
+def sees_all_calls(project: Project, static: StaticSite) -> bool:
+    """Return whether a site is called, and all its calls are visible and bound."""
+    uses = uses_of(project, static.site)
+    return len(static.bound) == len(uses.calls) > 0 and not uses.escapes
+
+
 def passes_keywords_on(callee: Value | None) -> bool:
     """Whether what stands between a call and the checkpoint passes keywords on as keywords.
 

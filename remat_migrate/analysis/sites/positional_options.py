@@ -1,0 +1,148 @@
+"""Options that calls of checkpoint functions pass by position, in the order of old releases."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ...libraries.apis import APIS, Api
+from ..names.module import Module
+from ..names.scopes import FunctionNode
+from ..project import Project
+from ..values.application import api_of, given
+from ..values.values import Constant, External, Function, Parameter, Partial
+from .site import Site, sites_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PositionalOptions:
+    """The options that one call passes by position.
+
+    Attributes:
+        site: a site that the call leads to.
+        module: the module of the call.
+        call: a call of the Api, or of `functools.partial` with the Api.
+        definition: the Api.
+        options: the name and value of each; the name is None for an excess argument.
+        reason: why the call must not be changed.
+        confidence: how certain it is that the Api is called.
+    """
+
+    site: Site
+    module: Module
+    call: ast.Call
+    definition: Api
+    options: tuple[tuple[str | None, ast.expr], ...]
+    reason: str = ""
+    confidence: Literal["high", "medium"] = "high"
+
+
+def positional_options(site: Site, project: Project) -> Iterator[PositionalOptions]:
+    """Yield the positional options of the calls that lead to a site, those of partials first."""
+    api = site.definition
+    # A wrapper of the project has its own signature.
+    if not api.old_positional or api.name not in APIS:
+        return
+    doubt = _doubt(site, project)
+    if doubt == "" and not _is_known(site.module, project, site.reference):
+        doubt = "another function that cannot be resolved may be called here"
+    if doubt is None:
+        return
+    call = site.application if isinstance(site.application, ast.Call) else None
+    maker = site.callee.call if isinstance(site.callee, Partial) else None
+    if site.form.startswith("decorator") or maker is call:
+        call = None
+    position = 0
+    for owner, made, args in given(site.callee, site.module, call):
+        options: list[tuple[str | None, ast.expr]] = []
+        reason = doubt
+        for arg in args:
+            if isinstance(arg, ast.Starred):
+                if position and not _is_variadic_parameter(owner, arg):
+                    reason = f"the options in `{owner.segment(arg)}` must be named by hand"
+                break
+            if position:
+                order = api.old_positional
+                options.append((order[position] if position < len(order) else None, arg))
+            position += 1
+        else:
+            reason = _conflict(made, options) or doubt
+        if options or reason != doubt:
+            confidence: Literal["high", "medium"] = "medium" if doubt or not options else "high"
+            yield PositionalOptions(site, owner, made, api, tuple(options), reason, confidence)
+
+
+def shared_with_partial(passed: PositionalOptions, project: Project) -> bool:
+    """Return whether another call on the way to a site also passes options by position."""
+    for site in sites_of(project):
+        calls = list(positional_options(site, project))
+        if len(calls) > 1 and any(other.call is passed.call for other in calls):
+            return True
+    return False
+
+
+def _doubt(site: Site, project: Project) -> str | None:
+    """Return why the call may call another function, or None to leave it alone."""
+    api = site.definition
+    reason = ""
+    for value in project.values(site.module, site.reference):
+        other = api_of(project.apis, value)
+        if other is not None:
+            if other.old_positional != api.old_positional:
+                reason = "the name may refer to functions that take options in different orders"
+        elif isinstance(value, Parameter | Function):
+            reason = "another function with its own options may be called here"
+        elif isinstance(value, External):
+            return None  # `checkpoint` of JAX or of PyTorch, depending on a setting
+        elif value != Constant(None):
+            reason = "another function may be called here"
+    return reason
+
+
+def _is_known(module: Module, project: Project, node: ast.expr) -> bool:
+    """Return whether every value that an expression can have is resolved."""
+    seen: set[ast.expr] = set()
+    pending: list[ast.expr] = [node]
+    while pending:
+        part = pending.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        match part:
+            case ast.IfExp(body=one, orelse=other):
+                pending += [one, other]
+            case ast.BoolOp(values=parts):
+                pending += parts
+            case ast.Name():
+                for binding in module.reaching(part):
+                    if binding.kind == "assign" and binding.value is not None and not binding.path:
+                        pending.append(binding.value)
+                    elif not project.evaluator.binding(module, binding):
+                        return False
+            case _ if not project.values(module, part):
+                return False
+    return True
+
+
+def _is_variadic_parameter(module: Module, arg: ast.Starred) -> bool:
+    """Return whether a wrapper passes on its own `*args`, which may always be empty."""
+    if not isinstance(arg.value, ast.Name):
+        return False
+    bindings = module.reaching(arg.value)
+    return bool(bindings) and all(
+        isinstance(binding.scope.node, FunctionNode)
+        and binding.node is binding.scope.node.args.vararg
+        for binding in bindings
+    )
+
+
+def _conflict(call: ast.Call, options: list[tuple[str | None, ast.expr]]) -> str:
+    keywords = {keyword.arg for keyword in call.keywords}
+    for name, _ in options:
+        if name is None:
+            return "no jax release accepts this many arguments"
+        if name in keywords:
+            return f"`{name}` is passed twice"
+    return ""

@@ -1,0 +1,38 @@
+"""Programs that run the examples of several rules, and what they assert."""
+
+from __future__ import annotations
+
+from remat_migrate.rule import Fails
+
+TRACED = Fails("TracerBoolConversionError|ConcretizationTypeError")
+
+GRADIENT = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
+DOUBLED = "assert value == 6 and (gradient == 2).all()\n"
+
+FLAX_INIT = """\
+import jax
+
+value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(3))
+"""
+
+# The intermediate values that a policy saves.
+RESIDUALS = """\
+from jax._src.ad_checkpoint import saved_residuals
+
+kept = [text for _, text in saved_residuals(f, 1.0) if "argument" not in text]
+"""
+
+# How many values `loss` saves, first without and then with the next implementation.
+RESIDUALS_UNDER_REMAT3 = """\
+from jax._src.ad_checkpoint import saved_residuals
+
+
+def count():
+    return sum("argument" not in text for _, text in saved_residuals(loss, 1.0))
+
+
+kept = [count()]
+if hasattr(jax.config, "jax_remat3"):
+    jax.config.update("jax_remat3", True)
+    kept.append(count())
+"""

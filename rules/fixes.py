@@ -1,0 +1,58 @@
+"""Fixes that several rules offer, or the advice that takes their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from remat_migrate.analysis import Project
+from remat_migrate.analysis.sites.uses import Call
+from remat_migrate.analysis.statics.static_options import StaticSite
+from remat_migrate.analysis.values.bind import Arguments
+from remat_migrate.rewrite import Refused
+from remat_migrate.rule import Fix, Related, Safety
+
+if TYPE_CHECKING:
+    from remat_migrate.rewrite.concrete import Migration
+
+
+def migration_fix(migrate: Callable[[], Migration]) -> tuple[Fix, tuple[Related, ...], str]:
+    """Return the fix of a migration, the locations that explain it, and what callers may lose."""
+    try:
+        migration = migrate()
+    except Refused as refused:
+        return Fix.manual(refused.reason), obstacle(refused), refused.reason
+    safety = Safety.UNSAFE if migration.breaks else Safety.SAFE
+    related = tuple(Related(*n.module.location(n.node), n.message) for n in migration.notes)
+    return Fix(migration.title, safety, migration.changes), related, migration.breaks
+
+
+def obstacle(refused: Refused) -> tuple[Related, ...]:
+    """Return the location that prevents a rewrite, if there is one."""
+    if refused.module is None or not isinstance(refused.node, ast.expr | ast.arg):
+        return ()
+    return (Related(*refused.module.location(refused.node), refused.label),)
+
+
+def positional_fix(
+    title: str,
+    project: Project,
+    static: StaticSite,
+    calls: Iterable[tuple[Call, Arguments]],
+    last: int,
+) -> Fix:
+    """Return the fix that makes calls pass their static arguments by position."""
+    from remat_migrate.rewrite.arguments.calls import positional_changes
+
+    try:
+        changes = positional_changes(project, static, calls, last)
+    except Refused as refused:
+        return Fix.manual(f"{refused.reason}: pass the static arguments by position")
+    return Fix(title, Safety.SAFE, tuple(dict.fromkeys(changes)))
+
+
+def named_static_here(static: StaticSite) -> tuple[Related, ...]:
+    """Return the location of the option that names the static arguments."""
+    option = static.option
+    return (Related(*option.module.location(option.value), "named static here"),)
