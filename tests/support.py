@@ -110,7 +110,7 @@ def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str,
         outcome = fix_in_memory(prepare([folder], _options(options)), unsafe=unsafe)
         assert not outcome.analysis.faults, outcome.analysis.faults[0].trace
         assert not outcome.dropped, outcome.dropped[0].reason
-        assert outcome.converged, outcome.unsettled
+        assert not outcome.oscillating, outcome.oscillating
         texts = {name: data.decode() for name, data in read_files(folder).items()}
         for change in outcome.changes:
             texts[change.path.relative_to(folder).as_posix()] = change.after.text

@@ -377,7 +377,7 @@ def test_the_rules_of_the_rules() -> None:
     [
         (
             ["--help"],
-            ["remat_migrate.analysis", "remat_migrate.engine.apply", "libcst", "pathspec"],
+            ["remat_migrate.analysis", "remat_migrate.engine.fix_rounds", "libcst", "pathspec"],
         ),
         (["check", "src"], ["libcst", "jax", "pathspec", "difflib", "tomllib"]),
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.engine.apply import Change
+from remat_migrate.engine.fix_rounds import FileChange
 from remat_migrate.engine.journal import WriteError, write_changes
 from remat_migrate.engine.journal_entries import KEPT_ENTRIES, JournalEntry, entry_files
 from remat_migrate.engine.project_lock import project_lock
@@ -31,10 +31,10 @@ not_root = pytest.mark.skipif(
 )
 
 
-def change(path: Path, old: str, new: str, *together: Path) -> Change:
+def change(path: Path, old: str, new: str, *together: Path) -> FileChange:
     """A change of a file, which is there with the new text in place of the old."""
     before = read_source(path)
-    return Change(
+    return FileChange(
         before, before.replaced(before.text.replace(old, new)), frozenset((path, *together))
     )
 

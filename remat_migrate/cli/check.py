@@ -19,7 +19,7 @@ from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
     from ..analysis.needs.need import Learned
-    from ..engine.apply import Outcome
+    from ..engine.fix_rounds import FixOutcome
     from ..measure.fix_effects import FixEffects
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
@@ -94,7 +94,7 @@ def check_with_verdicts(run: Run, verify: VerifyOptions) -> Result:
 
 def _fixed(
     run: Run, unsafe: bool, verify: VerifyOptions | None
-) -> tuple[Outcome[Analysis], Proved | None, FixEffects | None]:
+) -> tuple[FixOutcome[Analysis], Proved | None, FixEffects | None]:
     """Apply fixes in memory, without those that measurement or verification rejects."""
     effects = _effects(run) if unsafe else None
     refused = effects.refused if effects else {}
@@ -109,7 +109,7 @@ def _fixed(
     def fix(
         withheld: Callable[[Finding], bool] = lambda finding: False,
         learned: frozenset[Learned] = frozenset(),
-    ) -> Outcome[Analysis]:
+    ) -> FixOutcome[Analysis]:
         return fix_in_memory(
             run,
             unsafe=unsafe,
@@ -155,7 +155,7 @@ def _effects(run: Run) -> FixEffects | None:
     return effects
 
 
-def _warn_of_skipped_fixes(run: Run, outcome: Outcome[Analysis]) -> bool:
+def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:
     """Print the fixes that were not made, and return whether one of them was wrong."""
     from ..report.terminal.fixing import defects, refusals, unreadable
 
@@ -170,7 +170,7 @@ def _warn_of_skipped_fixes(run: Run, outcome: Outcome[Analysis]) -> bool:
     return bool(faults)
 
 
-def _print_stdin(run: Run, outcome: Outcome[Analysis]) -> None:
+def _print_stdin(run: Run, outcome: FixOutcome[Analysis]) -> None:
     """Print the fixed stdin in its own encoding."""
     fixed = {change.path: change.after for change in outcome.changes}
     sys.stdout.flush()

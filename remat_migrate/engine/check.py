@@ -15,7 +15,7 @@ from .baseline import BaselineFilter, Comparison, Coverage, compared
 from .run import Run
 
 if TYPE_CHECKING:
-    from .apply import Outcome
+    from .fix_rounds import FixOutcome
 
 
 def check_run(run: Run) -> Analysis:
@@ -30,7 +30,7 @@ def fix_in_memory(
     withheld: Callable[[Finding], bool] = lambda finding: False,
     learned: frozenset[Learned] = frozenset(),
     previous: Analysis | None = None,
-) -> Outcome[Analysis]:
+) -> FixOutcome[Analysis]:
     """Apply fixes to the targets in memory.
 
     Args:
@@ -41,7 +41,7 @@ def fix_in_memory(
         previous: an earlier analysis, to reuse what it read.
     """
     from ..text.atomic import write_obstacle
-    from .apply import fix_to_fixed_point
+    from .fix_rounds import fix_to_fixed_point
 
     last = previous
     run = replace(run, learned=learned)

@@ -18,7 +18,7 @@ from pathlib import Path
 from ..discovery.roots import foreign_part
 from ..errors import ApplyError
 from ..text.atomic import discard, read_regular, sync_folder, write_new, write_obstacle
-from .apply import Change
+from .fix_rounds import FileChange
 from .journal_entries import (
     JournalEntry,
     SavedFile,
@@ -67,7 +67,7 @@ class _Failures:
     stuck: set[Path] = field(default_factory=set)
     unsettled: list[str] = field(default_factory=list)
 
-    def spread(self, changes: Iterable[Change]) -> None:
+    def spread(self, changes: Iterable[FileChange]) -> None:
         """Fail the files that share a fix with one that failed."""
         for change in changes:
             failed = sorted(path for path in change.together if path in self.reasons)
@@ -79,7 +79,7 @@ class _Failures:
 class _Task:
     """A file to replace."""
 
-    change: Change
+    change: FileChange
     saved: SavedFile
     new: bytes
 
@@ -89,7 +89,7 @@ class _Task:
 
 
 def write_changes(
-    changes: Sequence[Change], root: Path, before: Sequence[Path] | None = None
+    changes: Sequence[FileChange], root: Path, before: Sequence[Path] | None = None
 ) -> JournalEntry:
     """Replace the changed files, each atomically; files that share a fix all or none.
 
@@ -139,7 +139,7 @@ def write_changes(
     return entry
 
 
-def _task(change: Change, root: Path, group: int) -> _Task | str:
+def _task(change: FileChange, root: Path, group: int) -> _Task | str:
     """Return how to replace a file, or why it cannot be replaced."""
     path = change.path
     if os.path.realpath(path) != str(path):

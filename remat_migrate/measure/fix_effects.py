@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..engine.analyse import Analysis
-from ..engine.apply import Outcome
+from ..engine.fix_rounds import FixOutcome
 from ..engine.progress import Progress
 from ..errors import RematMigrateError
 from ..rule import Finding, Safety
@@ -26,7 +26,7 @@ from .session import measure
 from .target import Target, parse_target
 
 # Computes the fixes in memory, except those for which the function returns True.
-ComputeFixes = Callable[[Callable[[Finding], bool]], Outcome[Analysis]]
+ComputeFixes = Callable[[Callable[[Finding], bool]], FixOutcome[Analysis]]
 
 # Smaller shares of the live peak, the compiled peak and the operations count as no difference.
 _PEAK, _COMPILED, _OPERATIONS = 0.005, 0.02, 0.005
@@ -135,7 +135,7 @@ def _may_cost(finding: Finding) -> bool:
 
 
 def _effects(
-    outcome: Outcome[Analysis],
+    outcome: FixOutcome[Analysis],
     root: Path,
     targets: Sequence[Target],
     before: Sequence[Measurement],

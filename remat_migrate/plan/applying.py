@@ -19,7 +19,7 @@ from ..analysis.placement.workload import does_work
 from ..analysis.sites.site import sites_in
 from ..codemod import changes as codemod
 from ..codemod.writer import write
-from ..engine.apply import Change
+from ..engine.fix_rounds import FileChange
 from ..engine.integrity import check_integrity
 from ..errors import ApplyError, CodemodError
 from ..measure.target import Target
@@ -64,7 +64,7 @@ class AppliedPlan:
         obstacles: why the plan cannot be written.
     """
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
 
 
@@ -122,7 +122,7 @@ def apply_plan(plan: Plan, opened: Open, target: Target, argnums: Sequence[int])
     after = bare | _made(additions, before)[0]
     together = frozenset(p for p in after if after[p].text != before[p].text)
     return AppliedPlan(
-        tuple(Change(before[path], after[path], together) for path in sorted(together))
+        tuple(FileChange(before[path], after[path], together) for path in sorted(together))
     )
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.needs.need import Learned
 from ..engine.analyse import Analysis
-from ..engine.apply import Applied
-from ..engine.apply import Outcome as Fixed
+from ..engine.fix_rounds import Applied, FixOutcome
 from ..engine.progress import Progress, silent
 from ..errors import SourceError
 from ..rule import Finding
@@ -25,7 +24,7 @@ from .units.module_diff import unit_at
 from .units.project_diff import all_units, diff_project
 
 # Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
-MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], Fixed[Analysis]]
+MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]
 # Identifies a finding across rounds: code, path, unit, and the text of its line.
 FindingKey = tuple[str, Path, str, str]
 # A fix to revert, and why.
@@ -53,7 +52,7 @@ class Proved:
         refined: the parameters that failures have shown to be needed at trace time.
     """
 
-    outcome: Fixed[Analysis]
+    outcome: FixOutcome[Analysis]
     proof: Proof = field(default_factory=Proof)
     wrong: tuple[Verdict, ...] = ()
     taken_back: tuple[TakenBack, ...] = ()
@@ -143,15 +142,15 @@ class _Rounds:
             for applied, reason in wrong:
                 self._reverted[finding_key(applied.finding)] = TakenBack(applied.finding, reason)
 
-    def _fix(self, withheld: Mapping[FindingKey, object]) -> Fixed[Analysis]:
+    def _fix(self, withheld: Mapping[FindingKey, object]) -> FixOutcome[Analysis]:
         return self._make(lambda finding: finding_key(finding) in withheld, self._learned)
 
-    def _fix_without(self, fixes: Sequence[Applied]) -> Fixed[Analysis]:
+    def _fix_without(self, fixes: Sequence[Applied]) -> FixOutcome[Analysis]:
         return self._fix({**self._reverted, **{finding_key(a.finding): None for a in fixes}})
 
     # -- running
 
-    def _prove(self, fixed: Fixed[Analysis], only: UnitKey | None = None) -> Proof:
+    def _prove(self, fixed: FixOutcome[Analysis], only: UnitKey | None = None) -> Proof:
         """Run the units that fixes changed, except those that were equal with the same files."""
         changed = diff_project(
             [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._import_names
@@ -179,7 +178,7 @@ class _Rounds:
 
     def _task(
         self,
-        fixed: Fixed[Analysis],
+        fixed: FixOutcome[Analysis],
         units: tuple[Unit, ...],
         texts: Mapping[Path, bytes],
         only: UnitKey | None,
@@ -196,7 +195,7 @@ class _Rounds:
             tuple(all_units(self._targets, self._import_names, options.cases))
             if options.cases
             else (),
-            any(finding.severity == "error" for finding in fixed.remaining),
+            any(finding.severity == "error" for finding in fixed.analysis.findings),
         )
 
     def _known(
@@ -218,7 +217,7 @@ class _Rounds:
             self._run_with[unit.path] = self._import_names.run_with(unit.path)
         return {path: data for path, data in texts.items() if path in self._run_with[unit.path]}
 
-    def _newly_learned(self, fixed: Fixed[Analysis], proof: Proof) -> frozenset[Learned]:
+    def _newly_learned(self, fixed: FixOutcome[Analysis], proof: Proof) -> frozenset[Learned]:
         """Return the parameters that failures show to be needed at trace time."""
         texts = {change.path: change.after.text for change in fixed.changes}
         found = set()
@@ -236,7 +235,7 @@ class _Rounds:
 
     # -- blame
 
-    def _wrong_fixes(self, fixed: Fixed[Analysis], proof: Proof) -> Sequence[_Wrong]:
+    def _wrong_fixes(self, fixed: FixOutcome[Analysis], proof: Proof) -> Sequence[_Wrong]:
         """Return the fixes to revert in this round, each with its reason."""
         if not proof.wrong:
             if proof.command and proof.command.wrong:
@@ -265,7 +264,7 @@ class _Rounds:
                 return [applied]
         return fixes
 
-    def _bisect_command(self, fixed: Fixed[Analysis], wrong: str) -> Sequence[_Wrong]:
+    def _bisect_command(self, fixed: FixOutcome[Analysis], wrong: str) -> Sequence[_Wrong]:
         """Return the fix that changes how the command ends, where all units are equal."""
         suspects = [applied for applied in fixed.applied if _edits_python(applied)]
         while len(suspects) > 1:
@@ -275,7 +274,7 @@ class _Rounds:
             suspects = suspects[len(half) :] if fails else half
         return [(applied, f"it changes how the command ends: {wrong}") for applied in suspects]
 
-    def _fixes_by_unit(self, fixed: Fixed[Analysis]) -> Mapping[UnitKey, list[Applied]]:
+    def _fixes_by_unit(self, fixed: FixOutcome[Analysis]) -> Mapping[UnitKey, list[Applied]]:
         found: dict[UnitKey, list[Applied]] = {}
         for applied in fixed.applied:
             for key in self._units_of(applied):
@@ -287,7 +286,7 @@ class _Rounds:
         found = diff_project(changes, self._import_names)
         return [unit.key for unit in (*found.units, *(verdict.unit for verdict in found.unproved))]
 
-    def _unproved(self, fixed: Fixed[Analysis], proof: Proof) -> Iterator[Applied]:
+    def _unproved(self, fixed: FixOutcome[Analysis], proof: Proof) -> Iterator[Applied]:
         """Yield the fixes of which no unit is equal."""
         equal = {v.unit.key for v in proof.verdicts if v.outcome is Outcome.EQUAL}
         for applied in fixed.applied:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from remat_migrate.discovery.discover import Targets
 from remat_migrate.engine.analyse import Analysis, analyse
-from remat_migrate.engine.apply import Outcome
 from remat_migrate.engine.check import fix_in_memory
+from remat_migrate.engine.fix_rounds import FixOutcome
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.engine.run import Run
 from remat_migrate.rule import Finding, Rule
@@ -34,7 +34,7 @@ class Mended:
     """Files after `--fix`, and the outcome that says how they came to be."""
 
     files: dict[str, bytes]
-    outcome: Outcome[Analysis]
+    outcome: FixOutcome[Analysis]
 
     @property
     def findings(self) -> list[str]:
@@ -78,8 +78,8 @@ class Subject:
         if wrong:
             dropped = wrong[0]
             raise Wrong(f"a fix was wrong: {told(dropped.finding)}: {dropped.reason}")
-        if outcome.unsettled:
-            raise Wrong(f"fixes without an end: {[path.name for path in outcome.unsettled]}")
+        if outcome.oscillating:
+            raise Wrong(f"fixes without an end: {[path.name for path in outcome.oscillating]}")
         after = dict(files)
         for change in outcome.changes:
             name = change.path.relative_to(self.folder).as_posix()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.analyse import Analysis
-from ...engine.apply import Dropped, Outcome, Refused
+from ...engine.fix_rounds import Dropped, FixOutcome, Refused
 from ...rule import Finding, Safety
 from ...text.atomic import write_obstacle
 from .display import Screen, pluralize
@@ -24,26 +24,28 @@ _PLEASE = "this is a defect of the rule, please report it"
 _MOST_NAMED = 8
 
 
-def fixed_by_code(outcome: Outcome[Analysis], unwritten: Mapping[Path, str]) -> Mapping[str, int]:
+def fixed_by_code(
+    outcome: FixOutcome[Analysis], unwritten: Mapping[Path, str]
+) -> Mapping[str, int]:
     """How many findings of each code were mended, without those in files that were not written."""
     return Counter(
         finding.code for finding in outcome.fixed if not _paths(finding) & set(unwritten)
     )
 
 
-def defects(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
+def defects(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
     """Fixes that were wrong: faults of the tool."""
     for dropped in outcome.dropped:
         if not _is_unreadable(dropped):
             yield f"{_not_made(dropped, screen)}; {_PLEASE}"
-    for path in outcome.unsettled:
+    for path in outcome.oscillating:
         yield (
             f"{screen.path(path)}: its fixes undo one another or have no end; the file is as it"
             f" was; {_PLEASE}"
         )
 
 
-def unreadable(outcome: Outcome[Analysis], screen: Screen) -> Iterator[str]:
+def unreadable(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
     """Fixes that were not made because LibCST does not understand the code."""
     for dropped in outcome.dropped:
         if _is_unreadable(dropped):
@@ -62,7 +64,7 @@ def _not_made(dropped: Dropped, screen: Screen) -> str:
 
 
 def refusals(
-    outcome: Outcome[Analysis],
+    outcome: FixOutcome[Analysis],
     targets: frozenset[Path],
     excluded: Callable[[Path], bool],
     screen: Screen,

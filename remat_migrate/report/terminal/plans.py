@@ -10,7 +10,7 @@ from .display import Screen, pluralize, printable
 from .weights import operations, size
 
 if TYPE_CHECKING:
-    from ...engine.apply import Change
+    from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost
     from ...plan.applying import Obstacle
     from ...plan.plan import Placement, Plan, StageDecision
@@ -52,7 +52,7 @@ def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[
     yield "No files changed."
 
 
-def written_lines(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
     """Where a plan was written."""
     for change in changes:
         yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` takes it back"

@@ -1,7 +1,7 @@
-"""Findings to new text: which fixes are made, round by round, until none is left.
+"""Applying fixes in memory, in rounds, until none is left.
 
-Nothing here reads or writes a file. What to look at, the findings in it and what may be edited come
-in as functions; new texts go out. `journal.write_changes` puts them on disk.
+Nothing here reads or writes files: a function analyses the current texts, and the result holds new
+texts, which `journal.write_changes` writes to disk.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .integrity import check_integrity
 
 
 class Analysis(Protocol):
-    """What one look at the code found."""
+    """The findings in the current texts."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """The findings, with fixes whose offsets are those of the texts looked at."""
+        """The findings, with fixes whose offsets refer to the analysed texts."""
 
     def source(self, path: Path) -> SourceFile:
-        """The text of a file as it was looked at.
+        """Return the analysed text of a file.
 
         Raises:
-            SourceError: it cannot be read.
+            SourceError: the file cannot be read.
         """
 
 
@@ -40,11 +40,14 @@ A = TypeVar("A", bound=Analysis)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file before and after all rounds.
 
-    `together` are the files that share a fix with this one, itself among them: if one of them
-    cannot be written, none may be, for a fix is made whole or not at all.
+    Attributes:
+        before: the file before.
+        after: the file after.
+        together: the files that share a fix with this one, including itself. They must be written
+            together, because a fix is applied as a whole or not at all.
     """
 
     before: SourceFile
@@ -53,18 +56,18 @@ class Change:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return self.before.path
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A finding whose fix was made.
+    """A finding whose fix was applied.
 
     Attributes:
-        finding: as it was found in its round.
-        round: which one, counted from 1.
-        texts: the files that the fix edits, before the round and with this fix alone.
+        finding: the finding as of its round.
+        round: the number of the round, from 1.
+        texts: the edited files, before the round and with only this fix.
     """
 
     finding: Finding
@@ -74,9 +77,9 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A finding whose fix is wrong, and why: a defect of the rule, not of the user's code.
+    """A finding whose fix is wrong, which is a bug in the rule, and why.
 
-    The finding is the one of the final analysis where that still has it.
+    The finding is that of the final analysis if it is still there.
     """
 
     finding: Finding
@@ -85,46 +88,35 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A finding whose fix would be made, did it not edit files that must not be edited."""
+    """A finding whose fix was not applied because files must not be edited."""
 
     finding: Finding
     paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[A]):
-    """What came of the fixes.
+class FixOutcome(Generic[A]):
+    """The result of applying fixes.
 
     Attributes:
-        analysis: of the final texts; its findings are what is left to report.
-        changes: the files that differ, by path.
-        applied: the fixes made, in order.
-        fixed: the findings of the first analysis that had a fix and are gone. A finding that a
-            fix of an earlier round revealed is not among them, so this number is at most the one
-            that the analysis called fixable.
-        dropped: the fixes found to be wrong and not made.
-        refused: the fixes not made for want of leave to edit a file.
-        unsettled: files whose fixes undid one another or had no end. They are as they were: rules
-            that contradict each other are a defect of the tool.
+        analysis: the analysis of the final texts, with the remaining findings.
+        changes: the changed files, by path.
+        applied: the applied fixes, in order.
+        fixed: the findings of the first analysis that are fixed. Findings that only a fix revealed
+            are not counted.
+        dropped: the fixes that are wrong.
+        refused: the fixes that would edit files that must not be edited.
+        oscillating: files whose fixes revert each other or never end. They are unchanged; such
+            rules have a bug.
     """
 
     analysis: A
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     applied: tuple[Applied, ...]
     fixed: tuple[Finding, ...]
     dropped: tuple[Dropped, ...]
     refused: tuple[Refused, ...]
-    unsettled: tuple[Path, ...] = ()
-
-    @property
-    def remaining(self) -> Sequence[Finding]:
-        """The findings of the final texts."""
-        return self.analysis.findings
-
-    @property
-    def converged(self) -> bool:
-        """Whether the fixes of every file came to an end."""
-        return not self.unsettled
+    oscillating: tuple[Path, ...] = ()
 
 
 def fix_to_fixed_point(
@@ -133,34 +125,33 @@ def fix_to_fixed_point(
     editable: Callable[[Path], bool] = lambda path: True,
     withheld: Callable[[Finding], bool] = lambda finding: False,
     max_rounds: int = 10,
-) -> Outcome[A]:
-    """Make fixes, look again, and go on until there is nothing left to fix.
+) -> FixOutcome[A]:
+    """Apply fixes and analyse again until there is nothing left to fix.
 
-    Each round makes a maximal set of fixes of which no two touch the same text; the fix of the
-    finding that stands first goes first. After a round every changed file is checked; a fix that
-    breaks one is dropped. Files whose text comes back to what it was, or does not come to rest, are
-    left out, and all starts again without them.
+    Each round applies as many fixes without conflicts as possible, in the order of their findings.
+    Then every changed file is checked, and fixes that break one are dropped. If the text of a file
+    recurs or never settles, everything starts over without that file.
 
     Args:
-        analyse: gives the findings of the code, with the given texts in place of those on disk.
-        allowed: the safety of the fixes to be made; MANUAL ones never are.
-        editable: whether a file may be edited. Asked before a fix is chosen, once per file.
-        withheld: whether the fix of a finding must not be made.
-        max_rounds: how many rounds may pass without fewer fixes left to make than ever before.
+        analyse: analyses the code, with the given texts in place of those on disk.
+        allowed: the safety of fixes to apply; manual fixes never are.
+        editable: whether a file may be edited; called once per file.
+        withheld: whether to skip the fix of a finding.
+        max_rounds: the number of rounds that may pass without reducing the number of fixes left.
     """
     may_edit = cache(editable)
-    unsettled: frozenset[Path] = frozenset()
+    oscillating: frozenset[Path] = frozenset()
     while True:
-        rounds = _Rounds(analyse, allowed, may_edit, withheld, unsettled, max_rounds)
-        restless = rounds.run()
-        if not restless:
+        rounds = _Rounds(analyse, allowed, may_edit, withheld, oscillating, max_rounds)
+        more = rounds.run()
+        if not more:
             return rounds.outcome()
-        unsettled |= restless
+        oscillating |= more
 
 
 @dataclass(slots=True)
 class _DroppedAt:
-    """A dropped fix, and where its finding stands now."""
+    """A dropped fix, and the current offset of its finding."""
 
     finding: Finding
     reason: str
@@ -173,15 +164,15 @@ class _DroppedAt:
 
 @dataclass(slots=True)
 class _Round:
-    """The fixes that go together in one round, and the texts they give."""
+    """The fixes of one round and the texts that they produce."""
 
     texts: dict[Path, SourceFile] = field(default_factory=dict)
     edits: dict[Path, list[Edit]] = field(default_factory=dict)
-    made: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 class _Rounds(Generic[A]):
-    """One run of rounds over all files but the unsettled ones."""
+    """All rounds over the files that do not oscillate."""
 
     def __init__(
         self,
@@ -189,14 +180,14 @@ class _Rounds(Generic[A]):
         allowed: frozenset[Safety],
         may_edit: Callable[[Path], bool],
         withheld: Callable[[Finding], bool],
-        unsettled: frozenset[Path],
+        oscillating: frozenset[Path],
         max_rounds: int,
     ) -> None:
         self._analyse = analyse
         self._allowed = allowed - {Safety.MANUAL}
         self._may_edit = may_edit
         self._withheld = withheld
-        self._unsettled = unsettled
+        self._oscillating = oscillating
         self._max_rounds = max_rounds
         self._before: dict[Path, SourceFile] = {}
         self._texts: dict[Path, SourceFile] = {}
@@ -204,12 +195,12 @@ class _Rounds(Generic[A]):
         self._applied: list[Applied] = []
         self._dropped: list[_DroppedAt] = []
         self._analysis = analyse({})
-        # The findings of the first analysis that are to be fixed, and where they stand now.
+        # The findings of the first analysis that are not fixed yet, with their current offsets.
         self._pending = [(finding, finding.span.start) for finding in self._wanted()]
         self._fixed: list[Finding] = []
 
     def run(self) -> frozenset[Path]:
-        """Make fixes to the end. Returns the files that have none, or nothing if all is well."""
+        """Apply all fixes, or stop and return the files that oscillate."""
         number = stalled = 0
         fewest: int | None = None
         while findings := self._fixable():
@@ -217,41 +208,42 @@ class _Rounds(Generic[A]):
             stalled = stalled + 1 if fewest is not None and len(findings) >= fewest else 0
             fewest = len(findings) if fewest is None else min(fewest, len(findings))
             made = self._make(self._choose(findings))
-            if restless := self._restless(made, stalled >= self._max_rounds):
-                return restless
+            if oscillating := self._oscillating_files(made, stalled >= self._max_rounds):
+                return oscillating
             self._accept(made, number)
         return frozenset()
 
-    def _restless(self, made: _Round, is_last: bool) -> frozenset[Path]:
-        """Files that come back to an earlier text; in the last round those changed most often."""
+    def _oscillating_files(self, made: _Round, is_last: bool) -> frozenset[Path]:
+        """Return files whose text recurs; in the last round, those that changed most often."""
         changed = [p for p, new in made.texts.items() if new.text != self._source(p).text]
-        again = frozenset(p for p in changed if made.texts[p].text in self._seen[p])
-        if again or not is_last:
-            return again
+        recurring = frozenset(p for p in changed if made.texts[p].text in self._seen[p])
+        if recurring or not is_last:
+            return recurring
         most = max((len(self._seen[path]) for path in changed), default=0)
         return frozenset(path for path in changed if len(self._seen[path]) == most)
 
-    def outcome(self) -> Outcome[A]:
-        """What the rounds gave."""
+    def outcome(self) -> FixOutcome[A]:
         now = {_key(finding): finding for finding in self._analysis.findings}
-        return Outcome(
+        together = _components([_paths(applied.finding) for applied in self._applied])
+        return FixOutcome(
             self._analysis,
-            self._changes(),
+            tuple(
+                FileChange(self._before[path], new, together[path])
+                for path, new in sorted(self._texts.items())
+                if new.text != self._before[path].text
+            ),
             tuple(self._applied),
             tuple(self._fixed),
-            tuple(
-                Dropped(now.get(dropped.key, dropped.finding), dropped.reason)
-                for dropped in self._dropped
-            ),
+            tuple(Dropped(now.get(one.key, one.finding), one.reason) for one in self._dropped),
             self._refused(),
-            tuple(sorted(self._unsettled)),
+            tuple(sorted(self._oscillating)),
         )
 
-    # -- which fixes
+    # -- choosing fixes
 
     def _wanted(self) -> list[Finding]:
-        """The findings whose fix is to be made if its files may be edited, in a fixed order."""
-        tried = {dropped.key for dropped in self._dropped}
+        """Return the findings to fix if their files may be edited, in order."""
+        dropped = {one.key for one in self._dropped}
         return sorted(
             (
                 finding
@@ -259,9 +251,9 @@ class _Rounds(Generic[A]):
                 if finding.fix is not None
                 and finding.fix.is_automatic
                 and finding.fix.safety in self._allowed
-                and _key(finding) not in tried
+                and _key(finding) not in dropped
                 and not self._withheld(finding)
-                and self._unsettled.isdisjoint(_paths(finding))
+                and self._oscillating.isdisjoint(_paths(finding))
             ),
             key=_order,
         )
@@ -274,10 +266,10 @@ class _Rounds(Generic[A]):
             Refused(finding, tuple(p for p in sorted(_paths(finding)) if not self._may_edit(p)))
             for finding in self._wanted()
         )
-        return tuple(item for item in refused if item.paths)
+        return tuple(one for one in refused if one.paths)
 
     def _choose(self, findings: list[Finding]) -> list[Finding]:
-        """A maximal set without conflicts: each finding whose fix has none with those before."""
+        """Return the findings whose fixes do not conflict with those of earlier ones."""
         taken: dict[Path, list[Edit]] = defaultdict(list)
         chosen: list[Finding] = []
         for finding in findings:
@@ -292,9 +284,9 @@ class _Rounds(Generic[A]):
         return chosen
 
     def _flaw(self, finding: Finding) -> str | None:
-        """Why a fix cannot be made even by itself."""
+        """Return why a fix cannot be applied even on its own."""
         try:
-            texts = self._alone(finding)
+            texts = self._apply_alone(finding)
         except (ApplyError, SourceError) as error:
             return str(error)
         if all(self._source(path).text == new.text for path, new in texts.items()):
@@ -304,13 +296,13 @@ class _Rounds(Generic[A]):
     def _drop(self, finding: Finding, reason: str) -> None:
         self._dropped.append(_DroppedAt(finding, reason, finding.span.start))
 
-    # -- what they give
+    # -- applying fixes
 
     def _source(self, path: Path) -> SourceFile:
         return self._texts.get(path) or self._analysis.source(path)
 
-    def _alone(self, finding: Finding) -> dict[Path, SourceFile]:
-        """The texts that one fix gives."""
+    def _apply_alone(self, finding: Finding) -> dict[Path, SourceFile]:
+        """Return the files that one fix edits, with only that fix."""
         texts = {}
         for path, edits in itertools.groupby(_edits(finding), lambda edit: edit.path):
             source = self._source(path)
@@ -318,7 +310,7 @@ class _Rounds(Generic[A]):
         return texts
 
     def _make(self, chosen: list[Finding]) -> _Round:
-        """Make the fixes at once; if that breaks a file, one by one those that touch it."""
+        """Apply fixes together; if that breaks a file, apply the fixes that edit it one by one."""
         made, faults = self._try(chosen)
         if not faults:
             return made
@@ -328,7 +320,7 @@ class _Rounds(Generic[A]):
                 continue
             if not self._try([*kept, finding], _paths(finding))[1]:
                 kept.append(finding)
-            # One that is right alone but not beside the others waits for the next round.
+            # A fix that only breaks together with others is left for the next round.
             elif alone := self._try([finding])[1]:
                 path, reason = next(iter(alone.items()))
                 self._drop(finding, reason if path == finding.path else f"{path}: {reason}")
@@ -337,13 +329,13 @@ class _Rounds(Generic[A]):
     def _try(
         self, findings: list[Finding], suspects: frozenset[Path] | None = None
     ) -> tuple[_Round, dict[Path, str]]:
-        """The texts that fixes give, and what is wrong with them, by file.
+        """Apply fixes and return the result, and what is wrong with it by file.
 
         Args:
-            findings: whose fixes to make, none conflicting.
-            suspects: the files to check; all that change if None.
+            findings: the findings to fix, without conflicts.
+            suspects: the files to check; None for all changed files.
         """
-        made = _Round(made=findings)
+        made = _Round(findings=findings)
         faults = {}
         for path, fixes in fixes_by_path(f.fix for f in findings if f.fix).items():
             source = self._source(path)
@@ -360,55 +352,46 @@ class _Rounds(Generic[A]):
                     faults[path] = reason
         return made, faults
 
+    # -- between rounds
+
     def _accept(self, made: _Round, number: int) -> None:
-        self._applied += (self._applied_fix(finding, number) for finding in made.made)
+        for finding in made.findings:
+            alone = self._apply_alone(finding).items()
+            texts = {path: (self._source(path), new) for path, new in alone}
+            self._applied.append(Applied(finding, number, texts))
         for path, new in made.texts.items():
             old = self._source(path)
             self._before.setdefault(path, old)
             self._seen[path] |= {old.text, new.text}
-        for path, new in made.texts.items():
-            self._texts[path] = new
+        self._texts |= made.texts
         for dropped in self._dropped:
             if edits := made.edits.get(dropped.finding.path):
                 dropped.offset = OffsetMap(edits).moved(dropped.offset)
-        if made.made:
+        if made.findings:
             self._analysis = self._analyse(dict(self._texts))
-            self._settle(made)
+            self._update_pending(made)
 
-    def _settle(self, made: _Round) -> None:
-        """Move the pending findings that are still there, and note those that are gone."""
+    def _update_pending(self, made: _Round) -> None:
+        """Move the pending findings to their new offsets, and record those that are fixed."""
         starts: dict[tuple[str, Path], list[int]] = defaultdict(list)
         for code, path, offset in map(_key, self._analysis.findings):
             starts[code, path].append(offset)
         maps = {path: OffsetMap(edits) for path, edits in made.edits.items()}
         pending = []
         for finding, at in self._pending:
-            left = starts[finding.code, finding.path]
-            moves = maps.get(finding.path, OffsetMap(()))
-            first = last = moves.moved(at)
-            if not moves.kept(at):
-                # It may stand anywhere in the text that replaces its start.
-                first, last = moves.before(at), moves.after(at)
-            found = next((offset for offset in left if first <= offset <= last), None)
+            candidates = starts[finding.code, finding.path]
+            offsets = maps.get(finding.path, OffsetMap(()))
+            first = last = offsets.moved(at)
+            if not offsets.kept(at):
+                # It may be anywhere in the text that replaced its start.
+                first, last = offsets.before(at), offsets.after(at)
+            found = next((offset for offset in candidates if first <= offset <= last), None)
             if found is None:
                 self._fixed.append(finding)
             else:
-                left.remove(found)
+                candidates.remove(found)
                 pending.append((finding, found))
         self._pending = pending
-
-    def _applied_fix(self, finding: Finding, number: int) -> Applied:
-        """A fix that is about to be made, with what it does by itself."""
-        both = {path: (self._source(path), new) for path, new in self._alone(finding).items()}
-        return Applied(finding, number, both)
-
-    def _changes(self) -> tuple[Change, ...]:
-        together = _components([_paths(applied.finding) for applied in self._applied])
-        return tuple(
-            Change(self._before[path], new, together[path])
-            for path, new in sorted(self._texts.items())
-            if new.text != self._before[path].text
-        )
 
 
 def _edits(finding: Finding) -> list[Edit]:
@@ -424,24 +407,18 @@ def _key(finding: Finding) -> tuple[str, Path, int]:
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, str, list[Edit]]:
-    return (
-        str(finding.path),
-        *finding.span,
-        finding.code,
-        finding.message,
-        _edits(finding),
-    )
+    return (str(finding.path), *finding.span, finding.code, finding.message, _edits(finding))
 
 
 def _conflicts(edit: Edit, taken: list[Edit]) -> bool:
-    """Whether an edit overlaps another one of those in order; the very same one does not."""
+    """Return whether an edit overlaps a different one of the sorted `taken`."""
     index = bisect.bisect_left(taken, edit)
-    beside = taken[max(0, index - 1) : index + 1]
-    return edit not in beside and any(edit.span.overlaps(other.span) for other in beside)
+    neighbors = taken[max(0, index - 1) : index + 1]
+    return edit not in neighbors and any(edit.span.overlaps(other.span) for other in neighbors)
 
 
 def _components(groups: Sequence[frozenset[Path]]) -> dict[Path, frozenset[Path]]:
-    """For each path the union of the groups that it is linked to."""
+    """Return the union of all directly or indirectly connected groups for each path."""
     found: dict[Path, frozenset[Path]] = {}
     for group in groups:
         union = group.union(*(found.get(path, frozenset()) for path in group))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remat_migrate.engine.apply import Outcome, fix_to_fixed_point
+from remat_migrate.engine.fix_rounds import FixOutcome, fix_to_fixed_point
 from remat_migrate.errors import SourceError
 from remat_migrate.rule import Finding, Fix, Safety
 from remat_migrate.text import Edit, SourceFile, Span
@@ -76,22 +76,22 @@ def looker(
     return analyse
 
 
-def fix(texts: Mapping[Path, str], *rules: Rule, **how: object) -> Outcome[Look]:
+def fix(texts: Mapping[Path, str], *rules: Rule, **how: object) -> FixOutcome[Look]:
     return fix_to_fixed_point(looker(texts, *rules), SAFE, **how)  # type: ignore[arg-type]
 
 
-def changed(outcome: Outcome[Look]) -> dict[Path, str]:
+def changed(outcome: FixOutcome[Look]) -> dict[Path, str]:
     return {change.path: change.after.text for change in outcome.changes}
 
 
 def test_nothing_to_fix() -> None:
     outcome = fix({A: "x = 1\n"}, replaces("y", "z"))
     assert (outcome.changes, outcome.applied, outcome.dropped, outcome.refused) == ((), (), (), ())
-    assert outcome.converged
-    assert list(outcome.remaining) == []
+    assert not outcome.oscillating
+    assert list(outcome.analysis.findings) == []
 
 
-def codes_fixed(outcome: Outcome[Look]) -> list[str]:
+def codes_fixed(outcome: FixOutcome[Look]) -> list[str]:
     return [finding.code for finding in outcome.fixed]
 
 
@@ -118,7 +118,7 @@ def test_a_finding_that_is_left_is_not_fixed() -> None:
     rules = replaces(r"x", "long"), replaces(r"\ba\b", "b", code="RMT102")
     outcome = fix({A: "x, a, x, a\n"}, *rules, withheld=lambda found: found.span.start > 6)
     assert codes_fixed(outcome).count("RMT102") == 1
-    assert [found.code for found in outcome.remaining] == ["RMT102"]
+    assert [found.code for found in outcome.analysis.findings] == ["RMT102"]
 
 
 def test_fixes_apart_go_in_one_round() -> None:
@@ -126,7 +126,7 @@ def test_fixes_apart_go_in_one_round() -> None:
     assert changed(outcome) == {A: "f(b)\ng(b)\n", B: "b\n"}
     assert [(done.finding.path, done.round) for done in outcome.applied] == [(A, 1), (A, 1), (B, 1)]
     assert outcome.changes[0].before.text == "f(a)\ng(a)\n"
-    assert list(outcome.remaining) == []
+    assert list(outcome.analysis.findings) == []
 
 
 def test_a_conflicting_fix_goes_in_the_next_round() -> None:
@@ -172,7 +172,7 @@ def test_a_fix_over_several_files_is_whole_or_not_at_all() -> None:
     refused = fix(texts, rename, editable=lambda path: path != B)
     assert refused.changes == ()
     assert [(r.finding.path, r.paths) for r in refused.refused] == [(A, (B,))]
-    assert [f.path for f in refused.remaining] == [A]
+    assert [f.path for f in refused.analysis.findings] == [A]
 
 
 def test_a_conflict_in_one_file_keeps_the_whole_fix_back() -> None:
@@ -197,7 +197,7 @@ def test_only_what_is_allowed_is_fixed() -> None:
     assert changed(fix({A: "a, b, c\n"}, *rules)) == {A: "x, b, c\n"}
     outcome = fix_to_fixed_point(looker({A: "a, b, c\n"}, *rules), frozenset(Safety))
     assert changed(outcome) == {A: "x, y, c\n"}
-    assert [f.fix.safety for f in outcome.remaining if f.fix] == [Safety.MANUAL]
+    assert [f.fix.safety for f in outcome.analysis.findings if f.fix] == [Safety.MANUAL]
 
 
 def test_rounds_go_on_while_fixes_uncover_others() -> None:
@@ -216,7 +216,7 @@ def test_more_rounds_than_the_limit_where_each_leaves_fewer() -> None:
             yield finding(source, found.start(), edits)
 
     outcome = fix({A: "".join(f"u{n}\n" for n in range(30))}, rule, max_rounds=2)
-    assert outcome.converged
+    assert not outcome.oscillating
     assert changed(outcome) == {A: "".join(f"import m{n}\n" for n in reversed(range(30)))}
 
 
@@ -232,7 +232,7 @@ def test_a_fix_that_breaks_the_file_is_dropped_alone() -> None:
     assert changed(outcome) == {A: "x = b * d\ny = bad\nz = b\n"}
     (dropped,) = outcome.dropped
     assert dropped.finding.code == "RMT102"
-    assert dropped.finding in outcome.remaining
+    assert dropped.finding in outcome.analysis.findings
     assert "does not parse" in dropped.reason
     assert [done.finding.code for done in outcome.applied] == ["RMT101", "RMT101"]
 
@@ -292,7 +292,7 @@ def test_a_wrong_fix_over_several_files_says_in_which() -> None:
 def test_a_fix_that_is_none_is_dropped(edits: list[Edit], reason: str) -> None:
     outcome = fix({A: "a = 1\n"}, lambda files: [finding(files[A], 0, edits)])
     assert outcome.changes == ()
-    assert outcome.converged
+    assert not outcome.oscillating
     assert [reason in dropped.reason for dropped in outcome.dropped] == [True]
 
 
@@ -315,11 +315,11 @@ def test_a_letter_that_the_encoding_lacks_drops_the_fix() -> None:
 def test_fixes_that_undo_each_other_leave_their_file_alone() -> None:
     rules = [replaces(r"\ba\b", "b", code="RMT101"), replaces(r"\bb\b", "a", code="RMT102")]
     outcome = fix({A: "a\n", B: "c\n"}, *rules, replaces(r"\bc\b", "d", code="RMT103"))
-    assert not outcome.converged
-    assert outcome.unsettled == (A,)
+    assert outcome.oscillating
+    assert outcome.oscillating == (A,)
     assert changed(outcome) == {B: "d\n"}
     assert [done.finding.path for done in outcome.applied] == [B]
-    assert [f.path for f in outcome.remaining] == [A]
+    assert [f.path for f in outcome.analysis.findings] == [A]
     assert outcome.refused == ()
 
 
@@ -332,7 +332,7 @@ def test_a_fix_that_grows_for_ever_leaves_its_file_alone() -> None:
         yield finding(files[A], 0, [Edit(A, 0, 0, "x\n")])
 
     outcome = fix({A: "a\n", B: "b\n"}, grow, replaces("b", "c", code="RMT102"), max_rounds=4)
-    assert outcome.unsettled == (A,)
+    assert outcome.oscillating == (A,)
     assert changed(outcome) == {B: "c\n"}
     assert looks < 12
 
@@ -344,7 +344,7 @@ def test_a_file_that_shares_a_fix_with_an_unsettled_one_is_not_half_fixed() -> N
 
     rules = [both, replaces(r"\bb\b", "e", code="RMT101"), replaces(r"\be\b", "b", code="RMT102")]
     outcome = fix({A: "a\n", B: "p\nz\n"}, *rules, replaces("z", "y", code="RMT103"))
-    assert outcome.unsettled == (A,)
+    assert outcome.oscillating == (A,)
     assert changed(outcome) == {B: "p\ny\n"}
 
 
@@ -368,7 +368,7 @@ def test_the_order_of_findings_does_not_matter(
     shuffled = looker(texts, *rules, shuffle=random.Random(seed))
     other = fix_to_fixed_point(shuffled, SAFE, max_rounds=3)
     assert changed(one) == changed(other)
-    assert one.unsettled == other.unsettled
+    assert one.oscillating == other.oscillating
     assert [d.reason for d in one.dropped] == [d.reason for d in other.dropped]
     assert [d.round for d in one.applied] == [d.round for d in other.applied]
 
@@ -381,7 +381,7 @@ def test_a_second_run_changes_nothing(words: list[str], pairs: list[tuple[str, s
     texts = {A: " * ".join(words) + "\n"}
     rules = [replaces(rf"\b{old}\b", new, code=f"RMT10{n}") for n, (old, new) in enumerate(pairs)]
     first = fix_to_fixed_point(looker(texts, *rules), SAFE)
-    if first.converged:
+    if not first.oscillating:
         again = fix_to_fixed_point(looker(texts | changed(first), *rules), SAFE)
         assert changed(again) == {}
 
