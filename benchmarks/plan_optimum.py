@@ -35,18 +35,8 @@ from scipy.sparse import csr_matrix
 from remat_migrate.measure.options import MeasureOptions
 from remat_migrate.measure.session import measuring
 from remat_migrate.measure.target import parse_target
-from remat_migrate.plan.chain import (
-    PLAIN,
-    WRAPPED,
-    Arc,
-    Chain,
-    Choice,
-    Link,
-    Need,
-    chain_from,
-    occurrences,
-    promise,
-)
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED, Chain, Choice, Link, Need
+from remat_migrate.plan.chain import Arc, chain_from, occurrences, promise
 from remat_migrate.plan.planning import Planner, best_of
 from remat_migrate.plan.solve import Solver
 from remat_migrate.plan.ties import COVERED, Decision, Ties, decision_of
@@ -234,7 +224,7 @@ def of_model(name: str, limit: float) -> bool:
     target = parse_target(text, ROOT)
     with measuring(target, MeasureOptions(args=args), ROOT) as session:
         reply = session.ask("chains")
-        bare = Need(**reply["bare"])
+        bare = Need(*reply["bare"])
 
         def planning(chain: Chain) -> Planner:
             return Planner(chain, bare, session.ask)

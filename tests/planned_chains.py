@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from remat_migrate.plan.chain import BODY, PLAIN, WRAPPED, Arc, Chain, Choice, Link
+from remat_migrate.measure.worker.records import BODY, PLAIN, WRAPPED, Chain, Choice, Link
+from remat_migrate.plan.chain import Arc
 from remat_migrate.plan.ties import Open, Ties
 
 DOTS = "dots_with_no_batch_dims_saveable"

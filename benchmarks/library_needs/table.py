@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from remat_migrate.libraries import library_needs
+
 from .programs import CALLS
 
-TABLE = Path(__file__).parents[2] / "remat_migrate" / "analysis" / "libraries" / "library_needs.txt"
+TABLE = Path(library_needs.__file__).with_name("library_needs.txt")
 _MARKS = {"traced": "", "concrete": "!", "function": "()", "depends": "~", "unknown": "?"}
 _HEADING = """\
 # Which arguments of library functions must be concrete: see `library_needs.py`.

@@ -23,13 +23,14 @@ from ..engine.fix_rounds import FileChange
 from ..engine.integrity import check_integrity
 from ..errors import ApplyError, CodemodError
 from ..measure.target import Target
+from ..measure.worker.records import BODY, PLAIN
 from ..rewrite.arguments.traced_arguments import Arrays
 from ..rewrite.imports import written
 from ..rewrite.placement import remove_site, wrap_body, wrap_call
 from ..rewrite.placement.loop_bodies import body_positions
 from ..rewrite.refusal import Refused
 from ..text import Edit, OffsetMap, SourceFile, apply_edits
-from .chain import BODY, GROUP, PLAIN
+from .chain import GROUP
 from .plan import Plan, StageDecision
 
 # Loads the project, with new texts of some files.

@@ -8,76 +8,17 @@ before it, and has a peak on top of them. The FLOPs add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PLAIN, WRAPPED, BODY, GROUP = "plain", "wrapped", "body", "group"
+from ..measure.worker.records import WRAPPED, Chain, Choice, Link, Need
+
+GROUP = "group"
 
 # A longer group saves almost nothing: it drops the arrays between its stages, and while it runs
 # backward it holds all their residuals.
 _LONGEST_GROUP = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A possible decision for a stage.
-
-    Attributes:
-        kind: no checkpoint, a checkpoint on the stage, or on the body of its loop over layers.
-        policy: the policy of the checkpoint, or None.
-        inputs: bytes of residuals that are outputs of earlier stages.
-        others: bytes of other residuals.
-        peak: peak of live bytes while it runs, on top of the residuals of earlier stages.
-        flops: recomputed FLOPs.
-    """
-
-    kind: str
-    policy: str | None
-    inputs: int
-    others: int
-    peak: int
-    flops: int
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A stage.
-
-    Attributes:
-        start: its first operation.
-        stop: the end of its operations.
-        line: the line of source that runs it.
-        heavy: whether it is worth a checkpoint of its own.
-        inputs: the outputs of earlier stages that it keeps under a checkpoint: stage and bytes.
-        cotangent: bytes of the cotangents that its backward pass receives.
-        flops: FLOPs of its forward pass.
-        choices: the possible decisions; the first is no checkpoint.
-    """
-
-    start: int
-    stop: int
-    line: int
-    heavy: bool
-    inputs: tuple[tuple[int, int], ...]
-    cotangent: int
-    flops: int
-    choices: tuple[Choice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The stages of a function, in order and without gaps.
-
-    Attributes:
-        path: the file.
-        function: the function that runs the stages.
-        links: the stages.
-    """
-
-    path: str
-    function: str
-    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +43,6 @@ class Arc:
     lines: tuple[int, ...]
     saved: int
     peak: int
-    flops: int
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """The cost of a gradient computation.
-
-    Attributes:
-        peak_bytes: the peak of live bytes, without arguments.
-        flops: floating-point operations.
-    """
-
-    peak_bytes: int
     flops: int
 
 
@@ -199,14 +127,18 @@ def _wrapped(link: Link, policy: str | None) -> Choice:
     return next(one for one in link.choices if (one.kind, one.policy) == (WRAPPED, policy))
 
 
-def chain_from(data: Mapping[str, Any]) -> Chain:
+def chain_from(fields: Any) -> Chain:
     """Return a chain from the worker's description."""
-    links = []
-    for link in data["links"]:
-        choices = tuple(Choice(**choice) for choice in link["choices"])
-        inputs = tuple((maker, count) for maker, count in link["inputs"])
-        links.append(Link(**{**link, "inputs": inputs, "choices": choices}))
-    return Chain(data["path"], data["function"], tuple(links))
+    chain = Chain._make(fields)
+    return chain._replace(links=tuple(map(_link, chain.links)))
+
+
+def _link(fields: Any) -> Link:
+    link = Link._make(fields)
+    return link._replace(
+        inputs=tuple((maker, count) for maker, count in link.inputs),
+        choices=tuple(map(Choice._make, link.choices)),
+    )
 
 
 def occurrences(chain: Chain) -> dict[int, list[int]]:

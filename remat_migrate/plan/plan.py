@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .chain import GROUP, PLAIN, Arc, Chain, Need
+from ..measure.worker.records import PLAIN, Chain, Need
+from .chain import GROUP, Arc
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
+from ..measure.worker.records import PLAIN, WRAPPED, Chain, Need
 from .budget import Budget
-from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, Need, chain_from, promise
+from .chain import GROUP, Arc, chain_from, promise
 from .plan import Placement, Plan, decisions
 from .solve import Solver
 
@@ -62,7 +63,7 @@ def plan(
                 f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
                 " in sequence or a loop over layers"
             )
-        bare = _need(reply["bare"])
+        bare = Need(*reply["bare"])
         limit = budget.bytes_of(bare.peak_bytes)
         planners = [Planner(chain, bare, session.ask, as_calls=as_calls) for chain in chains]
         tried = list(_of_all(planners, limit))
@@ -152,7 +153,7 @@ class Planner:
                 for arc in path
                 if arc.kind != PLAIN
             ]
-            measured = _need(self._asked("trace", runs=runs))
+            measured = Need(*self._asked("trace", runs=runs)["need"])
             self._traced[path] = Placement(
                 decisions(self._chain, path), promise(path, self._bare.flops), measured
             )
@@ -191,7 +192,3 @@ def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:
         if not front or one.measured.flops < front[-1].measured.flops:
             front.append(one)
     return tuple(front)
-
-
-def _need(data: Mapping[str, Any]) -> Need:
-    return Need(data["peak_bytes"], data["flops"])

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from .chain import Arc, Chain, arcs
+from ..measure.worker.records import Chain
+from .chain import Arc, arcs
 from .ties import Open, Ties
 
 BUCKETS = 500

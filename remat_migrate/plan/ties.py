@@ -10,7 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .chain import GROUP, PLAIN, WRAPPED, Arc, Chain, occurrences
+from ..measure.worker.records import PLAIN, WRAPPED, Chain
+from .chain import GROUP, Arc, occurrences
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import itertools
 import pytest
 from planned_chains import paths, random_chain
 
-from remat_migrate.plan.chain import GROUP, PLAIN, WRAPPED, Arc, promise
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED
+from remat_migrate.plan.chain import GROUP, Arc, promise
 from remat_migrate.plan.solve import Solver
 from remat_migrate.plan.ties import Open, Ties
 

@@ -18,7 +18,7 @@ from .instruments.flops import flops
 from .instruments.liveness import peak
 from .interception import KEEP, LEAVE_OUT, Decision
 from .records import Alternative
-from .stages import Chain, Flat
+from .stages import Flat, StageChain
 
 # Policies that need no names, and work on any device.
 POLICIES = (
@@ -118,7 +118,7 @@ def _options(policy: str) -> Dict[str, Any]:
     return {"policy": getattr(jax.checkpoint_policies, policy)}
 
 
-def _placements(chain: Chain, only_usual: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
+def _placements(chain: StageChain, only_usual: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
     """Yield placements of checkpoints on a chain: a name, and the runs of equations."""
     runs = [(stage.start, stage.stop) for stage in chain.heavy]
     count = len(runs)

@@ -7,7 +7,7 @@ an argument is live from the backward pass of the last stage that reads it until
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,111 +17,42 @@ from .instruments.flops import flops
 from .instruments.liveness import peak, size
 from .interception import own_checkpoint
 from .internals import internals
-from .stage_costs import (
-    BODY,
-    PLAIN,
-    Kind,
-    Needs,
-    Role,
-    Saved,
-    Segment,
-    available_kinds,
-    needs,
-    saved,
-)
-from .stages import Chain, Flat, Stage, evaluating
+from .records import BODY, PLAIN, Chain, Choice, Link, Need
+from .stage_costs import Kind, Role, Saved, Segment, available_kinds, needs, saved
+from .stages import Flat, Stage, StageChain, evaluating
 
 # Policies that need no names. The first keeps the most expensive operations, and recomputes the
 # others, which are cheap but have large outputs.
 _POLICIES = ("dots_with_no_batch_dims_saveable", "dots_saveable")
 
 
-class Choice(NamedTuple):
-    """The costs of a stage with one kind of checkpoint.
-
-    Attributes:
-        kind: kind of checkpoint.
-        policy: policy of the checkpoint.
-        inputs: bytes of saved values from other stages that count for this stage.
-        others: bytes of other saved values.
-        peak: peak of live bytes while the stage runs, including the gradients of later stages.
-        flops: operations that the checkpoint adds.
-    """
-
-    kind: str
-    policy: Optional[str]
-    inputs: int
-    others: int
-    peak: int
-    flops: int
-
-
-class Link(NamedTuple):
-    """A stage as a link of a chain.
-
-    Attributes:
-        start: index of its first equation.
-        stop: index after its last equation.
-        line: source line, 0 if it has none or several.
-        heavy: whether it is worth a checkpoint of its own.
-        inputs: values from other stages that it saves under a checkpoint: (stage, bytes).
-        cotangent: bytes of the cotangents of its outputs.
-        flops: operations of its forward pass.
-        choices: costs of each kind of checkpoint, none first.
-    """
-
-    start: int
-    stop: int
-    line: int
-    heavy: bool
-    inputs: Tuple[Tuple[int, int], ...]
-    cotangent: int
-    flops: int
-    choices: Tuple[Choice, ...]
-
-
-class Traced(NamedTuple):
-    """The costs of a gradient computation.
-
-    Attributes:
-        peak_bytes: peak of live bytes, arguments excluded.
-        flops: its operations.
-    """
-
-    peak_bytes: int
-    flops: int
-
-
-def chains(flat: Flat) -> List[Chain]:
-    """Return the distinct chains of a function, the outermost first.
+def chains(entry: Entry, flat: Flat) -> List[Chain]:
+    """Return the distinct chains of a function, the outermost first, with the costs of each stage.
 
     Includes a function whose only heavy stage is a loop over layers.
+
+    Raises:
+        Exception: any error that JAX raises while it traces a stage.
     """
-    found: Dict[Any, Chain] = {}
+    found: Dict[Any, StageChain] = {}
     loops = set(flat.scans())
     for chain in sorted(flat.chains(least=1), key=lambda chain: _depth(flat, chain)):
         runs = tuple((stage.start, stage.stop) for stage in chain.heavy)
         if len(runs) > 1 or any(start <= loop < stop for start, stop in runs for loop in loops):
             found.setdefault(runs, chain)
-    return list(found.values())
+    return [
+        Chain(chain.path, chain.function, tuple(_Links(entry, flat, chain).links()))
+        for chain in found.values()
+    ]
 
 
-def _depth(flat: Flat, chain: Chain) -> Tuple[int, str, str]:
+def _depth(flat: Flat, chain: StageChain) -> Tuple[int, str, str]:
     """Return the call depth of a chain's function, with its name to break ties."""
     functions = [frame[:2] for frame in reversed(flat.frames[chain.heavy[0].start])]
     return functions.index((chain.path, chain.function)), chain.path, chain.function
 
 
-def links(entry: Entry, flat: Flat, chain: Chain) -> List[Link]:
-    """Return the stages of a chain with their costs.
-
-    Raises:
-        Exception: any error that JAX raises while it traces a stage.
-    """
-    return _Links(entry, flat, chain).links()
-
-
-def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Traced:
+def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
     wrapped, bodies = {}, {}
     loops = set(flat.scans())
@@ -131,7 +62,7 @@ def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Tra
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
     jaxpr = entry.traced(entry.gradient_of(flat.with_bodies(bodies).staged(wrapped)))
-    return Traced(peak(jaxpr), flops(jaxpr))
+    return Need(peak(jaxpr), flops(jaxpr))
 
 
 def check(entry: Entry) -> None:
@@ -147,7 +78,7 @@ def check(entry: Entry) -> None:
 class _Links:
     """The stages of one chain, with adjacent light stages joined."""
 
-    def __init__(self, entry: Entry, flat: Flat, chain: Chain) -> None:
+    def __init__(self, entry: Entry, flat: Flat, chain: StageChain) -> None:
         self._flat = flat
         self._heavy = {stage.start for stage in chain.heavy}
         self._stages = list(_joined(chain, self._heavy))
@@ -193,7 +124,7 @@ class _Links:
             inputs = sum(sizes[n] for n in own if values.inputs[n])
             others = values.others - (shared if kind == Kind() else 0)
             choices.append(
-                Choice(*kind, inputs, others, need.peak + gradients, need.flops - bare.flops)
+                Choice(*kind, inputs, others, need.peak_bytes + gradients, need.flops - bare.flops)
             )
         return Link(
             stage.start,
@@ -264,11 +195,11 @@ class _Links:
         found: Saved = self._known[key]
         return found
 
-    def _needs(self, number: int, kind: Kind, own: Tuple[int, ...]) -> Needs:
+    def _needs(self, number: int, kind: Kind, own: Tuple[int, ...]) -> Need:
         key = "needs", self._signature(number), kind, own
         if key not in self._known:
             self._known[key] = needs(self._segment(number), kind, own)
-        found: Needs = self._known[key]
+        found: Need = self._known[key]
         return found
 
     def _signature(self, number: int) -> Any:
@@ -296,7 +227,7 @@ class _Links:
         )
 
 
-def _joined(chain: Chain, heavy: Set[int]) -> Iterator[Stage]:
+def _joined(chain: StageChain, heavy: Set[int]) -> Iterator[Stage]:
     """Yield the stages of a chain, with adjacent light stages joined."""
     light: List[Stage] = []
     for stage in (*chain.stages, None):

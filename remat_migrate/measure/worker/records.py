@@ -131,3 +131,77 @@ class Residual(NamedTuple):
     name: str = ""
     path: Optional[Path] = None
     line: int = 0
+
+
+# Kinds of checkpoints on a stage: none, one on the stage, or one on the body of its loop.
+PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
+
+
+class Need(NamedTuple):
+    """The cost of a gradient computation.
+
+    Attributes:
+        peak_bytes: peak of live bytes, arguments excluded.
+        flops: floating-point operations.
+    """
+
+    peak_bytes: int
+    flops: int
+
+
+class Choice(NamedTuple):
+    """The cost of a stage with one kind of checkpoint.
+
+    Attributes:
+        kind: kind of checkpoint.
+        policy: name of the policy, or None.
+        inputs: bytes of residuals that are outputs of earlier stages and count for this stage.
+        others: bytes of other residuals.
+        peak: peak of live bytes while the stage runs, on top of the residuals of earlier stages.
+        flops: recomputed FLOPs.
+    """
+
+    kind: str
+    policy: Optional[str]
+    inputs: int
+    others: int
+    peak: int
+    flops: int
+
+
+class Link(NamedTuple):
+    """A stage as a link of a chain.
+
+    Attributes:
+        start: index of its first equation.
+        stop: index after its last equation.
+        line: source line, 0 if it has none or several.
+        heavy: whether it is worth a checkpoint of its own.
+        inputs: outputs of earlier stages that it keeps under a checkpoint: stage and bytes.
+        cotangent: bytes of the cotangents of its outputs.
+        flops: FLOPs of its forward pass.
+        choices: cost of each kind of checkpoint, none first.
+    """
+
+    start: int
+    stop: int
+    line: int
+    heavy: bool
+    inputs: Tuple[Tuple[int, int], ...]
+    cotangent: int
+    flops: int
+    choices: Tuple[Choice, ...]
+
+
+class Chain(NamedTuple):
+    """The stages of a function, in order and without gaps.
+
+    Attributes:
+        path: file of the function.
+        function: name of the function.
+        links: its stages.
+    """
+
+    path: str
+    function: str
+    links: Tuple[Link, ...]

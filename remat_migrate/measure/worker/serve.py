@@ -160,18 +160,8 @@ def _chains(request: Reply) -> Reply:
     plan_costs.check(entry)
     _Session.flat = flat = Flat(entry)
     return {
-        "bare": plan_costs.trace(entry, flat, {})._asdict(),
-        "chains": [
-            {
-                "path": chain.path,
-                "function": chain.function,
-                "links": [
-                    dict(link._asdict(), choices=[choice._asdict() for choice in link.choices])
-                    for link in plan_costs.links(entry, flat, chain)
-                ],
-            }
-            for chain in plan_costs.chains(flat)
-        ],
+        "bare": plan_costs.trace(entry, flat, {}),
+        "chains": plan_costs.chains(entry, flat),
     }
 
 
@@ -181,7 +171,7 @@ def _trace(request: Reply) -> Reply:
     from .stage_costs import Kind
 
     runs = {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
-    return plan_costs.trace(_Session.entry, _Session.flat, runs)._asdict()
+    return {"need": plan_costs.trace(_Session.entry, _Session.flat, runs)}
 
 
 def _residuals(request: Reply) -> Reply:

@@ -18,8 +18,7 @@ from .entry import shape_of
 from .instruments.flops import flops
 from .instruments.liveness import LiveAtMark, peak
 from .internals import internals
-
-PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
+from .records import BODY, PLAIN, WRAPPED, Need
 
 _BOUNDARY = "remat_migrate_boundary"
 
@@ -85,18 +84,6 @@ class Saved(NamedTuple):
     others: int
 
 
-class Needs(NamedTuple):
-    """The memory and operations of a stage while it runs.
-
-    Attributes:
-        peak: peak of live bytes, including the inputs that count for this stage.
-        flops: operations of the forward and backward pass.
-    """
-
-    peak: int
-    flops: int
-
-
 def saved(segment: Segment, kind: Kind) -> Saved:
     """Return the values that are live between the passes."""
     traced = internals().opened(_traced(segment, kind, ()))
@@ -107,8 +94,8 @@ def saved(segment: Segment, kind: Kind) -> Saved:
     return Saved(tuple(inputs), tuple(outputs), live.bytes)
 
 
-def needs(segment: Segment, kind: Kind, own: Sequence[int]) -> Needs:
-    """Return the costs of both passes.
+def needs(segment: Segment, kind: Kind, own: Sequence[int]) -> Need:
+    """Return the cost of both passes, including the inputs that count for this stage.
 
     Args:
         segment: the stage.
@@ -116,7 +103,7 @@ def needs(segment: Segment, kind: Kind, own: Sequence[int]) -> Needs:
         own: indices of the inputs that count for this stage and not for another one.
     """
     jaxpr = internals().dead_code_removed(_traced(segment, kind, own))
-    return Needs(peak(jaxpr), flops(jaxpr))
+    return Need(peak(jaxpr), flops(jaxpr))
 
 
 def _traced(segment: Segment, kind: Kind, own: Sequence[int]) -> Any:

@@ -47,7 +47,7 @@ class Stage(NamedTuple):
     flops: int
 
 
-class Chain(NamedTuple):
+class StageChain(NamedTuple):
     """The stages of a function.
 
     Attributes:
@@ -95,7 +95,7 @@ class Flat:
         known: Dict[int, int] = {}
         self.flops = [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
 
-    def chains(self, least: int = 2) -> Iterator[Chain]:
+    def chains(self, least: int = 2) -> Iterator[StageChain]:
         """Yield the functions that are chains of at least `least` heavy stages."""
         total = sum(self.flops)
         shares: Dict[Tuple[str, str], int] = {}
@@ -110,7 +110,7 @@ class Flat:
                 largest = max((stage.flops for stage in own), default=0)
                 heavy = tuple(stage for stage in own if stage.flops > _HEAVY * largest)
                 if len(heavy) >= least:
-                    yield Chain(path, function, stages, heavy)
+                    yield StageChain(path, function, stages, heavy)
 
     def _cut(self, path: str, function: str) -> Iterator[Stage]:
         """Cut the body of a function where the line changes."""

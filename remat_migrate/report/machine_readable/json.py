@@ -20,8 +20,7 @@ from ..terminal.verdicts import verdict_counts, verdict_rows
 
 if TYPE_CHECKING:
     from ...measure.measurement import Measurement
-    from ...measure.worker.records import SiteMeasurement
-    from ...plan.chain import Need
+    from ...measure.worker.records import Need, SiteMeasurement
     from ...plan.plan import Placement, Plan
     from ...verify.evidence import CommandRuns, Proof
 

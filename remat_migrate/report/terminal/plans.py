@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ...plan.chain import Need
+from ...measure.worker.records import Need
 from .display import Screen, pluralize, printable
 from .weights import operations, size
 
