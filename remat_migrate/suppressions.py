@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .codemod.changes import SetComment
@@ -53,6 +53,17 @@ class Directive:
         return line in self.lines and (
             not self.codes or any(code.startswith(named.upper()) for named in self.codes)
         )
+
+
+def suppressed_at(source: SourceFile, code: str, *, python: bool) -> Callable[[int], bool]:
+    """Return a function that tells whether findings of a rule at an offset are suppressed."""
+    directives = read_directives(source, python=python)
+
+    def is_suppressed(offset: int) -> bool:
+        line, _ = source.position(offset)
+        return any(directive.covers(line, code) for directive in directives)
+
+    return is_suppressed
 
 
 @dataclass(frozen=True, slots=True)

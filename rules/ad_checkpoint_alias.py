@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.rule import Example, Finding, Fix, Rule
-from remat_migrate.suppressions import read_directives
+from remat_migrate.suppressions import suppressed_at
 
-from .ad_checkpoint_uses import Use, find_uses, is_caught, sites_with_name
+from .shared.ad_checkpoint_uses import Use, find_uses, is_caught, sites_with_name
 
 DEPRECATED_IN, REMOVED_IN = (0, 8, 2), (0, 10, 0)
 
@@ -80,9 +80,13 @@ class AdCheckpointAlias(Rule):
         uses = find_uses(module, project)
         if not uses:
             return
-        from .ad_checkpoint_fixes import Fixer
+        from .shared.ad_checkpoint_fixes import Fixer
 
-        fixes = Fixer(module, project, uses, self._fixable(module, uses)).fixes()
+        is_suppressed = suppressed_at(module.source, self.code, python=True)
+        fixable = [
+            use for use in uses if not _obstacle(module, use) and not is_suppressed(use.span.start)
+        ]
+        fixes = Fixer(module, project, uses, fixable).fixes()
         is_removed = version >= REMOVED_IN
         since = "removed in jax 0.10" if is_removed else "deprecated since jax 0.8.2"
         for use in uses:
@@ -97,19 +101,6 @@ class AdCheckpointAlias(Rule):
                 reason=use.reason or _obstacle(module, use),
                 sites=sites_with_name(module, project, use.name),
             )
-
-    def _fixable(self, module: Module, uses: list[Use]) -> list[Use]:
-        """Return the uses that can be edited and are not suppressed."""
-        directives = read_directives(module.source, python=True)
-        return [
-            use
-            for use in uses
-            if not _obstacle(module, use)
-            and not any(
-                directive.covers(module.source.position(use.span.start)[0], self.code)
-                for directive in directives
-            )
-        ]
 
 
 def _obstacle(module: Module, use: Use) -> str:

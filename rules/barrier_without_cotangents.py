@@ -16,7 +16,7 @@ from remat_migrate.formats.setting import Setting
 from remat_migrate.rule import Example, Finding, Fix, Safety
 from remat_migrate.text import SourceFile, Span
 
-from .next_implementation import NextImplementationRule
+from .shared.next_implementation import NextImplementationRule
 
 SETTING = Setting(BARRIER_FLAG.upper(), BARRIER_FLAG)
 _MESSAGE = (

@@ -18,7 +18,7 @@ from remat_migrate.analysis.policies.jax_remat3 import (
 )
 from remat_migrate.rule import Example, Finding
 
-from .next_implementation import NextImplementationRule
+from .shared.next_implementation import NextImplementationRule
 
 # `"remat2"`, or `"remat2["` as in the text of a jaxpr.
 _NAME = re.compile(rf"\s*{PRIMITIVE}\s*\[?\s*")

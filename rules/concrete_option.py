@@ -14,7 +14,7 @@ from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_fai
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse, concrete_uses
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Severity
 
-from .fixes import migration_fix
+from .shared.fixes import migration_fix
 
 # What the option raises from jax 0.3.17 and from 0.11.
 _ERRORS = ("NotImplementedError", "TypeError")

@@ -14,7 +14,7 @@ from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
-from .placement_fixes import placement_fix
+from .shared.placement_fixes import placement_fix
 
 
 class CseOutsideLoop(Rule):

@@ -16,7 +16,7 @@ from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
-from .example_uses import FLAX_INIT
+from .shared.example_uses import FLAX_INIT
 
 _COMPACT = """\
 import flax.linen as nn

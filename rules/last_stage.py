@@ -15,7 +15,7 @@ from remat_migrate.analysis.placement.whole_and_last import (
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Example, Finding, Rule
 
-from .placement_fixes import differentiated_here, placement_fix
+from .shared.placement_fixes import differentiated_here, placement_fix
 
 
 class LastStage(Rule):

@@ -13,8 +13,8 @@ from remat_migrate.analysis.policies.checkpoint_names import names_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Example, Finding, Related
 
-from .example_uses import RESIDUALS_UNDER_REMAT3
-from .next_implementation import NextImplementationRule
+from .shared.example_uses import RESIDUALS_UNDER_REMAT3
+from .shared.next_implementation import NextImplementationRule
 
 _ACT = """\
 import jax

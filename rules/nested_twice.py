@@ -12,7 +12,7 @@ from remat_migrate.analysis.placement.whole_and_last import parts_in, wraps_poli
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
-from .placement_fixes import placement_fix
+from .shared.placement_fixes import placement_fix
 from .whole_function import CONFIDENCE
 
 

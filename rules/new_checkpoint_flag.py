@@ -6,7 +6,7 @@ go back. It exists in that release only: 0.3.17 removed the old implementation a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from remat_migrate.analysis import Module, Project, Site
@@ -14,7 +14,7 @@ from remat_migrate.analysis.flag.names import OWN_OPTION, SETTING, defines_own_o
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
-from remat_migrate.suppressions import read_directives
+from remat_migrate.suppressions import suppressed_at
 from remat_migrate.text import SourceFile, Span
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class NewCheckpointFlag(Rule):
         from remat_migrate.analysis.flag.removals import find_flag_uses, remove_flag_uses
 
         source = module.source
-        is_suppressed = _suppressed(source, python=True)
+        is_suppressed = suppressed_at(source, self.code, python=True)
         uses = find_flag_uses(module, project)
         planned = remove_flag_uses(module, project, uses, is_suppressed)
         removals = [(removal.members, removal.changes) for removal in planned]
@@ -140,7 +140,7 @@ class NewCheckpointFlag(Rule):
             return
         from remat_migrate.formats.files import plan_text
 
-        is_suppressed = _suppressed(source, python=False)
+        is_suppressed = suppressed_at(source, self.code, python=False)
         own = OWN_OPTION if defines_own_option(project) else ""
         uses, planned = plan_text(source, SETTING, is_suppressed, keep_option=own)
         removals = [(removal.members, removal.edits) for removal in planned]
@@ -181,14 +181,3 @@ def _fix(
         if index in members:
             return Fix("remove the flag", Safety.SAFE, changes)
     return None
-
-
-def _suppressed(source: SourceFile, *, python: bool) -> Callable[[int], bool]:
-    """Return whether a suppression covers an offset; code that stays may keep an import in use."""
-    directives = read_directives(source, python=python)
-
-    def is_suppressed(offset: int) -> bool:
-        line, _ = source.position(offset)
-        return any(d.covers(line, NewCheckpointFlag.code) for d in directives)
-
-    return is_suppressed

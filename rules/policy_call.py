@@ -11,8 +11,8 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.rule import Example, Fails, Finding, Rule
 
-from .example_uses import RESIDUALS
-from .policy_faults import faults_in
+from .shared.example_uses import RESIDUALS
+from .shared.policy_faults import faults_in
 
 
 class PolicyCall(Rule):

@@ -21,8 +21,8 @@ from remat_migrate.analysis.policies.values import (
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.rule import Confidence, Example, Finding
 
-from .example_uses import RESIDUALS_UNDER_REMAT3
-from .next_implementation import NextImplementationRule, judged_release
+from .shared.example_uses import RESIDUALS_UNDER_REMAT3
+from .shared.next_implementation import NextImplementationRule, judged_release
 
 _ASKED = "`jax_remat3` asks a policy only about matrix products, convolutions, and named values;"
 _NOT_ASKED = "`jax_remat3` ignores custom policies in jax 0.10 and 0.11; all values are recomputed"

@@ -17,7 +17,7 @@ from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.values import Parameter
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
-from .placement_fixes import placement_fix
+from .shared.placement_fixes import placement_fix
 
 
 class PreventCseInScan(Rule):

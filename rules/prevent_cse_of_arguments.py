@@ -15,7 +15,7 @@ from remat_migrate.analysis.sites.site import Option, sites_of
 from remat_migrate.analysis.values.values import Constant, Container
 from remat_migrate.rule import Example, Fails, Finding
 
-from .next_implementation import NextImplementationRule, judged_release
+from .shared.next_implementation import NextImplementationRule, judged_release
 
 _BLOCK = """\
 from functools import partial

@@ -22,8 +22,8 @@ from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule
 
-from .example_uses import RESIDUALS
-from .placement_fixes import placement_fix
+from .shared.example_uses import RESIDUALS
+from .shared.placement_fixes import placement_fix
 
 
 class SavesEverything(Rule):

@@ -15,7 +15,7 @@ from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.rule import Example, Finding, Rule
 
-from .placement_fixes import placement_fix
+from .shared.placement_fixes import placement_fix
 
 # The loops over layers and time steps; `jax.lax.map` runs over a batch.
 SCANS = frozenset(

@@ -17,8 +17,8 @@ from remat_migrate.analysis.statics.static_options import read_indices, sees_all
 from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
-from .example_uses import FLAX_INIT, TRACED
-from .fixes import positional_fix
+from .shared.example_uses import FLAX_INIT, TRACED
+from .shared.fixes import positional_fix
 
 _CLASS = """\
 import flax.linen as nn

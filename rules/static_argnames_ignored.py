@@ -18,8 +18,8 @@ from remat_migrate.analysis.statics.static_names import named_statics
 from remat_migrate.libraries.apis import Api
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety, Severity
 
-from .example_uses import DOUBLED, GRADIENT
-from .fixes import migration_fix
+from .shared.example_uses import DOUBLED, GRADIENT
+from .shared.fixes import migration_fix
 
 _HEAD = """\
 %s

@@ -29,8 +29,8 @@ from remat_migrate.analysis.values.bind import positional_parameters
 from remat_migrate.codemod.changes import Code, Replace
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
-from .example_uses import DOUBLED, GRADIENT, TRACED
-from .fixes import positional_fix
+from .shared.example_uses import DOUBLED, GRADIENT, TRACED
+from .shared.fixes import positional_fix
 
 _BLOCK = """\
 from functools import partial

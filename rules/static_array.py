@@ -15,7 +15,7 @@ from remat_migrate.analysis.statics.static_options import StaticSite, deliberate
 from remat_migrate.analysis.values.bind import Arguments
 from remat_migrate.rule import Example, Finding, Fix, Rule
 
-from .fixes import named_static_here
+from .shared.fixes import named_static_here
 
 _BLOCK = """\
 from functools import partial

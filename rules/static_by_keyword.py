@@ -14,8 +14,8 @@ from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, mispla
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.rule import Example, Fails, Finding, Rule, Safety, Severity
 
-from .example_uses import DOUBLED, GRADIENT, TRACED
-from .fixes import named_static_here, positional_fix
+from .shared.example_uses import DOUBLED, GRADIENT, TRACED
+from .shared.fixes import named_static_here, positional_fix
 
 _HEAD = """\
 from functools import partial

@@ -19,7 +19,7 @@ from remat_migrate.analysis.statics.traced_needs import needs_of_static
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 
-from .example_uses import DOUBLED, GRADIENT, TRACED
+from .shared.example_uses import DOUBLED, GRADIENT, TRACED
 
 _BEFORE = """\
 from functools import partial

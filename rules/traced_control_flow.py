@@ -16,8 +16,8 @@ from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
 
-from .example_uses import DOUBLED, GRADIENT, TRACED
-from .fixes import migration_fix
+from .shared.example_uses import DOUBLED, GRADIENT, TRACED
+from .shared.fixes import migration_fix
 
 _BLOCK = """\
 %simport jax

@@ -18,7 +18,7 @@ from remat_migrate.analysis.policies.typos import meant
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 
-from .example_uses import RESIDUALS
+from .shared.example_uses import RESIDUALS
 
 _BEFORE = (
     "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\n\n"

@@ -14,7 +14,7 @@ from remat_migrate.analysis.policies.checkpoint_names import names_of
 from remat_migrate.analysis.policies.values import factory_calls
 from remat_migrate.rule import Example, Finding, Rule
 
-from .example_uses import RESIDUALS
+from .shared.example_uses import RESIDUALS
 
 
 class UnusedName(Rule):

@@ -18,7 +18,7 @@ from remat_migrate.analysis.placement.whole_and_last import (
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Rule
 
-from .placement_fixes import differentiated_here, stages_fix
+from .shared.placement_fixes import differentiated_here, stages_fix
 
 CONFIDENCE: dict[Sureness, Confidence] = {
     "certain": "high",

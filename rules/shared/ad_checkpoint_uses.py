@@ -15,7 +15,7 @@ from remat_migrate.analysis.values.values import Constant, External
 from remat_migrate.rule import Fix
 from remat_migrate.text import Span
 
-from .positional_option import keyword_fix
+from ..positional_option import keyword_fix
 
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")

@@ -1,0 +1,1 @@
+"""What several rules share, and the parts of rules that are too long for one file."""
