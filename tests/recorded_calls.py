@@ -88,8 +88,13 @@ def leaves_of(args, kwargs):
     return [leaves[i] for i in places], join
 
 
+def evaluate(prepared):
+    """Return the result."""
+    return prepared.function(*prepared.args, **prepared.kwargs)
+
+
 def exercise(prepared):
-    """The result, which jit must not change; and vector-Jacobian products must be to be had."""
+    """Return the result; check that jit does not change it and that it is differentiable."""
     arrays, join = leaves_of(prepared.args, prepared.kwargs)
 
     def call(arrays):
@@ -103,7 +108,7 @@ def exercise(prepared):
             if jnp.issubdtype(x.dtype, jnp.inexact)
         ]
 
-    result = prepared.function(*prepared.args, **prepared.kwargs)
+    result = evaluate(prepared)
     jax.tree_util.tree_map(
         functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6),
         jax.jit(call)(arrays),

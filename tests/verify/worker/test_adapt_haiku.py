@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import recorded_calls
-from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
+from recorded_calls import TRANSFORMS, case_of, evaluate, exercise, made, plain, recorded
 from worker_package import load_worker
 
 adapt = load_worker("frameworks.adapt")
@@ -60,25 +60,31 @@ def haiku_model(x, train=False):
     return recorded(plain)(HaikuBlock(3)(x))
 
 
-def haiku_cases(record, transform=lambda f: f, train=True):
+@pytest.fixture(scope="module")
+def haiku_cases(tmp_path_factory):
+    """The parameters of the model, and the calls recorded when it runs under a transformation."""
     model = hk.transform_with_state(haiku_model)
     params, state = model.init(jax.random.PRNGKey(0), X)
 
     def run(params, x):
-        outputs, _ = model.apply(params, state, jax.random.PRNGKey(1), x, train)
+        outputs, _ = model.apply(params, state, jax.random.PRNGKey(1), x, True)
         return jnp.sum(outputs)
 
-    return params, record(transform(run), params, X)
+    @functools.cache
+    def cases(transform):
+        folder = tmp_path_factory.mktemp("record")
+        return params, recorded_calls.record(folder, TRANSFORMS[transform](run), params, X)
+
+    return cases
 
 
 @pytest.mark.parametrize("transform", ["plainly", "jit", "grad", "checkpoint"])
-def test_haiku_captured(record, transform):
-    params, cases = haiku_cases(record, TRANSFORMS[transform])
+def test_haiku_captured(haiku_cases, transform):
+    params, cases = haiku_cases(transform)
     blocks = [case for case in cases if isinstance(case["args"][0], HaikuBlock)]
-    names = {case["args"][0].module_name for case in blocks}
-    assert names == {"haiku_block", "haiku_block_1"}
-    for case in blocks:
-        name = case["args"][0].module_name
+    by_name = {case["args"][0].module_name: case for case in blocks}
+    assert set(by_name) == {"haiku_block", "haiku_block_1"}
+    for name, case in by_name.items():
         (prepared,) = adapt.prepare(HaikuBlock.__call__, case)
         assert prepared.label == ""
         recorded_params = prepared.args[0]["params"]
@@ -86,7 +92,8 @@ def test_haiku_captured(record, transform):
         for module, values in recorded_params.items():
             for key, value in values.items():
                 np.testing.assert_array_equal(value, params[module][key])
-        _, state = exercise(prepared)
+        run = exercise if transform == "jit" else evaluate
+        _, state = run(prepared)
         assert state[name]["count"] == case["context"]["state"][name]["count"] + 1
 
 
@@ -103,8 +110,8 @@ def test_haiku_replay_gives_what_was_computed(record):
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_haiku_functions(record):
-    _, cases = haiku_cases(record)
+def test_haiku_functions(haiku_cases):
+    _, cases = haiku_cases("jit")
     functions = [c for c in cases if not c["kwargs"] and len(c["args"]) == 1]
     made_modules = functions[0]
     init, apply = adapt.prepare(haiku_function, made_modules)
@@ -113,9 +120,9 @@ def test_haiku_functions(record):
     assert [p.label for p in adapt.prepare(plain, functions[-1])] == [""]
 
 
-def test_haiku_functions_that_take_modules(record):
+def test_haiku_functions_that_take_modules(haiku_cases):
     """The module's own parameters are the recorded ones; those that it makes are initialised."""
-    params, cases = haiku_cases(record)
+    params, cases = haiku_cases("jit")
     (case,) = [c for c in cases if len(c["args"]) == 2 and isinstance(c["args"][1], HaikuBlock)]
     _, apply = adapt.prepare(haiku_takes_module, case)
     known = apply.args[0]["params"]
