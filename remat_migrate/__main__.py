@@ -6,8 +6,8 @@ import sys
 from os import getcwd, path
 
 if __name__ == "__main__":
-    # Python puts the current folder first. What lies in a project that is checked is not ours to
-    # import: its `click.py`, or a package of rules that its metadata offers.
+    # Python puts the current folder first in sys.path. Never import from the project that is
+    # checked, be it a `click.py` or a package that declares rules.
     here = path.realpath(getcwd())
     if path.dirname(path.dirname(path.realpath(__file__))) != here:
         sys.path[:] = [entry for entry in sys.path if path.realpath(entry) != here]

@@ -1,4 +1,4 @@
-"""The errors of remat-migrate: one hierarchy, each saying what was wrong, where, and what to do."""
+"""The exceptions of remat-migrate. Their messages say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from pathlib import Path
 
 
 class RematMigrateError(Exception):
-    """The base of every error that is shown to a user as a message, without a traceback."""
+    """The base of all errors that are shown to users without a traceback."""
 
 
 class UsageError(RematMigrateError):
-    """The command line asks for something that cannot be: a missing path, an unknown code."""
+    """The command line is invalid: a missing path, an unknown code."""
 
 
 class SettingsError(RematMigrateError):
-    """`[tool.remat-migrate]` holds an unknown key or a value of the wrong type."""
+    """`[tool.remat-migrate]` has an unknown key or an invalid value."""
 
 
 class SourceError(RematMigrateError):
-    """One file cannot be read, decoded or parsed; reported as RMT000, the run goes on.
+    """A file cannot be read, decoded or parsed. Reported as RMT000; the run continues.
 
     Attributes:
         path: the file.
-        line: where, counted from 1; 1 when the whole file is meant.
-        column: where, counted from 1 in characters.
+        line: the line, from 1.
+        column: the column in characters, from 1.
     """
 
     def __init__(self, path: Path, message: str, line: int = 1, column: int = 1) -> None:
@@ -34,20 +34,20 @@ class SourceError(RematMigrateError):
 
 
 class ApplyError(RematMigrateError):
-    """A fix could not be applied or written; the files it names are as they were."""
+    """A fix could not be applied; the files it names are unchanged."""
 
 
 class CodemodError(ApplyError):
-    """A fix cannot be written: Changes contradict each other, or the new code does not parse."""
+    """A fix cannot be produced: Changes conflict, or the new code does not parse."""
 
 
 class UnreadableCodeError(CodemodError):
-    """LibCST cannot parse code that Python can, or reads it in another way."""
+    """LibCST cannot parse valid code, or parses it differently from Python."""
 
 
 class VerificationError(RematMigrateError):
-    """Verification itself could not run."""
+    """Verification or measurement cannot run."""
 
 
 class PluginError(RematMigrateError):
-    """A package that offers rules cannot be loaded, or offers something that is no rule."""
+    """A plug-in cannot be loaded, or provides something that is not a rule."""

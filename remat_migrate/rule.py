@@ -1,10 +1,9 @@
-"""What a rule is written against: Rule, Finding, Fix, Safety, Example, Fails.
+"""The interface for rules: Rule, Finding, Fix, Safety, Example, Fails.
 
-A rule is a class with a code and a name that looks at one module of a project and yields findings;
-a finding names a place and has at most one fix; a fix is a list of edits, possibly in several
-files, applied whole or not at all. A package offers rules through the entry point group
-`remat_migrate.rules`: the entry point names a module with a list `RULES` of rule classes, or one
-rule class.
+A rule is a class with a code and a name that yields findings. A finding has a location and at most
+one fix. A fix is a set of Changes, possibly in several files, applied as a whole or not at all. A
+package provides rules through the entry point group `remat_migrate.rules`: the entry point is a
+rule class, or a module with a list `RULES` of rule classes.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ Confidence = Literal["high", "medium", "low"]
 
 
 class Safety(enum.StrEnum):
-    """How far a fix may be trusted.
+    """How safe a fix is.
 
-    SAFE: same values and gradients, comments kept, nothing renamed. UNSAFE: values the same, but
-    memory, time or names may change; needs `--unsafe-fixes`. MANUAL: shown, never applied.
+    SAFE: same values and gradients, comments kept, nothing renamed. UNSAFE: same values, but memory
+    use, run time or names may change; needs `--unsafe-fixes`. MANUAL: shown, never applied.
     """
 
     SAFE = "safe"
@@ -43,7 +42,7 @@ class Safety(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A second place that explains a finding: "called here", "Python needs this value"."""
+    """A related location that explains a finding, such as "called here"."""
 
     source: SourceFile
     span: Span
@@ -54,12 +53,12 @@ class Related:
 class Fix:
     """Changes that fix a finding, applied as a whole or not at all.
 
-    The new code is written when somebody asks for `edits`: until then LibCST is not imported.
+    The new code is computed, and LibCST imported, on access to `edits`.
 
     Attributes:
-        title: what it does; for a MANUAL fix, what to write by hand.
-        safety: how far it may be trusted.
-        changes: Changes of syntax trees; edits of files that are not Python. Empty for a MANUAL
+        title: what the fix does; for a MANUAL fix, what to write by hand.
+        safety: how safe it is.
+        changes: Changes of syntax trees, and edits of files that are not Python. Empty for a MANUAL
             fix.
     """
 
@@ -74,32 +73,32 @@ class Fix:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether it can be applied."""
+        """Whether the fix can be applied without the user."""
         return bool(self.changes) and self.safety is not Safety.MANUAL
 
     @cached_property
     def paths(self) -> frozenset[Path]:
-        """The files that it edits."""
+        """The files that the fix edits."""
         return frozenset(map(_path, self.changes))
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
-        """The fix as edits of text; none if it cannot be written, see `failure`."""
+        """The fix as text edits; none if it cannot be produced, see `failure`."""
         return self.written[0]
 
     @property
     def failure(self) -> str:
-        """Why it cannot be written; empty if it can."""
+        """Why the fix cannot be produced; empty if it can."""
         return str(self.written[1] or "")
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether it cannot be written because LibCST does not understand the old code."""
+        """Whether the fix cannot be produced because LibCST cannot parse the old code."""
         return isinstance(self.written[1], UnreadableCodeError)
 
     @cached_property
     def written(self) -> tuple[tuple[Edit, ...], CodemodError | None]:
-        """The edits, or the reason that there are none."""
+        """The edits, or the error that prevents them."""
         try:
             return tuple(_written(self.changes)), None
         except CodemodError as error:
@@ -107,7 +106,7 @@ class Fix:
 
 
 def fixes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Fix]]:
-    """The fixes that change each file."""
+    """Group fixes by the files that they edit."""
     found: dict[Path, list[Fix]] = defaultdict(list)
     for fix in fixes:
         for path in sorted(fix.paths):
@@ -116,10 +115,10 @@ def fixes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Fix]]:
 
 
 def joint_edits(path: Path, fixes: Sequence[Fix]) -> list[Edit]:
-    """The edits of one file that make fixes at once: each statement is written once.
+    """Return the edits of one file that apply several fixes together.
 
     Raises:
-        CodemodError: LibCST cannot parse a statement, or two changes contradict each other.
+        CodemodError: LibCST cannot parse a statement, or two changes conflict.
     """
     if len(fixes) == 1:
         edits, error = fixes[0].written
@@ -153,22 +152,22 @@ def _written(changes: Iterable[Change | Edit]) -> list[Edit]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem at one place.
+    """One problem at one location.
 
     Attributes:
-        code: the rule's code.
-        name: the rule's name.
-        message: one line, says what is wrong and since when.
+        code: the code of the rule.
+        name: the name of the rule.
+        message: one line that says what is wrong and since when.
         source: the file.
         span: the characters to underline.
-        severity: "error" where today's JAX fails, "warning" where it is silently wrong or wasteful,
+        severity: "error" if current JAX fails, "warning" if the code is silently wrong or wasteful,
             "note" for advice, which does not fail a run.
-        confidence: how sure the analysis is.
-        fix: what mends it, if anything is known.
-        related: other places that explain it.
-        reason: why there is no automatic fix and what to write instead, or more about the problem.
-        url: what the library itself says about it.
-        sites: the checkpoints that it concerns besides those in the statement that it is in.
+        confidence: how certain the analysis is.
+        fix: the fix, if there is one.
+        related: related locations.
+        reason: why there is no automatic fix and what to write instead, or details of the problem.
+        url: documentation by the library.
+        sites: the checkpoints concerned, besides those in the statement of the finding.
     """
 
     code: str
@@ -186,7 +185,7 @@ class Finding:
 
     @property
     def path(self) -> Path:
-        """The file's absolute path."""
+        """The absolute path of the file."""
         return self.source.path
 
 
@@ -195,9 +194,9 @@ class Fails:
     """How code fails under JAX.
 
     Attributes:
-        error: a regular expression that is found in `TypeName: message`.
-        since: the first jax release in which it fails; "": all that there are.
-        until: the first jax release in which it no longer does; "": none yet.
+        error: a regular expression to search for in `TypeName: message`.
+        since: the first JAX release in which the code fails; "" for all releases.
+        until: the first later release in which it no longer fails; "" for none.
     """
 
     error: str
@@ -207,21 +206,20 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Wrong code, and what the rule's fix makes of it (None: found, but not fixed).
+    """Wrong code and its fix, or right code.
 
-    The tests run what has a `use` under JAX: the old text fails as `fails` says, or else what
-    `shows` asserts of it is true; the new text runs and does what `holds` asserts.
+    Tests run examples that have a `use` under JAX: the old code must fail as `fails` says or meet
+    the assertions of `shows`; the new code must run and meet those of `holds`.
 
     Attributes:
         before: the code.
-        after: with the rule's fix; None where there is none. Of right code: left empty.
-        filename: matters to rules that read other files than Python.
-        others: further files of the example: name, before, after.
-        use: code that exercises the example; it is run after it, in the same names.
+        after: the fixed code; None if there is no fix or the code is right.
+        filename: the name of the file, for rules about files that are not Python.
+        others: further files: name, code before, code after.
+        use: code that exercises the example, run in the same namespace.
         fails: how `before` with `use` fails.
-        shows: code that asserts what silently goes wrong with `before`, where it does not fail;
-            run after `use`.
-        holds: code that asserts what is right of `after` or of right code; run after `use`.
+        shows: assertions about what silently goes wrong with `before`, run after `use`.
+        holds: assertions about `after` or right code, run after `use`.
     """
 
     before: str
@@ -238,18 +236,18 @@ class Rule:
     """The base of all rules.
 
     Class attributes:
-        code: unique, letters then three digits.
-        name: words joined by hyphens; the file that holds the rule has the same words.
-        since: the JAX release from which the found code fails, or "".
-        url: the library's own page about it: a release note, a JEP.
-        severity: the severity of its findings, unless one is given its own.
-        enabled: whether the rule runs unless it is named in `select`.
-        words: a file that names JAX and has one of these words is looked at for the rule's sake;
-            without them it is one that may hold a checkpoint, a policy, the flag or a suppression.
-        wrong: examples that the rule finds, with the fixed text where it fixes them.
-        right: examples that the rule must leave alone.
+        code: unique; letters followed by three digits.
+        name: words joined by hyphens, like the name of the module.
+        since: the JAX release in which the code starts to fail, or "".
+        url: documentation by the library, such as a release note or a JEP.
+        severity: the default severity of its findings.
+        enabled: whether the rule is on by default.
+        words: further words for the prefilter: the rule also checks files that mention JAX and one
+            of these words, although they have no checkpoint, policy, flag or suppression.
+        wrong: code that the rule finds, and the fixed code if there is a fix.
+        right: code in which the rule must find nothing.
 
-    The class docstring is what `remat-migrate explain` shows: sections `## What it does`,
+    `remat-migrate explain` shows the class docstring, with the sections `## What it does`,
     `## Why is this bad?`, `## Fix`.
     """
 
@@ -264,15 +262,15 @@ class Rule:
     right: ClassVar[list[Example | str]] = []
 
     def check_project(self, project: Project) -> Iterator[Finding]:
-        """Findings about the run as a whole. Yields nothing unless overridden."""
+        """Yield findings about the whole project; by default none."""
         return iter(())
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """Findings in one Python module. Yields nothing unless overridden."""
+        """Yield findings in a Python module; by default none."""
         return iter(())
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
-        """Findings in one file that is not Python. Yields nothing unless overridden."""
+        """Yield findings in a file that is not Python; by default none."""
         return iter(())
 
     def finding(

@@ -1,8 +1,8 @@
 """Suppressions: `# noqa: RMT101` on a logical line, `# remat-migrate: ignore-file` for a file.
 
-A logical line is a simple statement, the head of a compound one, or one decorator, with all its
-physical lines. `# noqa` alone suppresses every finding of its line, as other linters have it, and
-is never reported as unused: it may be there for another tool.
+A logical line is a simple statement, the header of a compound one, or a decorator, including all
+its physical lines. A bare `# noqa` suppresses every finding on its line, as in other linters, and
+is never reported as unused, because it may be meant for another tool.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _NOQA = re.compile(
     re.IGNORECASE,
 )
 _IGNORE_FILE = re.compile(r"#\s*remat-migrate:\s*ignore-file\b", re.IGNORECASE)
-# In shell, YAML, TOML and Makefiles a comment starts a line or follows white space.
+# In shell, YAML, TOML and Makefiles, a comment starts a line or follows whitespace.
 _TEXT_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One suppression as it stands in a comment.
+    """A suppression in a comment.
 
     Attributes:
         span: its characters, from `#` to the last code.
-        comment: the whole comment it is part of.
-        lines: the physical lines it speaks for, counted from 1; empty: it stands alone.
-        codes: the codes it names, as written, or the starts of codes; empty: all.
-        whole_file: whether it speaks for the file.
+        comment: the whole comment.
+        lines: the physical lines it applies to, from 1; empty on a line of its own.
+        codes: the codes or prefixes it names, as written; empty for all codes.
+        whole_file: whether it applies to the whole file.
     """
 
     span: Span
@@ -47,7 +47,7 @@ class Directive:
     whole_file: bool = False
 
     def covers(self, line: int, code: str) -> bool:
-        """Whether a finding of `code` that starts in `line` is suppressed."""
+        """Return whether a finding of `code` that starts on `line` is suppressed."""
         if self.whole_file:
             return True
         return line in self.lines and (
@@ -68,12 +68,12 @@ def suppressed_at(source: SourceFile, code: str, *, python: bool) -> Callable[[i
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """What of a suppression suppressed nothing.
+    """An unused suppression, or the unused part of one.
 
     Attributes:
         directive: the suppression.
-        codes: those of its codes that suppressed nothing, as written; empty: all of it.
-        unknown: those of `codes` that no rule has.
+        codes: its unused codes, as written; empty if all of it is unused.
+        unknown: the unused codes that no rule has.
     """
 
     directive: Directive
@@ -82,18 +82,18 @@ class Unused:
 
 
 class SuppressionRule(Rule):
-    """A rule about suppressions: runs after all others, on what they left unused."""
+    """A rule about unused suppressions, which runs after all other rules."""
 
     def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
-        """Findings about the unused suppressions of one file. Yields nothing unless overridden."""
+        """Yield findings about the unused suppressions of a file; by default none."""
         return iter(())
 
 
 def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...]:
-    """The suppressions in a file's comments, in order.
+    """Return the suppressions in a file's comments, in order.
 
     Raises:
-        SyntaxError: the file is not Python although `python` says so.
+        SyntaxError: `python` is true, but the file is not valid Python.
         tokenize.TokenError: likewise.
     """
     folded = source.text.casefold()
@@ -108,11 +108,11 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
 
 
 def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
-    """The comment in a Python file that suppresses the findings of `code` that start in `line`.
+    """Return a Change that suppresses the findings of `code` on `line` of a Python file.
 
-    A `# noqa` with codes on the same logical line gets one more. Else a comment comes at the end of
-    the line, or, where a string or a backslash goes on there, of the first one after it that can
-    have one. None where there is no such place.
+    Extends an existing `# noqa` with codes on the logical line; otherwise adds a comment at the end
+    of the line, or of the next line that can have one if a string or a backslash continues. Returns
+    None if there is no place for a comment.
     """
     try:
         for directive in read_directives(source, python=True):
@@ -127,7 +127,7 @@ def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
     for number in range(line, last + 1):
         text = source.line_text(number)
         start = source.line_starts[number - 1]
-        # Blanks at the line's end go: they would be in front of the comment.
+        # Replace trailing whitespace.
         place = Span(start + len(text.rstrip()), start + len(text))
         change = SetComment.of(source, place, f"  # noqa: {code}")
         after = source.replaced(apply_edits(source.text, [comment_edit(change)]))
@@ -138,9 +138,9 @@ def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
 
 
 def may_be_unused(source: SourceFile, known: frozenset[str]) -> bool:
-    """Whether a file without findings is worth reading for suppressions: it names one of `known`.
+    """Return whether a file without findings may have suppressions that name `known` codes.
 
-    Cheap and generous: other linters' `# noqa` is in many files, and tokenizing takes its time.
+    This avoids tokenizing the many files with `# noqa` comments of other linters.
     """
     letters = "|".join(sorted({_letters(code) for code in known}))
     named = re.compile(rf"noqa\b.*\b(?:{letters})[0-9]", re.IGNORECASE)
@@ -155,14 +155,14 @@ def unused_directives(
     known: frozenset[str],
     complete: bool,
 ) -> Iterator[Unused]:
-    """What suppressed nothing, of `directives`.
+    """Yield the unused suppressions of a file.
 
     Args:
-        directives: the suppressions of one file.
-        suppressed: line and code of every finding that they suppressed.
-        ran: codes of the rules that ran; others' codes may be needed in another run.
-        known: codes of all rules there are.
-        complete: whether all rules ran that run by default.
+        directives: all suppressions of the file.
+        suppressed: line and code of every suppressed finding.
+        ran: the codes of the rules that ran; other codes may be used in another run.
+        known: the codes of all rules.
+        complete: whether all rules ran that are on by default.
     """
     by_line: dict[int, set[str]] = {}
     for line, code in suppressed:
@@ -176,20 +176,22 @@ def unused_directives(
             if complete and not suppressed:
                 yield Unused(directive, ())
             continue
-        idle = tuple(
+        unused_codes = tuple(
             code
             for code in directive.codes
             if _is_ours(code, known)
             and {rule for rule in known if rule.startswith(code.upper())} <= ran
             and not any(found.startswith(code.upper()) for found in here[directive.lines])
         )
-        if idle:
-            unknown = tuple(c for c in idle if not any(k.startswith(c.upper()) for k in known))
-            yield Unused(directive, idle, unknown)
+        if unused_codes:
+            unknown = tuple(
+                c for c in unused_codes if not any(k.startswith(c.upper()) for k in known)
+            )
+            yield Unused(directive, unused_codes, unknown)
 
 
 def _is_ours(code: str, known: frozenset[str]) -> bool:
-    """Whether a code is in the range of some rule; those of other tools are left alone."""
+    """Return whether a code has the letters of a known rule, rather than of another tool."""
     return any(_letters(rule) == _letters(code) for rule in known)
 
 
@@ -206,7 +208,7 @@ def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive
 
 
 def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
-    """Each comment with the physical lines of its logical line, none if it stands alone."""
+    """Yield each comment with the physical lines of its logical line, if it shares one."""
     starts = source.line_starts
     pending: list[Span] = []
     first: int | None = None
@@ -220,7 +222,7 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
             else:
                 pending.append(comment)
         elif token.type == tokenize.NEWLINE:
-            # A line of nothing but blanks and a backslash ends, too.
+            # A line with only whitespace and a backslash also ends a logical line.
             for comment in pending:
                 yield comment, range(first or row, row + 1)
             pending, first = [], None
@@ -229,7 +231,7 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
 
 
 def _own_comment(source: SourceFile, comment: str) -> str:
-    """A comment without what a notebook's view keeps in it."""
+    """Return a comment without the marker that a notebook's text view appends."""
     if source.container is None:
         return comment
     own, mark, _ = comment.partition(f"#{source.container.mark}")
@@ -242,7 +244,7 @@ _BETWEEN_LINES = frozenset(
 
 
 def _logical_lines(source: SourceFile) -> Iterator[range]:
-    """The physical lines of each logical line, those without code left out."""
+    """Yield the physical lines of each logical line that has code."""
     first: int | None = None
     for token in _tokens(source):
         if token.type == tokenize.NEWLINE:
@@ -253,7 +255,7 @@ def _logical_lines(source: SourceFile) -> Iterator[range]:
 
 
 def _tokens(source: SourceFile) -> Iterator[tokenize.TokenInfo]:
-    # Lines as the parser sees them, each ended by "\n": tokenize does not know a lone "\r".
+    # Split as the parser does; tokenize does not recognize a lone "\r".
     lines = (source.line_text(number) + "\n" for number in range(1, len(source.line_starts) + 1))
     return tokenize.generate_tokens(lambda: next(lines, ""))
 

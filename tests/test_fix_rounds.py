@@ -306,7 +306,7 @@ def test_a_letter_that_the_encoding_lacks_drops_the_fix() -> None:
 
     outcome = fix_to_fixed_point(analyse, SAFE)
     assert outcome.changes == ()
-    assert "cannot be written in the file's encoding" in outcome.dropped[0].reason
+    assert "cannot be encoded in the file's encoding" in outcome.dropped[0].reason
 
 
 # -- fixes without an end

@@ -180,13 +180,13 @@ def test_wrong_edits_do_not_pass(text: str) -> None:
 
 def test_the_reason_names_line_and_code() -> None:
     assert fault("⟦import os\n→# gone⟧b = 2\nc = 3\n") == (
-        "the code on line 2 would be read differently: `b = 2`"
+        "the code on line 2 would change: `b = 2`"
     )
     assert fault("y = f(⟦a→'''⟧,  # note\n  ⟦b→'''⟧)\n") == (
         "the comment on line 1 would be lost: `# note`"
     )
     assert fault("a = 1\nb = ⟦2→(⟧\n") == (
-        "the new text does not parse: '(' was never closed (its line 2)"
+        "the new text does not parse: '(' was never closed (line 2)"
     )
 
 

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..discovery.discover import is_python
 from ..errors import SourceError
 from ..rule import Finding
 from ..text import SourceFile, Span, first_line
 from ..text.tokens import Layout, Token
+from .integrity import is_python
 
 _Head = ast.stmt | ast.excepthandler | ast.match_case
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -125,7 +125,7 @@ class _File:
     @cached_property
     def tree(self) -> ast.Module | None:
         """The syntax tree; None if the file is not valid Python."""
-        if not _is_python(self.source):
+        if not is_python(self.source):
             return None
         try:
             return self.source.parse()
@@ -195,14 +195,6 @@ class _File:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.source.offset(node.end_lineno, node.end_col_offset)
-
-
-def _is_python(source: SourceFile) -> bool:
-    # The text of a notebook is the Python code of its cells.
-    if source.container is not None:
-        return True
-    script = source.text.startswith("#!") and "python" in source.line_text(1)
-    return script or is_python(source.path)
 
 
 def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:

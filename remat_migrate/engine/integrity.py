@@ -1,8 +1,7 @@
-"""Whether edits changed a file only where they were made.
+"""Checking that edits changed a file only where they were made.
 
-The codemods write syntax trees, so that what they write is right by construction. Afterwards the
-file is parsed once more: statements that no edit touches must be read as before, and comments that
-no edit touches must still be comments.
+Codemods produce syntax trees and therefore valid code. As a safeguard, the new file is parsed
+again: statements and comments that no edit touches must be the same as before.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ _SHEBANG = re.compile(r"#![^\n]*\bpython")
 
 
 def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
-    """Why `after_text` is not `before` with nothing but `edits` changed; None if it is.
+    """Return what is wrong with an edited file; None if nothing is.
 
-    Python must parse, outside the edits the tree must be the old one and the comments must stand,
-    and the code must use no name whose import or definition is gone. JSON (notebooks too) and TOML
-    that parsed before must parse. Text of any kind must be such that the file's encoding can hold
-    it.
+    Python code must parse, with the same statements and comments outside the edits, and must not
+    use a name whose import or definition was removed. JSON, notebooks and TOML must still parse.
+    The file's encoding must be able to represent any text.
 
     Args:
-        before: the file as it was.
-        after_text: its text with the edits made.
-        edits: edits of this file, none overlapping another.
+        before: the original file.
+        after_text: its text with the edits applied.
+        edits: the edits, without overlaps.
     """
     python = is_python(before)
     after = before.replaced(after_text)
@@ -48,7 +46,7 @@ def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) 
 
 
 def is_python(source: SourceFile) -> bool:
-    """Whether a file is Python: by its name, its first line, or as the view of a notebook."""
+    """Return whether a file is Python: by name or first line, or because it is a notebook."""
     if source.path.suffix in (".py", ".pyi", ".pyw") or source.container is not None:
         return True
     return not source.path.suffix and _SHEBANG.match(source.text) is not None
@@ -59,16 +57,16 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
         again = read_source(after.path, after.encode(after.text), python=python)
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
-        return f"{bad!r} cannot be written in the file's encoding, {after.encoding}"
+        return f"{bad!r} cannot be encoded in the file's encoding, {after.encoding}"
     except BrokenEscape as error:
         return str(error)
     except SourceError as error:
         return f"the new text cannot be read back: {error}"
     if after.container is not None:
         if again.text != after.container.settled(after.text):
-            return "the notebook would have other cells, or other lines that are not Python"
+            return "the cells of the notebook, or their lines that are not Python, would change"
     elif again.text != after.text:
-        return f"the new text cannot be written in the file's encoding, {after.encoding}"
+        return f"the new text cannot be encoded in the file's encoding, {after.encoding}"
     return None
 
 
@@ -90,7 +88,7 @@ def _data_fault(before: SourceFile, after: SourceFile) -> str | None:
     try:
         reader(after.text)
     except ValueError as error:
-        return f"the new text is no {before.path.suffix[1:]}: {error}"
+        return f"the new text is not valid {before.path.suffix[1:]}: {error}"
     return None
 
 
@@ -103,10 +101,10 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         new = after.parse()
     except SourceError as error:
         cause = error.__cause__
-        said = cause.msg if isinstance(cause, SyntaxError) else error
-        return f"the new text does not parse: {said} (its line {error.line})"
+        message = cause.msg if isinstance(cause, SyntaxError) else error
+        return f"the new text does not parse: {message} (line {error.line})"
     offsets = OffsetMap(edits)
-    # Statements of the same text are read the same.
+    # Statements with the same text are equal.
     texts, new_texts = _texts(before, old.body), _texts(after, new.body)
     changed = _unmatched(old.body, texts, new_texts)
     made = _unmatched(new.body, new_texts, texts)
@@ -119,7 +117,7 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
     except RecursionError:
         return "the code is nested too deeply to be compared"
     except (SyntaxError, tokenize.TokenError) as error:
-        return f"the text cannot be cut into tokens: {error}"
+        return f"the text cannot be tokenized: {error}"
 
 
 def _statement_fault(
@@ -129,22 +127,22 @@ def _statement_fault(
     made: Sequence[ast.stmt],
     offsets: OffsetMap,
 ) -> str | None:
-    """Why a statement that no edit touches is not read as before; None if all are."""
+    """Return which statement that no edit touches changes; None if none does."""
     missing = list(_untouched(before, changed, offsets))
-    # Some are inside of statements that are edited.
+    # Some may be inside edited statements.
     inner = [n for s in made for n in ast.walk(s) if isinstance(n, ast.stmt)] if missing else []
     missing = _unmatched(missing, _texts(before, missing), _texts(after, inner))
     missing = _unmatched(missing, map(_shape, missing), map(_shape, inner))
     if not missing:
         return None
     code = _short(before.segment(missing[0]))
-    return f"the code on line {missing[0].lineno} would be read differently: {code}"
+    return f"the code on line {missing[0].lineno} would change: {code}"
 
 
 def _unmatched(
     statements: Sequence[ast.stmt], keys: Iterable[object], others: Iterable[object]
 ) -> list[ast.stmt]:
-    """The statements whose keys, one of each, are not among those of others."""
+    """Return the statements whose keys are not among `others`, counting duplicates."""
     found = Counter(others) if statements else Counter()
     unmatched = []
     for statement, key in zip(statements, keys, strict=True):
@@ -156,12 +154,12 @@ def _unmatched(
 
 
 def _texts(source: SourceFile, statements: Sequence[ast.stmt]) -> list[str]:
-    """Statements as they are written, with their decorators."""
+    """Return the source text of statements, including decorators."""
     return [source.text[slice(*source.full_span(statement))] for statement in statements]
 
 
 def _shape(tree: ast.stmt) -> tuple[object, ...]:
-    """What a statement says, wherever it stands; as `ast.dump`, at any depth of nesting."""
+    """Return the structure of a statement, like `ast.dump` but without recursion."""
     return tuple(
         (type(node), *((name, _label(value)) for name, value in ast.iter_fields(node)))
         for node in ast.walk(tree)
@@ -169,7 +167,7 @@ def _shape(tree: ast.stmt) -> tuple[object, ...]:
 
 
 def _label(value: object) -> object:
-    """A field without the nodes in it, which `ast.walk` comes to in this order."""
+    """Return a field without its child nodes, which `ast.walk` visits separately."""
     if isinstance(value, ast.AST):
         return ast.AST
     if isinstance(value, list):
@@ -180,12 +178,12 @@ def _label(value: object) -> object:
 def _untouched(
     source: SourceFile, block: Sequence[ast.stmt], offsets: OffsetMap
 ) -> Iterator[ast.stmt]:
-    """The outermost statements whose lines no edit touches."""
+    """Yield the outermost statements whose lines no edit touches."""
     for statement in block:
         last = statement.end_lineno or statement.lineno
         start, end = source.line_starts[first_line(statement) - 1], source.span(statement).end + 1
         if hasattr(statement, "body"):
-            # What is inserted beside its lines may have become part of it.
+            # Text inserted next to its lines may become part of it.
             start, end = start - 1, [*source.line_starts, len(source.text)][last] + 1
         if offsets.untouched(start, end):
             yield statement
@@ -198,7 +196,7 @@ def _untouched(
 def _name_fault(
     changed: Sequence[ast.stmt], made: Sequence[ast.stmt], new: ast.Module
 ) -> str | None:
-    """The name that is used though what bound it is gone; None if there is none."""
+    """Return which name is used although its binding was removed; None if none is."""
     lost = _bound(changed) - _bound(made)
     lost = lost and lost - _bound(new.body)
     names = [n for n in ast.walk(new) if isinstance(n, ast.Name) and n.id in lost] if lost else []
@@ -210,7 +208,7 @@ def _name_fault(
 
 
 def _bound(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names that imports, definitions and parameters bind anywhere in statements."""
+    """Return the names that imports, definitions and parameters bind."""
     found: set[str] = set()
     for node in itertools.chain.from_iterable(map(ast.walk, statements)):
         match node:
@@ -224,7 +222,7 @@ def _bound(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) -> str | None:
-    """Why a comment that no edit touches is lost; None if none is."""
+    """Return which comment that no edit touches is lost; None if none is."""
     if "#" not in before.text:
         return None
     now = {comment.start: comment.text for comment in layout_of(after).comments}

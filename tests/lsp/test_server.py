@@ -359,7 +359,7 @@ class TestExplanations:
     def test_a_code_that_is_none(self, editor: Editor) -> None:
         assert editor.execute("remat-migrate.explain", "RMT999") is None
         shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
-        assert "no rule code starts with RMT999" in shown.message
+        assert "no rule has the code RMT999" in shown.message
 
 
 class TestSettings:

@@ -265,7 +265,7 @@ def test_one_of_several_targets_fails(measure):
     [
         ("--frobnicate", "No such option '--frobnicate'"),
         ("--grad backwards", "'backwards' is not one of"),
-        ("--argnums first", "'first' is not numbers with commas between"),
+        ("--argnums first", "'first' is not a comma-separated list of integers"),
         ("--output-format xml", "'xml' is not one of"),
         ("--python nowhere", "nowhere: no such interpreter"),
     ],
