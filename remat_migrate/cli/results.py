@@ -162,7 +162,7 @@ def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:
         say(f"error: {fault}; this is a bug in the rule, please report it")
     if result.analysis.faults or result.failed:
         return ERROR
-    if result.proved is not None and result.proved.taken_back:
+    if result.proved is not None and result.proved.reverted:
         return VERIFICATION_FAILED
     fail_on = run.settings.fail_on
     fails = any(fails_run(finding.severity, fail_on) for finding in result.analysis.findings)

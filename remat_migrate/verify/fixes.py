@@ -32,7 +32,7 @@ _Wrong = tuple[Applied, str]
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class Reverted:
     """A reverted fix, and why it was reverted."""
 
     finding: Finding
@@ -47,7 +47,7 @@ class Proved:
         outcome: the fixes that were kept.
         proof: the verdicts on them.
         wrong: the verdicts for which fixes were reverted.
-        taken_back: the reverted fixes.
+        reverted: the reverted fixes.
         unproved: the fixes that were kept although nothing exercised them.
         refined: the parameters that failures have shown to be needed at trace time.
     """
@@ -55,14 +55,14 @@ class Proved:
     outcome: FixOutcome[Analysis]
     proof: Proof = field(default_factory=Proof)
     wrong: tuple[Verdict, ...] = ()
-    taken_back: tuple[TakenBack, ...] = ()
+    reverted: tuple[Reverted, ...] = ()
     unproved: tuple[Applied, ...] = ()
     refined: frozenset[Learned] = frozenset()
 
     @property
     def reasons(self) -> Mapping[FindingKey, str]:
         """Why each fix was reverted, by the key of its finding."""
-        return {finding_key(item.finding): item.reason for item in self.taken_back}
+        return {finding_key(item.finding): item.reason for item in self.reverted}
 
 
 def prove_fixes(
@@ -111,7 +111,7 @@ class _Rounds:
         self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._learned: frozenset[Learned] = frozenset()
-        self._reverted: dict[FindingKey, TakenBack] = {}
+        self._reverted: dict[FindingKey, Reverted] = {}
         self._wrong: dict[UnitKey, Verdict] = {}
         # Equal verdicts, each with the changed files that ran.
         self._equal: dict[UnitKey, list[tuple[Mapping[Path, bytes], Verdict]]] = {}
@@ -140,7 +140,7 @@ class _Rounds:
                 )
             self._wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
             for applied, reason in wrong:
-                self._reverted[finding_key(applied.finding)] = TakenBack(applied.finding, reason)
+                self._reverted[finding_key(applied.finding)] = Reverted(applied.finding, reason)
 
     def _fix(self, withheld: Mapping[FindingKey, object]) -> FixOutcome[Analysis]:
         return self._make(lambda finding: finding_key(finding) in withheld, self._learned)

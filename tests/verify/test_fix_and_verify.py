@@ -1,4 +1,4 @@
-"""`--fix --verify`: which fixes are kept, which are taken back, and what is said and written."""
+"""`--fix --verify`: which fixes are kept, which are reverted, and what is said and written."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Fixed:
     )
 
 
-class TestTakenBack:
-    """Of several fixes the wrong ones are taken back, each alone."""
+class TestReverted:
+    """Of several fixes the wrong ones are reverted, each alone."""
 
     def test_the_file_has_exactly_the_right_ones(self, faulty: Fixed) -> None:
         assert faulty.text() == MODEL.replace(
@@ -182,7 +182,7 @@ class TestTakenBack:
         assert sorted(left) == [rule.code for rule in FAULTS]
         for finding in left.values():
             assert finding["fix"] is None
-            assert finding["reason"].startswith("the fix was taken back: model.")
+            assert finding["reason"].startswith("the fix was reverted: model.")
 
     def test_the_summary_counts(self, faulty: Fixed) -> None:
         summary = faulty.document["summary"]
@@ -212,7 +212,7 @@ class TestTakenBack:
         assert MODEL.splitlines()[left["line"] - 1].startswith("    return jax.checkpoint(unknown")
         assert "model.by_hand" not in faulty.verdicts
 
-    def test_the_text_names_what_was_taken_back(self, tmp_path: Path) -> None:
+    def test_the_text_names_what_was_reverted(self, tmp_path: Path) -> None:
         fixed = run(
             tmp_path,
             {"model.py": TWO},
@@ -222,9 +222,9 @@ class TestTakenBack:
         assert fixed.ran.code == 3
         assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
         said = fixed.ran.out + fixed.ran.err
-        assert "taken back model.py:5 SWAP001: model.f returns different results:" in said
+        assert "reverted model.py:5 SWAP001: model.f returns different results:" in said
         assert "equal    model.py:8 g (made inputs, largest difference 0)" in said
-        assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 taken back." in said
+        assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 reverted." in said
 
 
 LEARNING = """\
@@ -311,7 +311,7 @@ class TestLearning:
         """An array that is branched on is named, too, and no form of the fix helps."""
         assert learned.ran.code == 3
         said = learned.ran.out + learned.ran.err
-        assert "taken back model.py:40 SWAP001: model.kept fails: jax.errors." in said
+        assert "reverted model.py:40 SWAP001: model.kept fails: jax.errors." in said
 
 
 UNEXERCISED = """\
@@ -364,7 +364,7 @@ class TestNotExercised:
         assert fixed.text() == UNEXERCISED
         assert "concrete" not in fixed.text("ok.py")
         said = fixed.ran.out + fixed.ran.err
-        assert "taken back model.py:15 RMT101: nothing exercised it" in said
+        assert "reverted model.py:15 RMT101: nothing exercised it" in said
         assert fixed.ran.code == 3
 
     def test_a_file_that_is_not_python_is_not_run(self, tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ class TestDifference:
         assert not (tmp_path / ".remat_migrate").exists()
         assert "+    return 1.0 + x" in shown.ran.out
         assert "x * 4.0" not in shown.ran.out
-        assert "taken back" in shown.ran.err
+        assert "reverted" in shown.ran.err
         assert shown.ran.code == 3
 
 
@@ -518,7 +518,7 @@ class TestCommand:
         assert (verdict["verdict"], verdict["inputs"]) == ("equal", "recorded")
         assert verdict["calls"] >= 1
 
-    def test_a_fix_after_which_it_ends_otherwise_is_taken_back(self, commanded: Fixed) -> None:
+    def test_a_fix_after_which_it_ends_otherwise_is_reverted(self, commanded: Fixed) -> None:
         assert commanded.text() == COMMANDED.replace("concrete=True", "static_argnums=(1,)")
         assert commanded.ran.code == 3
         (left,) = commanded.document["findings"]

@@ -206,7 +206,7 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
     proved = report.proved
     shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
     verdicts = {"verdicts": dict(verdict_counts(shown))} if proved else {}
-    taken_back = {"taken_back": len(proved.taken_back)} if proved else {}
+    reverted = {"taken_back": len(proved.reverted)} if proved else {}
     measured = {"measured": _weighed(report.weighed)} if report.weighed else {}
     return {
         "files": report.files,
@@ -219,7 +219,7 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
         "suppressed": len(report.suppressed),
         **_baseline(report, folder),
         "fixed": sum((report.fixed or {}).values()),
-        **taken_back,
+        **reverted,
         **verdicts,
         **measured,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),

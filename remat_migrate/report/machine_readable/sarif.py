@@ -165,7 +165,7 @@ class _Run:
         if report.proved is not None:
             proved = report.proved
             properties["verdicts"] = dict(verdict_counts((*proved.proof.verdicts, *proved.wrong)))
-            properties["takenBack"] = len(proved.taken_back)
+            properties["takenBack"] = len(proved.reverted)
         if report.baseline is not None:
             known, stale = len(report.known), report.baseline.stale_count
             properties["baseline"] = {"known": known, "stale": stale}

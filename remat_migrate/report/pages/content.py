@@ -154,7 +154,7 @@ class Totals:
         suppressed: how many were taken away by comments and settings.
         fixed: how many were mended; None where that was not asked for.
         verdicts: how many of each outcome; None where nothing was run.
-        taken_back: how many fixes were wrong.
+        reverted: how many fixes were wrong.
     """
 
     files: int
@@ -168,7 +168,7 @@ class Totals:
     suppressed: tuple[int, int]
     fixed: int | None
     verdicts: tuple[tuple[str, int], ...] | None
-    taken_back: int
+    reverted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,5 +361,5 @@ def _totals(report: Report) -> Totals:
         (by["comment"], by["settings"]),
         None if report.fixed is None else sum(report.fixed.values()),
         verdicts,
-        len(proved.taken_back) if proved else 0,
+        len(proved.reverted) if proved else 0,
     )

@@ -123,7 +123,7 @@ def tone_of(outcome: str) -> str:
 
 
 def all_verdicts(report: Report) -> tuple[Verdict, ...]:
-    """The verdicts on what was kept, and those for which fixes were taken back."""
+    """The verdicts on what was kept, and those for which fixes were reverted."""
     if report.proved is None:
         return ()
     return (*report.proved.proof.verdicts, *report.proved.wrong)

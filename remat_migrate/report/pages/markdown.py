@@ -90,7 +90,7 @@ def _head(report: Report, page: Page) -> Iterator[str]:
         parts.append(f"{suppressed} suppressed")
     if totals.verdicts is not None:
         verdicts = ", ".join(f"{n} {name.replace('-', ' ')}" for name, n in totals.verdicts)
-        taken = f", {totals.taken_back} taken back" if totals.taken_back else ""
+        taken = f", {totals.reverted} reverted" if totals.reverted else ""
         parts.append(f"verified: {verdicts or 'nothing differs'}{taken}")
     yield from (f"- {part}" for part in parts)
     for found_one in page.measured:

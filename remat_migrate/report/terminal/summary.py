@@ -68,8 +68,8 @@ def _fixed(report: Report, screen: Screen) -> str:
     fixed = report.fixed or {}
     total = sum(fixed.values())
     if not total:
-        taken_back = len(report.proved.taken_back) if report.proved else 0
-        return f"Fixed nothing: {taken_back} taken back." if taken_back else "Fixed nothing."
+        reverted = len(report.proved.reverted) if report.proved else 0
+        return f"Fixed nothing: {reverted} reverted." if reverted else "Fixed nothing."
     proved = f"; {text}" if (text := proved_summary(report)) else ""
     parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."

@@ -31,11 +31,11 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
         return
     proved = report.proved
     yield from proof_lines(proved.proof, screen, also=proved.wrong)
-    for item in proved.taken_back:
+    for item in proved.reverted:
         at = item.finding.source.line_place(item.finding.span.start)
         place = f"{screen.path(item.finding.path)}:{at}"
-        taken = screen.paint("taken back", "red", "bold")
-        yield f"{taken} {place} {item.finding.code}: {_one_line(item.reason)}"
+        label = screen.paint("reverted", "red", "bold")
+        yield f"{label} {place} {item.finding.code}: {_one_line(item.reason)}"
     for learned in sorted(proved.refined, key=str):
         yield (
             f"learned that {learned.function} needs the value of {learned.parameter}"
@@ -79,8 +79,8 @@ def proved_summary(report: Report) -> str:
     parts = [f"proved {fixes - unproved} by running the code"]
     if unproved:
         parts.append(f"{unproved} not exercised")
-    if taken_back := len(report.proved.taken_back):
-        parts.append(f"{taken_back} taken back")
+    if reverted := len(report.proved.reverted):
+        parts.append(f"{reverted} reverted")
     return ", ".join(parts)
 
 
