@@ -1,11 +1,11 @@
-"""What documents say about checkpoints, measured: writes docs/claims.md.
+"""Measure the claims of several documents about checkpoints, and write docs/claims.md.
 
     python benchmarks/claims.py [--write FILE] [--compiled-from FILE] [--part NAME]
 
-The programs and what is claimed of them are in `fixtures/measured/claimed`; all is traced on
-shapes, nothing executed. Compiling takes most of the time: `--compiled-from docs/claims.md` takes
-what the compiled programs need from that document instead. `--part stages` prints one part alone.
-It needs jax, and flax for the last part.
+The claims and their programs are in `fixtures/measured/claimed`. Programs are traced on shapes,
+and never executed. Compiling takes most of the time: `--compiled-from docs/claims.md` reuses the
+figures of compiled programs from that document. `--part stages` prints a single part. Needs jax,
+and flax for the last part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from interception import intercept_checkpoints
 
-# The parts of the document: title and module.
+# Title and module of each part of the document.
 PARTS = (
     ("Where a checkpoint stands", "stages"),
     ("Each policy that is listed", "policies"),
@@ -30,30 +30,29 @@ PARTS = (
     ("Flax modules", "modules"),
 )
 HEADER = """\
-# What is said about checkpoints, and what is so
+# Claims about checkpoints, measured
 
-The claims of four documents about memory and computation, each with programs that show whether it
-is so: JEP 11830 (the new `jax.checkpoint`), JAX's tutorial on gradient checkpointing, the reference
-of `jax.checkpoint`, and an exercise on `nn.remat` with policies.
+Claims of four documents about memory and recomputation, each checked by measuring programs: JEP
+11830 (the new `jax.checkpoint`), JAX's tutorial on gradient checkpointing, the reference of
+`jax.checkpoint`, and an exercise on `nn.remat` with policies.
 
-Measured under jax {jax} on {backend}, on shapes alone. Written by
+Measured under jax {jax} on {backend}, on shapes only. Written by
 
     python benchmarks/claims.py --write docs/claims.md
 
-"Kept" is what the forward pass keeps for the backward pass besides arguments, "peak" the most bytes
-that are live at once in the gradient computation besides arguments, in the order in which JAX
-writes it down; "added" the floating-point operations that its checkpoints add, in forward passes;
-"compiled" the temporary memory of the program compiled by XLA for this
-platform, which alone knows of fusion, scheduling and merged code. All programs compute
-`value_and_grad` where they do not say otherwise. 1 MB is a million bytes.
+"Kept" and "values" are the bytes and the number of the residuals, "peak" is the peak of live bytes
+of the gradient computation in the order of its jaxpr, both without arguments. "Added" is the number
+of recomputed floating-point operations, in forward passes. "Compiled" is the temporary memory of
+the program compiled by XLA for this platform, which also reflects fusion, scheduling and merged
+operations. Programs compute `value_and_grad` unless stated otherwise. 1 MB is a million bytes.
 """
 Compiled = Callable[[str, str], int]
 
 
 def main() -> None:
-    """Measure all, and write the document."""
-    parser = argparse.ArgumentParser(description="What documents say about checkpoints, measured.")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="instead of printing it")
+    """Measure all claims, and write the document."""
+    parser = argparse.ArgumentParser(description="Measure claims about checkpoints.")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write to this file, not stdout")
     parser.add_argument("--compiled-from", type=Path, metavar="FILE")
     parser.add_argument("--part", choices=[module for _, module in PARTS])
     given = parser.parse_args()
@@ -66,7 +65,7 @@ def main() -> None:
 
 
 def document(known: Mapping[tuple[str, str], int] | None, part: str | None) -> str:
-    """The document, or one part; what compiled programs need is measured where it is not known."""
+    """Return the document, or one part; compile the programs that are not in `known`."""
     intercept_checkpoints()
     import jax
 
@@ -92,9 +91,9 @@ def document(known: Mapping[tuple[str, str], int] | None, part: str | None) -> s
 
 
 def row_of(make: Callable[[], Any], temporary: int | None, measured: dict[int, Any]) -> Any:
-    """What a program needs; one that several claims have is measured once."""
+    """Return the figures of a program, which may belong to several claims."""
     if id(make) not in measured:
-        # With what makes it, so that no other one gets its id.
+        # Keeps `make` alive, so that its id stays unique.
         measured[id(make)] = make, _measured(make, temporary)
     return measured[id(make)][1]
 
@@ -132,13 +131,13 @@ def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
             temporary,
         )
     except (AttributeError, TypeError, ValueError) as error:
-        # What a document says may not exist: that is a finding.
+        # A claim may name an API that does not exist.
         first = str(error).partition("\n")[0].partition(". ")[0]
         return claimed.Row(error=f"{type(error).__name__}: {first}")
 
 
 def overview(summary: list[tuple[str, str, str]]) -> Iterator[str]:
-    """All claims with their verdicts."""
+    """Yield a table of all claims with their verdicts."""
     counts = Counter(verdict.partition(" only if")[0:2] for _, _, verdict in summary)
     yield (
         f"Of {len(summary)} claims {counts['holds', '']} hold as written,"
@@ -152,7 +151,7 @@ def overview(summary: list[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def section(claim: Any, rows: Mapping[str, Any], verdict: str, sentence: str) -> Iterator[str]:
-    """A claim with its table."""
+    """Yield a claim with its table."""
     yield f"\n### {claim.says}\n"
     yield f"{claim.where[:1].upper()}{claim.where[1:]}. {claim.note}".rstrip() + "\n"
     yield "| program | kept | values | peak | added | compiled |"
@@ -163,7 +162,7 @@ def section(claim: Any, rows: Mapping[str, Any], verdict: str, sentence: str) ->
 
 
 def cells(row: Any) -> str:
-    """The numbers of a row."""
+    """Return the cells of a row."""
     if row.error:
         return "an error | | | |"
     numbers = [
@@ -177,7 +176,7 @@ def cells(row: Any) -> str:
 
 
 def compiled_in(text: str) -> dict[tuple[str, str], int]:
-    """What compiled programs need according to a document, by claim and program."""
+    """Return the compiled figures in a document, by claim and program."""
     found = {}
     for part in text.split("\n### ")[1:]:
         says = part.partition("\n")[0]

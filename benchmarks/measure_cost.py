@@ -1,20 +1,18 @@
-"""What measuring costs: time over that of the bare trace, memory, and how both grow.
+"""Measure the cost of `measure`: time relative to a bare trace, memory, and how both grow.
 
     python benchmarks/measure_cost.py [--blocks 6 12 24 48] [--checkpoints 1 4] [--rounds 3]
 
-The program is a decoder of so many blocks of width 4096 (48 of them have 9.7 billion parameters, in
-bfloat16; a batch is 8 by 2048), in a Python loop, with a checkpoint around each block, or with four
-checkpoints in each at four lines. Nothing of it is there but shapes. Needs jax in the interpreter
-that runs this.
+The program is a decoder with blocks of width 4096 in a Python loop (48 blocks have 9.7 billion
+parameters in bfloat16; a batch is 8 by 2048), with a checkpoint around each block, or with four
+checkpoints in each. It is traced on shapes. Needs jax.
 
-Each row is a process of its own, which takes processor time and resident memory:
+Each row runs in its own process, and shows CPU time and resident memory:
 
 - bare: `jax.make_jaxpr(jax.value_and_grad(loss))` of the program without its checkpoints,
-- as is: the same with them; JAX traces a checkpointed function that it is given again only once,
-- analysis: `sites.measure`, which traces the program once as it is, once without each of its
-  checkpoints, once without all, and once forward; its ratio to both,
-- memory: the most that is resident when the analysis has ended, and how much of that came after
-  all was imported.
+- as is: the same with checkpoints; JAX traces the same checkpointed function only once,
+- analysis: `sites.measure`, which traces the program as it is, without each of its checkpoints,
+  without all of them, and its forward pass; with the ratio to both,
+- memory: peak resident memory after the analysis, and the part of it that is due to the analysis.
 """
 
 from __future__ import annotations
@@ -35,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Measure, and print a line for each number of checkpoints and of blocks."""
-    parser = argparse.ArgumentParser(description="What measuring costs.")
+    """Measure, and print a line for each number of checkpoints and blocks."""
+    parser = argparse.ArgumentParser(description="Measure the cost of measuring.")
     parser.add_argument("--blocks", type=int, nargs="+", default=[6, 12, 24, 48])
     parser.add_argument("--checkpoints", type=int, nargs="+", choices=(1, 4), default=[1, 4])
     parser.add_argument("--rounds", type=int, default=3)
@@ -47,7 +45,7 @@ def main() -> None:
         print(json.dumps(found))
         return
     for checkpoints in given.checkpoints:
-        print(f"{checkpoints} in each block")
+        print(f"checkpoints in each block: {checkpoints}")
         rows = []
         for blocks in given.blocks:
             rows.append(in_process(blocks, checkpoints, given.rounds))
@@ -57,7 +55,7 @@ def main() -> None:
 
 
 def in_process(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
-    """A row, measured where nothing has been traced before."""
+    """Measure a row in a new process."""
     command = [sys.executable, __file__, "--row", f"--rounds={rounds}"]
     command += [f"--blocks={blocks}", f"--checkpoints={checkpoints}"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -68,7 +66,7 @@ def in_process(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
 
 
 def row(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
-    """Seconds and bytes, each the median of the rounds."""
+    """Return the median seconds and bytes of the rounds."""
     sys.path.insert(0, str(ROOT))
     from remat_migrate.measure.worker import interception
 
@@ -87,7 +85,7 @@ def row(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
         return measure(Entry(variant.loss, variant.args, {}, Differentiation()))
 
     imported = resident()
-    # What JAX imports and prepares at its first trace is no part of any.
+    # Excludes what JAX imports and prepares at its first trace.
     for variant in (deep.variant(1, 0), deep.variant(1, checkpoints)):
         trace(variant)
         analyse(variant)
@@ -100,7 +98,7 @@ def row(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
     memory = resident()
     judged = analyse(given).measurements
     if len(judged) != checkpoints or any(site.applications != blocks for site in judged):
-        raise SystemExit(f"not the checkpoints that were placed: {judged}")
+        raise SystemExit(f"the checkpoints are not those of the model: {judged}")
     return {
         "blocks": blocks,
         "parameters": deep.parameters(blocks),
@@ -111,32 +109,32 @@ def row(blocks: int, checkpoints: int, rounds: int) -> dict[str, Any]:
 
 
 def seconds(run: Callable[[Any], Any], variant: Any) -> float:
-    """Processor time."""
+    """Return the CPU seconds of a call."""
     started = time.process_time()
     run(variant)
     return time.process_time() - started
 
 
 def resident() -> int:
-    """The most bytes that have been resident so far."""
+    """Return the peak of resident bytes so far."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux gives kilobytes.
+    # Linux reports kilobytes.
     return most if sys.platform == "darwin" else most * 1024
 
 
 def line(row: dict[str, Any]) -> str:
-    """One number of blocks."""
+    """Format a row."""
     return (
         f"{row['blocks']:3} blocks, {row['parameters'] / 1e9:.2f} B parameters:"
         f" bare {row['bare']:.2f} s, as is {row['as_is']:.2f} s, analysis {row['analysis']:.2f} s:"
         f" {row['analysis'] / row['bare']:.1f} and {row['analysis'] / row['as_is']:.1f} times;"
         f" memory {row['memory'] / 1e6:.0f} MB, {(row['memory'] - row['imported']) / 1e6:.0f} MB"
-        " beyond importing"
+        " after imports"
     )
 
 
 def growth(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What a further block adds."""
+    """Format the growth per block between two rows."""
     blocks = after["blocks"] - before["blocks"]
     return (
         f"from {before['blocks']} to {after['blocks']}:"

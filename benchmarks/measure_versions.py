@@ -1,34 +1,32 @@
-"""What `remat-migrate measure` finds under several versions of JAX, beside the newest of them.
+"""Compare the results of `remat-migrate measure` between versions of JAX.
 
     python benchmarks/measure_versions.py PYTHON [PYTHON ...] [--remat3] [--compile]
 
     python benchmarks/measure_versions.py ~/jax-0.4.30/bin/python ~/jax-0.12/bin/python
 
-Each PYTHON is an interpreter that has jax; remat-migrate itself runs in the one that runs this. The
+Each PYTHON is an interpreter with jax; remat-migrate runs in the interpreter that runs this. The
 programs are those of fixtures/measured/versions/targets.toml. Prints a line for each program and
-version that differs from the newest, or with `--all` for each. Exits with 1 if a checkpoint is not
-found on its line or not as often as the fixture says, or if the peak of live bytes or the
-operations, with the checkpoints or without them, differ from the newest by more than `--peak-share`
-or `--flops-share`; with 2 if an interpreter cannot be measured with.
+version that differs from the newest version, or with `--all` for every one. Exits with 1 if the
+lines or the number of applications of the checkpoints are not those in the fixture, or if the peak
+or the operations, with or without checkpoints, differ from the newest version by more than
+`--peak-share` or `--flops-share`; with 2 if an interpreter cannot be used.
 
-What the versions themselves do differently, and the shares allow for:
+The shares allow for these differences between versions:
 
-- Up to 0.11 a `cond` gives its inputs back as residuals where 0.12 passes them by: 10 % of the peak
-  of `branches`.
-- Up to 0.9 the derivative of `x**2` is computed with an operation and an array more: 0.2 % of the
-  operations, 5 % of the peak of `derivative_of_batch`.
-- Up to 0.5 the sums of cotangents in a backward pass stand elsewhere: 4 % of the peak of `batched`
-  and `around_custom`, 3 % of that of scans without checkpoints.
-- Up to 0.6 the pull-back of a scan holds zeros for the tangents of its carry, up to 0.5 that of a
-  `custom_vjp` more of its arguments: more is kept, with no higher peak. What is kept is shown and
-  not compared.
+- Up to 0.11, a `cond` returns its inputs as residuals: 10 % of the peak of `branches`.
+- Up to 0.9, the derivative of `x**2` needs one more operation and array: 0.2 % of the operations
+  and 5 % of the peak of `derivative_of_batch`.
+- Up to 0.5, cotangents are summed in a different order: 4 % of the peak of `batched` and
+  `around_custom`, 3 % of the peak of scans without checkpoints.
+- Up to 0.6, the VJP of a scan keeps zeros for the tangents of its carry, and up to 0.5 the VJP of a
+  `custom_vjp` keeps more of its arguments. This adds residuals, but does not raise the peak.
+  Residuals are shown, but not compared.
 
-Not in the programs, but worth knowing: `tanh` keeps two arrays for its derivative up to 0.11, and
-one from 0.12 on. The compiled program (`--compile`) is shown and not compared: XLA for the CPU is
-another one in each version, and up to jax 0.10 it undoes the checkpoints of some loops. Under
-`--remat3` policies mean other things than without, and other things in 0.10, 0.11 and 0.12: there
-only versions with the flag can be compared, and `everything`, `whole` and `derivative_of_batch`
-differ.
+Not covered by the programs: up to 0.11, `tanh` keeps two arrays for its derivative instead of one.
+The compiled program (`--compile`) is shown, but not compared: XLA differs between versions, and up
+to jax 0.10 it undoes the checkpoints of some loops. Under `--remat3`, policies have other meanings,
+which also differ between 0.10, 0.11 and 0.12: only versions with the flag can be compared, and
+`everything`, `whole` and `derivative_of_batch` differ.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ Found = Mapping[str, Measurement]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """By which shares of the newest version's figures others may differ."""
+    """The largest differences from the newest version, as shares."""
 
     peak: float
     flops: float
@@ -64,11 +62,11 @@ class Limits:
 
 def main() -> int:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description="The same figures under each version of JAX.")
+    parser = argparse.ArgumentParser(description="Compare versions of JAX.")
     parser.add_argument("pythons", type=Path, nargs="+", metavar="PYTHON")
     parser.add_argument("--remat3", action="store_true")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--all", action="store_true", help="show lines without differences, too")
+    parser.add_argument("--all", action="store_true", help="also show lines without differences")
     parser.add_argument("--peak-share", type=float, default=LEAST_PEAK_SHARE)
     parser.add_argument("--flops-share", type=float, default=LEAST_FLOPS_SHARE)
     given = parser.parse_args()
@@ -101,7 +99,7 @@ def main() -> int:
 
 
 def targets() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The programs: function, what gives its arguments, options."""
+    """Yield the programs: function, function that returns its arguments, options."""
     table = tomllib.loads((MODELS / "targets.toml").read_text())
     for args, of_args in table.items():
         for target, options in of_args.items():
@@ -109,7 +107,7 @@ def targets() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def measured(python: Path, options: MeasureOptions) -> Found:
-    """All programs under an interpreter."""
+    """Measure all programs under an interpreter."""
     running = replace(options.running, python=python)
     found = {}
     for target, args, how in targets():
@@ -119,19 +117,19 @@ def measured(python: Path, options: MeasureOptions) -> Found:
 
 
 def version(found: Found) -> tuple[int, ...]:
-    """The version of JAX as numbers."""
+    """Return the version of JAX as numbers."""
     return tuple(map(int, re.findall(r"\d+", name(found))))
 
 
 def name(found: Found) -> str:
-    """The version of JAX."""
+    """Return the version of JAX."""
     return next(iter(found.values())).jax
 
 
 def differing(
     found: Measurement, newest: Measurement, limits: Limits
 ) -> Iterator[tuple[str, bool]]:
-    """The figures that differ by more than 0.05 %, and whether that is too much."""
+    """Yield the figures that differ by more than 0.05 %, and whether they exceed the limits."""
     for what, here, there, share in (
         ("peak", found.cost.peak_bytes, newest.cost.peak_bytes, limits.peak),
         ("flops", found.cost.flops, newest.cost.flops, limits.flops),
@@ -147,7 +145,7 @@ def differing(
 
 
 def misplaced(target: str, found: Measurement) -> Iterator[str]:
-    """The lines where checkpoints are not found, or found another number of times."""
+    """Yield the lines whose number of applications differs from the fixture."""
     here = {(site.path.name, site.line): site.applications for site in found.sites}
     there = dict(marked(target.partition(":")[2]))
     for place in sorted(here.keys() | there.keys()):
@@ -157,7 +155,7 @@ def misplaced(target: str, found: Measurement) -> Iterator[str]:
 
 
 def marked(function: str) -> Iterator[tuple[tuple[str, int], int]]:
-    """What stands behind the lines that apply checkpoints: `# 4 times in loop`."""
+    """Yield the lines with comments such as `# 4 times in loop`, and the number."""
     for path in MODELS.glob("*.py"):
         for number, text in enumerate(path.read_text().splitlines(), 1):
             for times, where in re.findall(r"(\d+) times? in (\w+)", text.partition("#")[2]):
@@ -167,12 +165,12 @@ def marked(function: str) -> Iterator[tuple[tuple[str, int], int]]:
 
 HEAD = (
     f"{'program':<32} {'jax':<9} {'peak':>9} {'without':>9} {'kept':>9} {'flops':>8} {'without':>8}"
-    f" {'forward':>8} {'compiled':>9}  beside the newest"
+    f" {'forward':>8} {'compiled':>9}  relative to the newest"
 )
 
 
 def line(target: str, found: Measurement, differences: list[str]) -> str:
-    """One line of the table: bytes in kB, operations in millions."""
+    """Format a line of the table: bytes in kB, operations in millions."""
     kept = found.cost.residual_bytes
     sizes = [found.cost.peak_bytes, found.bare.peak_bytes, kept]
     counts = [found.cost.flops, found.bare.flops, found.forward_flops]

@@ -1,11 +1,11 @@
-"""What the fixes of misplaced checkpoints do to small programs: measured before and after.
+"""Measure small programs before and after fixes of misplaced checkpoints.
 
     python benchmarks/placement_fixes.py [NAME ...] [--json] [--values FOLDER]
 
-The programs are in `fixtures/placement/before`, and what the fixes make of them in `after`. Peak
-memory and operations are those of the gradient computation as it is traced; temporary memory is
-what XLA needs on this machine. Values and gradients are computed, too. It needs jax here, and the
-libraries that the programs use.
+The programs are in `fixtures/placement/before`, and the fixed programs in `after`. Peak memory and
+operations are those of the traced gradient computation; temporary memory is that of the program
+compiled for this machine. Values and gradients are computed, too. Needs jax, and the libraries that
+the programs use.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SIDES = ("before", "after")
 
 
 def main() -> None:
-    """Print a row for each program that is asked for."""
-    parser = argparse.ArgumentParser(description="Misplaced checkpoints, before and after.")
+    """Print a row for each requested program."""
+    parser = argparse.ArgumentParser(description="Measure fixes of misplaced checkpoints.")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--values", type=Path, help="write values and gradients there as .npz")
+    parser.add_argument("--values", type=Path, help="write values and gradients to .npz files")
     given = parser.parse_args()
     intercept_checkpoints()
     names = given.names or sorted(path.stem for path in (PROGRAMS / "before").glob("*.py"))
@@ -37,7 +37,7 @@ def main() -> None:
         print(f"{'':16}{'peak':>9}{'':>9}{'temporary':>13}{'':>9}{'operations':>14}")
     for name in names:
         if missing := missing_library(name):
-            print(f"{name:16}left out: there is no {missing} here", file=sys.stderr)
+            print(f"{name:16}skipped: {missing} is not installed", file=sys.stderr)
             continue
         rows[name] = {side: measured(name, side, given.values) for side in SIDES}
         if not given.json:
@@ -49,13 +49,13 @@ def main() -> None:
 
 
 def missing_library(name: str) -> str:
-    """A library that a program needs and that is not here."""
+    """Return the library that a program needs but that is not installed, if any."""
     wanted = {"equinox": "equinox", "flax": "flax", "haiku": "haiku"}.get(name.partition("_")[0])
     return wanted if wanted and importlib.util.find_spec(wanted) is None else ""
 
 
 def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
-    """Peak and temporary bytes and the operations of one program."""
+    """Return the peak, the temporary bytes, and the operations of one program."""
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
     from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
@@ -63,7 +63,7 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
 
     program = load(name, side)
     arguments = program.arguments()
-    # A program that takes gradients itself says `taken = "none"`.
+    # Programs that take gradients themselves define `taken = "none"`.
     how = Differentiation(by=NONE) if getattr(program, "taken", "") == "none" else Differentiation()
     loss = program.loss
     if name.startswith("equinox"):
@@ -78,7 +78,7 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
 
 
 def load(name: str, side: str) -> Any:
-    """A program as a module."""
+    """Import a program."""
     path = PROGRAMS / side / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"{side}_{name}", path)
     assert spec is not None
@@ -90,7 +90,7 @@ def load(name: str, side: str) -> Any:
 
 
 def of_arrays(loss: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """A function of a model of Equinox as one of its arrays."""
+    """Return a function of an Equinox model as a function of the arrays of the model."""
     import equinox as eqx
 
     arrays, rest = eqx.partition(arguments[0], eqx.is_array)
@@ -101,7 +101,7 @@ def of_arrays(loss: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ..
 
 
 def write_values(path: Path, loss: Any, arguments: tuple[Any, ...], own: bool) -> None:
-    """The value and the gradient of a program, as arrays by number."""
+    """Write the value and the gradient of a program as numbered arrays."""
     import jax
     import numpy as np
 
@@ -112,7 +112,7 @@ def write_values(path: Path, loss: Any, arguments: tuple[Any, ...], own: bool) -
 
 
 def shown(name: str, before: dict[str, int], after: dict[str, int]) -> str:
-    """A row as a line."""
+    """Format a row as a line."""
     cells = [f"{name:16}"]
     for what in ("peak", "temporary"):
         cells.append(f"{before[what] / 1e6:8.2f} -> {after[what] / 1e6:6.2f} MB")

@@ -1,4 +1,4 @@
-"""What checkpoints in many places save and cost: the tables behind the verdicts of `measure`.
+"""Measure many placements of checkpoints: the tables behind the verdicts of `measure`.
 
     python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts]
                                           [--alternatives] [--json]
@@ -6,8 +6,8 @@
     python benchmarks/placement_tables.py loop "scan:body" --compile
 
 Tables: loop, scan, head (a transformer), chain (tanh layers), flax, situations. The programs are
-in `fixtures/measured/placements`; all is traced on shapes, nothing executed. It uses the measuring
-worker's modules in its own process, so it needs jax here, and flax for that table.
+in `fixtures/measured/placements`. They are traced on shapes, and never executed. Uses the measuring
+worker in its own process, so it needs jax, and flax for that table.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Case = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 def main() -> None:
-    """Print the rows that are asked for, all without arguments."""
-    parser = argparse.ArgumentParser(description="What checkpoints in many places save and cost.")
+    """Print the requested rows, or all."""
+    parser = argparse.ArgumentParser(description="Measure many placements of checkpoints.")
     parser.add_argument("rows", nargs="*", metavar="TABLE[:ROW]")
-    parser.add_argument("--compile", action="store_true", help="temporary memory as well")
-    parser.add_argument("--verdicts", action="store_true", help="of each checkpoint as well")
-    parser.add_argument("--alternatives", action="store_true", help="those that no other beats")
+    parser.add_argument("--compile", action="store_true", help="also show temporary memory")
+    parser.add_argument("--verdicts", action="store_true", help="also show verdicts")
+    parser.add_argument("--alternatives", action="store_true", help="also show the Pareto front")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     intercept_checkpoints()
@@ -48,22 +48,22 @@ def main() -> None:
 
 
 def chosen(asked: list[str]) -> Iterator[tuple[str, str, Case]]:
-    """The rows that are asked for, in their order: table, row and program."""
+    """Yield the requested rows in order: table, row and program."""
     wanted = [text.partition(":") for text in asked or TABLES]
     for table in dict.fromkeys(table for table, _, _ in wanted):
         if table not in TABLES:
-            sys.exit(f"no table {table}: there are {', '.join(TABLES)}")
+            sys.exit(f"unknown table {table}: choose from {', '.join(TABLES)}")
         own = {row for name, _, row in wanted if name == table}
         cases = cases_of(table)
         if unknown := own - {""} - cases.keys():
-            sys.exit(f"{table} has no row {', '.join(unknown)}: it has {', '.join(cases)}")
+            sys.exit(f"{table}: unknown row {', '.join(unknown)}: choose from {', '.join(cases)}")
         for row, case in cases.items():
             if "" in own or row in own:
                 yield table, row, case
 
 
 def cases_of(table: str) -> dict[str, Case]:
-    """The rows of a table: function, arguments, and how it is differentiated."""
+    """Return the rows of a table: function, arguments, and how it is differentiated."""
     if table == "chain":
         chain = importlib.import_module("placements.chain")
         return {name: (f, chain.arguments(), {}) for name, f in chain.placements().items()}
@@ -95,7 +95,7 @@ def _situations(transformer: Any) -> dict[str, Case]:
 
 
 def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
-    """A row: bytes and operations, those of a forward pass, and what else is asked for."""
+    """Return a row: bytes, operations, those of a forward pass, and other requested figures."""
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.alternatives import alternatives
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
@@ -133,7 +133,7 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def shown(found: dict[str, Any]) -> str:
-    """A row as a line."""
+    """Format a row as a line."""
     cells = [f"{found['table']}: {found['row']:42}", f"peak {found['peak'] / 1e6:7.0f} MB"]
     if "forward" in found:
         cells.append(f"+{found['added'] / found['forward']:.2f} forward")

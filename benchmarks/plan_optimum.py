@@ -1,4 +1,4 @@
-"""Whether a plan costs no more than 5 % above the optimum, and needs no more than it may.
+"""Check that plans cost at most 5 % more than the optimum, and stay within their budget.
 
     python benchmarks/plan_optimum.py [CHAIN ...] [--seconds N]
 
@@ -6,16 +6,16 @@
 
 Chains: transformer (blocks in a Python loop, two lines each), scanned, pyramid (twenty stages of
 convolutions, a line each), pyramid-loop (the same in a loop), flax, decoder, and random-20,
-random-50, random-100. For each budget the plan is compared with what `scipy.optimize.milp` finds
-for the same arcs and the same ties between them, and for a model its gradient is traced with the
-plan, and traced again after it was tightened, as `remat-migrate plan` does it. Nothing is executed.
-Needs scipy beside remat-migrate, for the models jax and flax, and ten minutes for all.
+random-50, random-100. For each budget, the plan is compared with the solution of
+`scipy.optimize.milp` for the same arcs and ties. For a model, the gradient is also traced with the
+first plan and with the final one, as in `remat-migrate plan`. Nothing is executed. Needs scipy, and
+jax and flax for the models; all chains take ten minutes.
 
-Printed for each budget: the operations that the plan adds as a share of those without checkpoints
-(for a random chain, of a forward pass), those of the optimum, the ratio, the seconds of either, and
-for a model the peak of the traced gradient over the budget: of the first plan, and of the last one.
-Where milp is not done in time, its proven bound stands for the optimum, marked with <. Exits with 1
-if a plan breaks one of the limits.
+For each budget, prints the operations that the plan adds as a share of those without checkpoints
+(for a random chain, of a forward pass), those of the optimum, the ratio, the seconds of both
+solvers, and for a model the traced peak relative to the budget: of the first plan, and of the final
+one. If milp runs out of time, its proven bound replaces the optimum, marked with <. Exits with 1 if
+a plan exceeds one of the limits.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ RANDOM = (20, 50, 100)
 SHARES = (0.8, 0.6, 0.4, 0.3, 0.2)
 DEARER, OVER, SECONDS = 1.05, 1.05, 1.0
 
-# Gives the planner of a chain, if its gradient can be traced.
+# Returns the planner of a chain.
 Planning = Callable[[Chain], Planner]
 
 
 class Optimum(NamedTuple):
-    """What milp finds.
+    """The solution of milp.
 
     Attributes:
-        flops: operations added; None where no path is within the budget.
-        is_proven: whether nothing is cheaper; else no path is cheaper than `flops`.
+        flops: operations added; None if no path is within the budget.
+        is_proven: whether it is optimal; otherwise `flops` is a lower bound.
     """
 
     flops: float | None
@@ -78,7 +78,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(chain: Chain, by_stage: Sequence[Sequence[Arc]], budget: int, limit: float) -> Optimum:
-    """The cheapest path as an integer program: a variable for each arc, and for each decision."""
+    """Find the cheapest path as an integer program with a variable per arc and per decision."""
     arcs = [arc for here in by_stage for arc in here if arc.peak <= budget]
     ties = Ties(chain, by_stage)
     decided = list(_decisions(chain, by_stage))
@@ -120,7 +120,7 @@ def optimum(chain: Chain, by_stage: Sequence[Sequence[Arc]], budget: int, limit:
 
 
 class _Rows:
-    """Constraints that are added one by one."""
+    """A set of constraints."""
 
     def __init__(self, variables: int) -> None:
         self._variables = variables
@@ -146,7 +146,7 @@ class _Rows:
 
 
 def _decisions(chain: Chain, by_stage: Sequence[Sequence[Arc]]) -> Iterator[tuple[int, Decision]]:
-    """What can be decided for each line that runs more than once."""
+    """Yield the possible decisions for each line that runs more than once."""
     for line, places in occurrences(chain).items():
         if len(places) == 1:
             continue
@@ -155,11 +155,11 @@ def _decisions(chain: Chain, by_stage: Sequence[Sequence[Arc]]) -> Iterator[tupl
             yield line, decision_of(arc)
 
 
-# -- what is planned
+# -- chains
 
 
 def random_chain(count: int) -> Chain:
-    """Stages that are given 1 to 3, keep 5 to 40 and cost 1 to 10 each."""
+    """Return a chain of stages with inputs of 1 to 3, residuals of 5 to 40 and costs of 1 to 10."""
     made = random.Random(count)
     links = []
     for number in range(count):
@@ -180,7 +180,7 @@ def random_chain(count: int) -> Chain:
 def report(
     name: str, chain: Chain, peak: int, flops: int, limit: float, planning: Planning | None
 ) -> bool:
-    """Print the figures of a chain for all budgets. Returns whether all limits are kept."""
+    """Print the figures of a chain for all budgets, and return whether they are within limits."""
     solver = Solver(chain)
     planner = planning(chain) if planning else None
     kept = True
@@ -219,7 +219,7 @@ def report(
 
 
 def of_model(name: str, limit: float) -> bool:
-    """All chains of a model."""
+    """Check all chains of a model."""
     text, args = MODELS[name]
     target = parse_target(text, ROOT)
     with measuring(target, MeasureOptions(args=args), ROOT) as session:
@@ -238,7 +238,7 @@ def of_model(name: str, limit: float) -> bool:
 
 
 def main() -> int:
-    """Print the figures of the chains that are named, or of all."""
+    """Check the named chains, or all."""
     names = [*MODELS, *(f"random-{count}" for count in RANDOM)]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chains", nargs="*", metavar="CHAIN", help=", ".join(names))
@@ -255,7 +255,7 @@ def main() -> int:
             plain = promise([here[0] for here in Solver(chain).arcs]).peak_bytes
             forward = sum(link.flops for link in chain.links)
             kept = report(name, chain, plain, forward, given.seconds, None) and kept
-    print("all within the limits" if kept else "a limit is broken")
+    print("all within the limits" if kept else "a limit is exceeded")
     return 0 if kept else 1
 
 

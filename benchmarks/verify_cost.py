@@ -1,15 +1,15 @@
-"""What `--verify` costs: its wall time over the sum of two runs of the same command alone.
+"""Measure the cost of `--verify`: its wall time relative to two runs of the command alone.
 
     python benchmarks/verify_cost.py PROJECT "COMMAND" [--rounds 3] [--python PATH]
 
     python benchmarks/verify_cost.py fixtures/old_trainer "pytest -q tests"
     python benchmarks/verify_cost.py fixtures/old_trainer "python -m trainer.train --steps 4000"
 
-A project in the old API does not run as it is, so both runs alone are of the migrated project. In
-each round one of them comes before `remat-migrate --fix --verify --command COMMAND`, the other one
-after it, so that whatever else the machine does falls on both. Needs remat-migrate in the
-interpreter that runs this, and there or in `--python` jax and what the project imports. Processor
-time is shown beside wall time: `--verify` runs both sides at once, which needs two cores.
+A project that uses the old API does not run, so both runs alone use the migrated project. In each
+round, one runs before `remat-migrate --fix --verify --command COMMAND` and one after it, so that
+other load on the machine affects both. Needs remat-migrate in the interpreter that runs this, and
+jax and the imports of the project in it or in `--python`. Also shows CPU time: `--verify` runs both
+sides at once, which needs two cores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOOL = (sys.executable, "-m", "remat_migrate")
 
 
 class Spent(NamedTuple):
-    """Seconds: on the clock, and of processors."""
+    """Wall and CPU seconds."""
 
     wall: float
     processor: float
@@ -38,7 +38,7 @@ class Spent(NamedTuple):
 
 def main() -> None:
     """Measure, and print a line for each round."""
-    parser = argparse.ArgumentParser(description="What --verify costs.")
+    parser = argparse.ArgumentParser(description="Measure the cost of --verify.")
     parser.add_argument("project", type=Path)
     parser.add_argument("command")
     parser.add_argument("--rounds", type=int, default=3)
@@ -59,20 +59,20 @@ def main() -> None:
             print(
                 f"round {number + 1}: alone {first.wall:.1f} s and {second.wall:.1f} s,"
                 f" --verify {verified.wall:.1f} s: {ratios[-1]:.2f}"
-                f" (processor time: {verified.processor / both.processor:.2f})",
+                f" (CPU time: {verified.processor / both.processor:.2f})",
                 flush=True,
             )
     print(f"median ratio {statistics.median(ratios):.2f}")
 
 
 def copy(project: Path, folder: Path) -> Path:
-    """A copy of the project."""
+    """Copy the project."""
     shutil.copytree(project, folder, ignore=shutil.ignore_patterns("__pycache__", ".git"))
     return folder
 
 
 def alone(command: str, folder: Path, python: Path) -> Spent:
-    """The command in a shell, as `--verify` runs it, but for what records."""
+    """Run the command in a shell as `--verify` does, without recording."""
     path = os.pathsep.join([str(python.absolute().parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "JAX_PLATFORMS": "cpu"}
     return run(["sh", "-c", command], cwd=folder, env=environment)

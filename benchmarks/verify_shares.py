@@ -1,11 +1,10 @@
-"""How many units of a project `--fix --verify` proves: with no configuration, and with a command.
+"""Count the units of a project that `--fix --verify` proves, without and with a command.
 
     python benchmarks/verify_shares.py PROJECT "COMMAND" [--python PATH]
 
     python benchmarks/verify_shares.py fixtures/old_trainer "pytest -q tests"
 
-The command is given as a user would: `command = "..."` in `[tool.remat-migrate.verify]`. Files that
-are not Python have nothing to run and are not counted.
+The command is set as `command = "..."` in `[tool.remat-migrate.verify]`. Only counts Python files.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pathlib import Path
 
 def main() -> None:
     """Verify twice, and print the shares."""
-    parser = argparse.ArgumentParser(description="How many units --verify proves.")
+    parser = argparse.ArgumentParser(description="Count the units that --verify proves.")
     parser.add_argument("project", type=Path)
     parser.add_argument("command")
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
@@ -39,7 +38,7 @@ def main() -> None:
 
 
 def share(project: Path, python: Path) -> str:
-    """How many units of how many are equal, and what was said of the rest."""
+    """Return the share of equal units, and the details of the others."""
     options = ("--fix", "--verify", "--output-format", "json", "--python", str(python))
     ran = subprocess.run(
         [sys.executable, "-m", "remat_migrate", *options, str(project)],
