@@ -1,4 +1,4 @@
-"""The format `gitlab`: GitLab's code quality report, which merge requests show.
+"""The `gitlab` format: GitLab's code quality report, which merge requests display.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
@@ -15,21 +15,21 @@ from ..terminal.display import Screen, printable
 from .shared import on_disk, portable_path, region, repository, worst_first
 
 _SEVERITIES = ("info", "minor", "major", "critical")
-_HEIGHTS = {"error": 3, "warning": 2, "note": 0}
+_LEVELS = {"error": 3, "warning": 2, "note": 0}
 
 
 def render(report: Report, screen: Screen) -> str:
-    """The whole document, the worst first; paths are relative to the repository."""
+    """Return the document, the worst finding first; paths are relative to the repository."""
     folder = repository(report.root)
-    names = fingerprints(report.findings, report.root)
-    entries = [_entry(finding, names[finding], folder) for finding in worst_first(report.findings)]
+    ids = fingerprints(report.findings, report.root)
+    entries = [_entry(finding, ids[finding], folder) for finding in worst_first(report.findings)]
     return json.dumps(entries, indent=1) + "\n"
 
 
 def severity(finding: Finding) -> str:
-    """How bad a finding is, in GitLab's words: a step less where the analysis is unsure."""
-    height = _HEIGHTS[finding.severity]
-    return _SEVERITIES[max(0, height - (finding.confidence == "low"))]
+    """Return GitLab's severity of a finding: a step lower if the confidence is low."""
+    level = _LEVELS[finding.severity]
+    return _SEVERITIES[max(0, level - (finding.confidence == "low"))]
 
 
 def _entry(finding: Finding, fingerprint: str, folder: Path) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The format `rdjson`: reviewdog's diagnostics, with fixes that a reviewer applies by a click.
+"""The `rdjson` format: reviewdog's diagnostics, with fixes that a reviewer applies with a click.
 
 https://github.com/reviewdog/reviewdog/tree/master/proto/rdf
 """
@@ -28,7 +28,7 @@ _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 
 
 def render(report: Report, screen: Screen) -> str:
-    """The whole document, the worst first; columns count bytes of UTF-8."""
+    """Return the document, the worst finding first; columns count UTF-8 bytes."""
     folder = repository(report.root)
     document = {
         "source": {"name": "remat-migrate"},
@@ -57,10 +57,9 @@ def _diagnostic(finding: Finding, report: Report, folder: Path) -> dict[str, obj
 
 
 def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
-    """The fix as one suggestion, or none: a reviewer applies each suggestion alone.
+    """Return the fix as one suggestion, or none if it edits several files or distant lines.
 
-    So there is none for a fix that edits several files, or places with lines between them that it
-    leaves as they are.
+    A reviewer applies each suggestion on its own, which would apply part of such a fix.
     """
     if finding.fix is None or finding.fix.paths != {finding.path}:
         return []
@@ -71,16 +70,16 @@ def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
         if between.count("\n") > 1:
             return []
         text += between + after.text
-    place = Span(edits[0].start, edits[-1].end)
-    return [{"range": _range(file, place), "text": encodable(text)}]
+    span = Span(edits[0].start, edits[-1].end)
+    return [{"range": _range(file, span), "text": encodable(text)}]
 
 
 def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]:
     return {"path": portable_path(source.path, folder), "range": _range(*on_disk(source, span))}
 
 
-def _range(file: SourceFile, where: Span) -> dict[str, object]:
-    at = region(file, where)
+def _range(file: SourceFile, span: Span) -> dict[str, object]:
+    at = region(file, span)
     return {
         "start": {"line": at.line, "column": _byte_column(file, at.line, at.column)},
         "end": {"line": at.end_line, "column": _byte_column(file, at.end_line, at.end_column)},
