@@ -34,7 +34,7 @@ def read(text: str) -> Any:
 
 
 def written(report: Report) -> Any:
-    return read("\n".join(junit.render(report, Screen(folder=FOLDER))))
+    return read(junit.render(report, Screen(folder=FOLDER)))
 
 
 def found(piece: str, code: str = "RMT101", name: str = "src/a.py", **more: Any) -> Finding:

@@ -9,7 +9,7 @@ from pathlib import Path
 from report_samples import FOLDER, HOSTILE, SCREEN, measurement, whole_report
 
 from remat_migrate.report.content import Report, Weighed
-from remat_migrate.report.pages.markdown import MOST, render
+from remat_migrate.report.pages.markdown import MAX_LENGTH, render
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Safety
 from remat_migrate.text import Edit, SourceFile, Span
@@ -54,7 +54,7 @@ def test_the_worst_first_with_its_difference() -> None:
     report = whole_report()
     text = render(report, Screen(100, False, report.root))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert rows[2].startswith("| 🔴 high | `pkg/a.py:5` | RMT101 `concrete=` is gone")
+    assert rows[2].startswith("| 🔴 high | `pkg/a.py:5` | RMT101 `jax.checkpoint` no longer accepts")
     assert "safe fix" in rows[2]
     assert "+@partial(jax.checkpoint, static_argnums=(1,))" in text
     assert "**2 checkpoints**: 🔴 1 high" in text
@@ -63,10 +63,10 @@ def test_the_worst_first_with_its_difference() -> None:
 
 def test_what_does_not_fit_is_counted() -> None:
     text = render(findings(900), SCREEN)
-    assert units(text) <= MOST
+    assert units(text) <= MAX_LENGTH
     rows = [line for line in text.splitlines() if line.startswith(("| 🔴", "| 🔵"))]
     assert 100 < len(rows) < 900
-    assert f"and {900 - len(rows)} more, see the report" in text
+    assert f"and {900 - len(rows)} more, see the full report" in text
     shown = text.count("<summary>")
     assert f"and {900 - shown} more not shown in full" in text
     assert all(row.startswith("| 🔴") for row in rows)
@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_counted() -> None:
 
 def test_characters_beyond_the_16th_bit_count_twice() -> None:
     text = render(findings(600, "call('" + "𝔘" * 150 + "')\n"), SCREEN)
-    assert MOST - 3000 < units(text) <= MOST
+    assert MAX_LENGTH - 3000 < units(text) <= MAX_LENGTH
 
 
 def test_one_finding_that_is_longer_than_a_comment() -> None:
@@ -88,8 +88,8 @@ def test_one_finding_that_is_longer_than_a_comment() -> None:
     shifted = tuple(Edit(e.path, e.start + 8, e.end + 8, e.text) for e in edits)
     report = replace(report, findings=(replace(finding, fix=Fix("all", Safety.SAFE, shifted)),))
     text = render(report, SCREEN)
-    assert units(text) <= MOST
-    assert "The difference is too long for a comment" in text
+    assert units(text) <= MAX_LENGTH
+    assert "The diff is too long for a comment" in text
 
 
 def test_hostile_text_is_neither_markup_nor_a_mention() -> None:

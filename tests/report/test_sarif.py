@@ -214,13 +214,13 @@ def test_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     notes = [found(file, f"f({n})", severity="note") for n in range(38)]
     error, warning = found(file, "f(38)"), found(file, "f(39)", severity="warning")
     report = Report((*notes, warning, error), 1, FOLDER)
-    monkeypatch.setattr(sarif, "_MOST_RESULTS", 3)
+    monkeypatch.setattr(sarif, "_MAX_RESULTS", 3)
     run = run_of(report)
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note"]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert told["message"]["text"].startswith("37 of 40 results are left out")
-    monkeypatch.setattr(sarif, "_MOST_RESULTS", 25_000)
-    monkeypatch.setattr(sarif, "_MOST_BYTES", 1500)
+    assert told["message"]["text"].startswith("the 37 least severe of 40 results are omitted")
+    monkeypatch.setattr(sarif, "_MAX_RESULTS", 25_000)
+    monkeypatch.setattr(sarif, "_MAX_BYTES", 1500)
     assert 1 <= len(run_of(report)["results"]) < 40
 
 

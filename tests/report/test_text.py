@@ -226,7 +226,7 @@ def test_an_unreadable_file_has_no_code() -> None:
     [
         (fix(MODEL), "safe fix", "= fix: drop it"),
         (fix(MODEL, Safety.UNSAFE), "unsafe fix", "= fix: drop it"),
-        (Fix("use jax.lax.cond", Safety.MANUAL), "by hand", "= by hand: use jax.lax.cond"),
+        (Fix("use jax.lax.cond", Safety.MANUAL), "manual fix", "= fix: use jax.lax.cond"),
     ],
 )
 def test_what_can_be_done(mend: Fix, tag: str, note: str) -> None:

@@ -1,4 +1,4 @@
-"""The format `github`: annotations on a pull request, and the table of all in the job's summary.
+"""The `github` format: annotations on a pull request, and a table of findings in the job summary.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -6,8 +6,6 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 from __future__ import annotations
 
 import os
-import re
-import string
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +14,8 @@ from urllib.parse import quote
 from ...rule import Finding, Severity
 from ..content import Report
 from ..outputs import SUMMARY_VARIABLE
+from ..pages.code import prose
+from ..pages.markdown_text import escape, format_prose
 from ..terminal.display import Screen, pluralize, printable
 from ..terminal.full import fix_tag
 from ..terminal.summary import summary
@@ -31,40 +31,39 @@ from .shared import (
     worst_first,
 )
 
-# GitHub drops what goes beyond: annotations of a level in a step, letters of a message, and the
-# whole of a longer summary.
-_MOST_OF_A_LEVEL = 10
-_MOST_LETTERS = 4_000
-_MOST_BYTES = 1 << 20
+# GitHub drops annotations of a level in a step, characters of a message, and whole summaries that
+# exceed these limits.
+_MAX_PER_LEVEL = 10
+_MAX_MESSAGE = 4_000
+_MAX_SUMMARY = 1 << 20
+# Bytes reserved for the line that counts the findings that do not fit.
+_RESERVE = 100
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
-_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-_PUNCTUATION = str.maketrans({letter: f"\\{letter}" for letter in string.punctuation})
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
-    """A command for each annotation, the worst first; the rest is counted in a notice."""
+    """Yield a command for each annotation, the worst first, and a notice that counts the rest."""
     folder = repository(report.root)
-    listed = worst_first(report.findings)
-    shown = _most_severe(listed)
+    findings = worst_first(report.findings)
+    shown = _within_limits(findings)
     for finding in shown:
         yield _annotation(finding, folder)
-    if rest := len(listed) - len(shown):
+    if rest := len(findings) - len(shown):
         where = "in the summary of this job" if os.environ.get(SUMMARY_VARIABLE) else "not shown"
         yield f"::notice title=remat-migrate::{pluralize(rest, 'more finding')} {where}"
 
 
-def _most_severe(listed: Sequence[Finding]) -> list[Finding]:
-    """As many of each level as GitHub shows."""
+def _within_limits(findings: Sequence[Finding]) -> list[Finding]:
     shown: list[Finding] = []
-    for _, found in groupby(listed, key=lambda finding: finding.severity):
-        shown += list(found)[:_MOST_OF_A_LEVEL]
-    # What is said about the rest is a notice itself.
+    for _, found in groupby(findings, key=lambda finding: finding.severity):
+        shown += list(found)[:_MAX_PER_LEVEL]
+    # The count of the rest is itself a notice.
     notices = sum(finding.severity == "note" for finding in shown)
-    return shown[:-1] if len(shown) < len(listed) and notices == _MOST_OF_A_LEVEL else shown
+    return shown[:-1] if len(shown) < len(findings) and notices == _MAX_PER_LEVEL else shown
 
 
 def write_step_summary(report: Report) -> None:
-    """Append the table of all findings to the file that the job's summary is made of, if any.
+    """Append the table of all findings to the job summary, if the run has one.
 
     Raises:
         OSError: the file cannot be written.
@@ -73,22 +72,21 @@ def write_step_summary(report: Report) -> None:
     if not name:
         return
     file = Path(name)
-    taken = file.stat().st_size if file.exists() else 0
-    text = step_summary(report, _MOST_BYTES - taken)
+    used = file.stat().st_size if file.exists() else 0
+    text = step_summary(report, _MAX_SUMMARY - used)
     with file.open("a", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 
 
-def step_summary(report: Report, most: int) -> str:
-    """All findings as a table in Markdown, the worst first; of at most `most` bytes."""
+def step_summary(report: Report, limit: int) -> str:
+    """Return all findings as a Markdown table of at most `limit` bytes, the worst first."""
     folder = repository(report.root)
     total = " ".join(summary(report, Screen(folder=folder)))
-    lines = ["## remat-migrate", "", _cell(total), ""]
+    lines = ["## remat-migrate", "", escape(total), ""]
     rows = [_row(finding, folder) for finding in worst_first(report.findings)]
     if rows:
         lines += ["| | where | rule | what | fix |", "|---|---|---|---|---|"]
-    # What the line about the rest takes is kept free.
-    room = most - sum(len(line.encode()) + 1 for line in lines) - 100
+    room = limit - sum(len(line.encode()) + 1 for line in lines) - _RESERVE
     for number, row in enumerate(rows):
         room -= len(row.encode()) + 1
         if room < 0:
@@ -96,7 +94,7 @@ def step_summary(report: Report, most: int) -> str:
             break
         lines.append(row)
     text = "\n".join(lines) + "\n"
-    return text if len(text.encode()) <= most else ""
+    return text if len(text.encode()) <= limit else ""
 
 
 def _annotation(finding: Finding, folder: Path) -> str:
@@ -107,55 +105,41 @@ def _annotation(finding: Finding, folder: Path) -> str:
         "line": at.line,
         "endLine": at.end_line,
     }
-    if at.line == at.end_line:  # GitHub takes columns of one line alone
+    if at.line == at.end_line:  # GitHub rejects columns of a range of lines
         properties |= {"col": at.column, "endColumn": at.end_column}
+    # The log of the job shows the message alone, so it repeats the place and the code.
     head = f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
-    told = "\n".join((head, *fix_lines(finding)))
-    given = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    message = _data(shorten(told, _MOST_LETTERS))
-    return f"::{_COMMANDS[finding.severity]} {given}::{message}"
+    message = shorten("\n".join((head, *fix_lines(finding))), _MAX_MESSAGE)
+    settings = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {settings}::{_data(message)}"
 
 
 def _data(text: str) -> str:
-    """A text as the data of a workflow command."""
+    """Escape the message of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    """A text as the value of a property of a workflow command."""
+    """Escape the value of a property of a workflow command."""
     return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def _row(finding: Finding, folder: Path) -> str:
     at = region(*on_disk(finding.source, finding.span))
-    path = printable(portable_path(finding.path, folder))
-    where = _cell(f"{path}:{at.line}")
+    where = escape(f"{portable_path(finding.path, folder)}:{at.line}")
     if link := _link(finding.path, folder):
         where = f"[{where}]({link}#L{at.line})"
-    rule = _cell(finding.code)
+    rule = escape(finding.code)
     if finding.url:
         rule = f"[{rule}]({quote(finding.url, safe=':/#?=&%')})"
-    cells = (finding.severity, where, rule, _cell(finding.message), _cell(fix_tag(finding)))
-    return f"| {' | '.join(cells)} |"
+    message = format_prose(prose(finding.message))
+    return f"| {' | '.join((finding.severity, where, rule, message, fix_tag(finding)))} |"
 
 
 def _link(path: Path, folder: Path) -> str:
-    """Where GitHub shows a file of the commit; empty outside GitHub and the repository."""
+    """Return the URL of a file in the commit; empty outside GitHub and the repository."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
     server, name, commit = (os.environ.get(variable, "") for variable in names)
     if not (server and name and commit and path.is_relative_to(folder)):
         return ""
     return f"{server}/{name}/blob/{commit}/{file_uri(path.relative_to(folder))}"
-
-
-def _cell(text: str) -> str:
-    """A text as Markdown for one cell of a table: as it is, but for code between backquotes."""
-    parts = _CODE.split(printable(text).replace("\t", " "))
-    return "".join(_code(p) if n % 2 else p.translate(_PUNCTUATION) for n, p in enumerate(parts))
-
-
-def _code(text: str) -> str:
-    # What a table makes of these in code depends on who reads it.
-    if "|" in text or "\\" in text or not text.strip():
-        return f"`{text}`".translate(_PUNCTUATION)
-    return f"`{text}`"

@@ -1,7 +1,7 @@
-"""The format `sarif`: SARIF 2.1.0, as code scanning on GitHub and many editors read it.
+"""The `sarif` format: SARIF 2.1.0 for GitHub code scanning and editors.
 
-Columns count UTF-16 units: what reads SARIF, mostly takes them for these, whatever is declared.
-Paths are relative to the repository, because GitHub knows no others.
+Columns count UTF-16 units, which most readers assume whatever the document declares. Paths are
+relative to the repository, the only ones that GitHub resolves.
 """
 
 from __future__ import annotations
@@ -39,35 +39,39 @@ from .shared import (
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-# GitHub takes no more results of a run, and no larger file, compressed.
-_MOST_RESULTS = 25_000
-_MOST_BYTES = 10_000_000
+# GitHub rejects runs with more results, and files that are larger when compressed.
+_MAX_RESULTS = 25_000
+_MAX_BYTES = 10_000_000
 # Longer code is not repeated in the report.
-_MOST_CODE = 2_000
+_MAX_SNIPPET = 2_000
 _ROOT = "%SRCROOT%"
 _RANKS: Mapping[Confidence, float] = {"high": 90.0, "medium": 60.0, "low": 30.0}
-_WHY = {"settings": "per-file-ignores in the settings", "baseline": "known: in the baseline"}
+_JUSTIFICATIONS = {
+    "settings": "per-file-ignores in the settings",
+    "baseline": "known: in the baseline",
+}
+# Plain text that looks like a Markdown link, which viewers would turn into one.
 _LINK = re.compile(r"\](?=\()")
 
 _Object = dict[str, object]
 
 
 def render(report: Report, screen: Screen) -> str:
-    """The whole document; of more than GitHub takes the worst, with a notification."""
+    """Return the document; beyond GitHub's limits it holds the worst results and a notification."""
     run = _Run(report, repository(report.root))
-    most = min(_MOST_RESULTS, len(run.all))
+    limit = min(_MAX_RESULTS, len(run.all))
     while True:
-        # ASCII alone: what steers a terminal or hides a line is written as an escape.
-        text = json.dumps(run.document(most), indent=1) + "\n"
-        size = len(text) if len(text) <= _MOST_BYTES else len(zlib.compress(text.encode()))
-        if size <= _MOST_BYTES or most <= 1:
+        # json.dumps writes ASCII: control characters become escapes.
+        text = json.dumps(run.document(limit), indent=1) + "\n"
+        size = len(text) if len(text) <= _MAX_BYTES else len(zlib.compress(text.encode()))
+        if size <= _MAX_BYTES or limit <= 1:
             return text
-        most = min(most - 1, int(most * 0.9 * _MOST_BYTES / size))
+        limit = min(limit - 1, int(limit * 0.9 * _MAX_BYTES / size))
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One run as SARIF has it."""
+    """The one run of the document."""
 
     report: Report
     folder: Path
@@ -75,7 +79,7 @@ class _Run:
 
     @cached_property
     def all(self) -> tuple[tuple[Finding, Hidden | None], ...]:
-        """Every finding, the worst first, and behind them those that are suppressed."""
+        """All findings, the worst first, then the suppressed ones."""
         hidden = {one.finding: one for one in self.report.hidden}
         return (
             *((finding, None) for finding in worst_first(self.report.findings)),
@@ -83,7 +87,7 @@ class _Run:
         )
 
     @cached_property
-    def known(self) -> Mapping[Finding, Identity]:
+    def identities(self) -> Mapping[Finding, Identity]:
         return identities([finding for finding, _ in self.all], self.report.root)
 
     @cached_property
@@ -91,11 +95,11 @@ class _Run:
         return rule_descriptors(self.report.rules, [finding for finding, _ in self.all])
 
     @cached_property
-    def index(self) -> Mapping[object, int]:
+    def rule_index(self) -> Mapping[object, int]:
         return {rule["id"]: number for number, rule in enumerate(self.rules)}
 
-    def document(self, most: int) -> _Object:
-        """The log, with the first `most` results."""
+    def document(self, limit: int) -> _Object:
+        """Return the log with the first `limit` results."""
         return {
             "$schema": SCHEMA,
             "version": "2.1.0",
@@ -109,31 +113,31 @@ class _Run:
                             "rules": self.rules,
                         }
                     },
-                    "invocations": [self._invocation(len(self.all) - most)],
+                    "invocations": [self._invocation(len(self.all) - limit)],
                     "originalUriBaseIds": {_ROOT: {"uri": file_uri(self.folder).rstrip("/") + "/"}},
                     "columnKind": "utf16CodeUnits",
                     "newlineSequences": ["\r\n", "\n", "\r"],
-                    "results": [self._result(*one) for one in self.all[:most]],
+                    "results": [self._result(*one) for one in self.all[:limit]],
                     "properties": self._properties(),
                 }
             ],
         }
 
-    def _invocation(self, left_out: int) -> _Object:
-        told = [self._unread(f) for f in self.report.findings if f.code == UNREADABLE]
+    def _invocation(self, omitted: int) -> _Object:
+        notifications = [self._unread(f) for f in self.report.findings if f.code == UNREADABLE]
         for fault in self.report.faults:
-            text = printable(f"the rule {fault.code} failed: {fault.error}")
+            text = printable(f"rule {fault.code} failed: {fault.error}")
             where = {"artifactLocation": self._artifact(fault.path)}
-            told.append(
+            notifications.append(
                 {**_notification("error", text), "locations": [{"physicalLocation": where}]}
             )
-        if left_out:
+        if omitted:
             text = (
-                f"{left_out} of {len(self.all)} results are left out, the least severe:"
-                " GitHub takes no more"
+                f"the {omitted} least severe of {len(self.all)} results are omitted:"
+                " the rest reaches GitHub's limit"
             )
-            told.append(_notification("warning", text))
-        turned_on = [
+            notifications.append(_notification("warning", text))
+        enabled = [
             {
                 "descriptor": {"id": rule["id"], "index": number},
                 "configuration": {"enabled": True},
@@ -143,14 +147,14 @@ class _Run:
         ]
         return {
             "executionSuccessful": not self.report.faults,
-            **({"ruleConfigurationOverrides": turned_on} if turned_on else {}),
-            **({"toolExecutionNotifications": told} if told else {}),
+            **({"ruleConfigurationOverrides": enabled} if enabled else {}),
+            **({"toolExecutionNotifications": notifications} if notifications else {}),
         }
 
     def _unread(self, finding: Finding) -> _Object:
         return {
             **_notification("error", printable(finding.message)),
-            "associatedRule": {"id": finding.code, "index": self.index[finding.code]},
+            "associatedRule": {"id": finding.code, "index": self.rule_index[finding.code]},
             "locations": [self._location(finding.source, finding.span)],
         }
 
@@ -184,7 +188,7 @@ class _Run:
         edited = fix is not None and all(path in self.report.sources for path in fix.paths)
         return {
             "ruleId": finding.code,
-            "ruleIndex": self.index[finding.code],
+            "ruleIndex": self.rule_index[finding.code],
             "level": finding.severity,
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
@@ -204,16 +208,16 @@ class _Run:
         }
 
     def _baseline_state(self, hidden: Hidden | None) -> _Object:
-        """Whether a finding is new; of what a comment took away the baseline says nothing."""
+        """Return whether a finding is new; unknown for one that a comment suppresses."""
         if self.report.baseline is None or (hidden and hidden.by != "baseline"):
             return {}
         return {"baselineState": "unchanged" if hidden else "new"}
 
     def _verdict(self, finding: Finding) -> _Object:
-        """What running the code around a finding showed."""
+        """Return the verdict on the unit that contains a finding, if there is one."""
         if self.report.proved is None:
             return {}
-        within = self.known[finding].within
+        within = self.identities[finding].within
         proved = self.report.proved
         for verdict in (*proved.wrong, *proved.proof.verdicts):
             unit = verdict.unit
@@ -230,11 +234,11 @@ class _Run:
         line = file.line_text(at.line)
         return {
             "primaryLocationLineHash": self._hashes[file][at.line - 1],
-            # GitHub counts from the first character that is no blank: indentation may change.
+            # GitHub counts from the first character that is not whitespace.
             "primaryLocationStartColumnFingerprint": str(
                 max(0, at.column - 1 - (len(line) - len(line.lstrip())))
             ),
-            "remat-migrate/v1": self.known[finding].fingerprint,
+            "remat-migrate/v1": self.identities[finding].fingerprint,
         }
 
     def _fix(self, fix: Fix) -> _Object:
@@ -257,7 +261,7 @@ class _Run:
         file, where = on_disk(source, span)
         shown = _region(file, where)
         code = file.text[where.start : where.end]
-        if with_code and 0 < len(code) <= _MOST_CODE:
+        if with_code and 0 < len(code) <= _MAX_SNIPPET:
             shown["snippet"] = {"text": encodable(code)}
         return {
             "physicalLocation": {"artifactLocation": self._artifact(source.path), "region": shown}
@@ -301,7 +305,7 @@ def _suppressions(hidden: Hidden | None) -> _Object:
         return {}
     if hidden.by == "comment":
         return {"suppressions": [{"kind": "inSource"}]}
-    return {"suppressions": [{"kind": "external", "justification": _WHY[hidden.by]}]}
+    return {"suppressions": [{"kind": "external", "justification": _JUSTIFICATIONS[hidden.by]}]}
 
 
 def _notification(level: str, text: str) -> _Object:
@@ -309,7 +313,7 @@ def _notification(level: str, text: str) -> _Object:
 
 
 def _cell(finding: Finding) -> _Object:
-    """Where in a notebook of Jupyter a finding is; nothing for other files."""
+    """Return the notebook cell of a finding; empty for other files."""
     cell = finding.source.cell(finding.span.start)
     return {"cell": {"number": cell[0], "line": cell[1]}} if cell else {}
 
@@ -320,5 +324,5 @@ def _is_enabled(rule: _Object) -> bool:
 
 
 def _text(text: str) -> str:
-    """A line as a message in plain text: what has the form of a link there is none."""
+    """Return a line as a plain-text message without links."""
     return _LINK.sub("] ", printable(text))

@@ -1,9 +1,10 @@
-"""The rules of a run as SARIF describes them: what GitHub shows beside an alert."""
+"""The rules of a run as SARIF reporting descriptors, which GitHub shows beside an alert."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from ...rule import Finding, Rule
@@ -12,8 +13,8 @@ from ..terminal.display import Screen
 from ..terminal.explain import explain
 from .shared import shorten
 
-# GitHub cuts longer ones.
-_MOST_DESCRIPTION = 1024
+# GitHub cuts longer descriptions.
+_MAX_DESCRIPTION = 1024
 _SECTION = re.compile(r"^##\s+", re.MULTILINE)
 _PROBLEMS = {"error": "error", "warning": "warning", "note": "recommendation"}
 _CONFIDENCES = ("low", "medium", "high")
@@ -22,20 +23,18 @@ _Object = dict[str, object]
 
 
 def rule_descriptors(rules: Sequence[Rule], findings: Sequence[Finding]) -> list[_Object]:
-    """The rules that ran, and what is known of others that `findings` name, sorted by code."""
-    known = {rule.code: rule for rule in rules}
-    named = {finding.code: finding for finding in findings if finding.code not in known}
-    doubts: dict[str, str] = {}
+    """Return the rules that ran and any others that findings name, sorted by code."""
+    confidences: dict[str, set[str]] = defaultdict(lambda: {"high"})
     for finding in findings:
-        worst = doubts.get(finding.code, "high")
-        doubts[finding.code] = min(worst, finding.confidence, key=_CONFIDENCES.index)
-    descriptors = {code: _bare(finding) for code, finding in named.items()}
-    for code, rule in known.items():
-        descriptors[code] = _descriptor(rule, doubts.get(code, "high"))
+        confidences[finding.code].add(finding.confidence)
+    descriptors = {finding.code: _minimal_descriptor(finding) for finding in findings}
+    for rule in rules:
+        precision = min(confidences[rule.code], key=_CONFIDENCES.index)
+        descriptors[rule.code] = _descriptor(rule, precision)
     return [descriptors[code] for code in sorted(descriptors)]
 
 
-def _bare(finding: Finding) -> _Object:
+def _minimal_descriptor(finding: Finding) -> _Object:
     return {
         "id": finding.code,
         "name": finding.name,
@@ -45,12 +44,12 @@ def _bare(finding: Finding) -> _Object:
 
 
 def _descriptor(rule: Rule, precision: str) -> _Object:
-    what, why = (_paragraph(rule, title) for title in ("What it does", "Why is this bad?"))
+    what, why = (_section(rule, title) for title in ("What it does", "Why is this bad?"))
     return {
         "id": rule.code,
         "name": rule.name,
-        "shortDescription": {"text": _sentence(what) or rule.name},
-        "fullDescription": {"text": shorten(f"{what} {why}".strip(), _MOST_DESCRIPTION)},
+        "shortDescription": {"text": _first_sentence(what) or rule.name},
+        "fullDescription": {"text": shorten(f"{what} {why}".strip(), _MAX_DESCRIPTION)},
         "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
         **({"helpUri": rule.url} if rule.url else {}),
         "defaultConfiguration": {
@@ -66,8 +65,8 @@ def _descriptor(rule: Rule, precision: str) -> _Object:
     }
 
 
-def _paragraph(rule: Rule, title: str) -> str:
-    """The text of a section of a rule's docstring, in one line, without marks of code."""
+def _section(rule: Rule, title: str) -> str:
+    """Return a section of a rule's docstring as one line without backquotes."""
     for section in _SECTION.split(inspect.getdoc(rule) or ""):
         head, _, body = section.partition("\n")
         if head.strip() == title:
@@ -75,7 +74,7 @@ def _paragraph(rule: Rule, title: str) -> str:
     return ""
 
 
-def _sentence(text: str) -> str:
-    """The first sentence of a text, and of a list what introduces it."""
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a text, or what introduces its list."""
     first = re.split(r"(?<=[.:;])\s+(?=[A-Z(1-9-])", text, maxsplit=1)[0]
-    return shorten(re.sub(r"[:;]$", ".", first), _MOST_DESCRIPTION)
+    return shorten(re.sub(r"[:;]$", ".", first), _MAX_DESCRIPTION)

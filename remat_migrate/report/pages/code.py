@@ -1,4 +1,4 @@
-"""Source as plain data for pages: lines cut into pieces, prose with its code, differences."""
+"""Source code, prose and diffs as data that a page can mark up."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from textwrap import dedent
 
 from ...text import Edit, SourceFile, apply_edits
 from ...text.diff import unified_diff
@@ -14,18 +15,18 @@ from ...text.escapes import is_cell_start
 from ..terminal.display import expand_tabs, printable
 from ..terminal.snippet import Mark, Underline, underlines
 
-# Lines shown before and behind the marked ones.
-_AROUND = 2
-# Between two shown places this many lines are shown rather than a gap.
-_GAP = 2
-# Characters of a line that are shown, and how many of them before its first mark.
-_WIDEST, _BEFORE = 400, 120
+# Lines of context before and after the marked ones.
+_CONTEXT = 2
+# Gaps of up to this many lines between shown lines are filled.
+_MAX_GAP = 2
+# Characters of a long line that are shown, and how many of them before its first mark.
+_MAX_WIDTH, _LEAD = 400, 120
 _CODE = re.compile(r"(`+)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some text, and what it is: "" or "code" in prose, "" or "primary" or "related" in a line."""
+    """Text of one kind: "code" or "" in prose; "primary", "related" or "" in a line of code."""
 
     text: str
     kind: str = ""
@@ -33,7 +34,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """A line of source; `number` is None where lines are left out. Labels belong to its marks."""
+    """A line of source with the labels of its marks; `number` is None where lines are omitted."""
 
     number: int | None
     pieces: tuple[Piece, ...] = ()
@@ -41,31 +42,31 @@ class CodeLine:
 
     @property
     def text(self) -> str:
-        """The line without its marks."""
+        """Return the line without its marks."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
     def is_marked(self) -> bool:
-        """Whether a mark that is primary is in it."""
+        """Return whether the line holds a primary mark."""
         return any(piece.kind == "primary" for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a difference: "hunk", "added", "removed" or "same", without its sign."""
+    """A line of a diff without its sign: "hunk", "added", "removed" or "same"."""
 
     kind: str
     text: str
 
     @property
     def sign(self) -> str:
-        """The character that it starts with in a unified difference."""
+        """Return the character that starts it in a unified diff."""
         return {"added": "+", "removed": "-", "hunk": ""}.get(self.kind, " ")
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """How one file changes."""
+    """The diff of one file."""
 
     path: str
     lines: tuple[DiffLine, ...]
@@ -73,14 +74,14 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph: prose, or code as it stands."""
+    """A paragraph of prose, or a block of code."""
 
     pieces: tuple[Piece, ...]
     is_code: bool = False
 
 
 def prose(text: str) -> tuple[Piece, ...]:
-    """A line of text with what stands between backquotes as code; no controls are left."""
+    """Split a line of text at its backquotes; the pieces are safe to print."""
     pieces: list[Piece] = []
     at = 0
     for found in _CODE.finditer(text):
@@ -91,11 +92,11 @@ def prose(text: str) -> tuple[Piece, ...]:
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """A text of several lines: what is indented is code."""
+    """Split a text into paragraphs and blocks of code, which are indented."""
     found = []
     for is_code, lines in groupby(text.splitlines(), lambda line: line.startswith(" ")):
         if is_code:
-            joined = "\n".join(printable(line) for line in _without_indent(list(lines)))
+            joined = "\n".join(map(printable, dedent("\n".join(lines)).splitlines()))
             found.append(Block((Piece(joined, "code"),), True))
         else:
             found += [Block(prose(line)) for line in lines if line.strip()]
@@ -103,7 +104,7 @@ def blocks(text: str) -> tuple[Block, ...]:
 
 
 def code_lines(source: SourceFile, marks: Sequence[Mark]) -> tuple[CodeLine, ...]:
-    """The lines that marks touch, and some around them."""
+    """Return the lines that marks touch, with some context."""
     by_line: dict[int, list[Underline]] = {}
     for mark in sorted(marks, key=lambda mark: mark.primary):
         for number, underline in underlines(source, mark):
@@ -114,12 +115,12 @@ def code_lines(source: SourceFile, marks: Sequence[Mark]) -> tuple[CodeLine, ...
 def differences(
     edits: Iterable[Edit], sources: Mapping[Path, SourceFile], shown: Callable[[Path], str]
 ) -> tuple[FileDiff, ...]:
-    """What edits make of each file, in the order of the edits.
+    """Return the diff of each edited file, in the order of the edits.
 
     Args:
-        edits: of any files.
+        edits: edits of any files.
         sources: the text of each file.
-        shown: how a path is shown.
+        shown: how to show a path.
     """
     by_path: dict[Path, list[Edit]] = {}
     for edit in edits:
@@ -134,24 +135,24 @@ def differences(
 
 
 def _diff_line(line: str) -> DiffLine:
-    if line.startswith("@@"):
+    if line.startswith(("@@", "\\")):
         return DiffLine("hunk", line)
     kind = {"+": "added", "-": "removed"}.get(line[:1], "same")
-    if line.startswith("\\"):
-        return DiffLine("hunk", line)
     return DiffLine(kind, expand_tabs(printable(line[1:].rstrip("\r"))))
 
 
 def _shown(source: SourceFile, by_line: dict[int, list[Underline]]) -> Iterator[CodeLine]:
     wanted = sorted({near for line in by_line for near in _near(source, line)})
-    # Blank lines at the edges say nothing.
-    while wanted and wanted[0] not in by_line and not source.shown_line(wanted[0]).strip():
-        del wanted[0]
-    while wanted and wanted[-1] not in by_line and not source.shown_line(wanted[-1]).strip():
-        del wanted[-1]
+
+    def is_blank_context(line: int) -> bool:
+        return line not in by_line and not source.shown_line(line).strip()
+
+    for edge in (0, -1):
+        while wanted and is_blank_context(wanted[edge]):
+            del wanted[edge]
     previous = wanted[0] - 1 if wanted else 0
     for number in wanted:
-        if number - previous > _GAP + 1:
+        if number - previous > _MAX_GAP + 1:
             yield CodeLine(None)
         else:
             for between in range(previous + 1, number):
@@ -161,13 +162,13 @@ def _shown(source: SourceFile, by_line: dict[int, list[Underline]]) -> Iterator[
 
 
 def _near(source: SourceFile, line: int) -> Iterator[int]:
-    """The lines around one, of its cell in a notebook."""
+    """Yield a line and those around it; in a notebook those of the same cell."""
     starts = source.line_starts
     mark = source.container.mark if source.container else ""
     cell = (source.cell(starts[line - 1]) or (None,))[0]
-    for number in range(max(1, line - _AROUND), min(len(starts), line + _AROUND) + 1):
+    for number in range(max(1, line - _CONTEXT), min(len(starts), line + _CONTEXT) + 1):
         if (source.cell(starts[number - 1]) or (None,))[0] == cell:
-            # The line that announces a cell in a notebook's view is none of its author's.
+            # The author did not write the line that starts a cell in the view of a notebook.
             if not (mark and is_cell_start(mark, source.line_text(number))):
                 yield number
 
@@ -175,16 +176,16 @@ def _near(source: SourceFile, line: int) -> Iterator[int]:
 def _line(source: SourceFile, number: int, marks: Sequence[Underline]) -> CodeLine:
     text = printable(source.shown_line(number).rstrip())
     kinds = [""] * max([len(text), *(mark.end for mark in marks)])
-    for mark in marks:  # the primary one last
+    for mark in marks:  # primary marks come last
         kind = "primary" if mark.primary else "related"
         kinds[mark.start : mark.end] = [kind] * (mark.end - mark.start)
-    # A mark behind the end of the line, as of what is missing there, is a blank.
+    # A mark past the end of the line marks a space.
     text = text.ljust(len(kinds))
     begin = 0
-    if len(text) > _WIDEST:
+    if len(text) > _MAX_WIDTH:
         first = min((mark.start for mark in marks), default=0)
-        begin = max(0, min(first - _BEFORE, len(text) - _WIDEST))
-    stop = min(len(text), begin + _WIDEST)
+        begin = max(0, min(first - _LEAD, len(text) - _MAX_WIDTH))
+    stop = min(len(text), begin + _MAX_WIDTH)
     pieces = [Piece("…")] if begin else []
     at = begin
     for kind, run in groupby(range(begin, stop), kinds.__getitem__):
@@ -195,8 +196,3 @@ def _line(source: SourceFile, number: int, marks: Sequence[Underline]) -> CodeLi
         pieces.append(Piece("…"))
     labels = tuple(prose(mark.label) for mark in marks if mark.label)
     return CodeLine(source.shown_number(number), tuple(pieces), labels)
-
-
-def _without_indent(lines: Sequence[str]) -> Iterator[str]:
-    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return (line[indent:] for line in lines)

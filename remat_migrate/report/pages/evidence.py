@@ -1,4 +1,4 @@
-"""What running and measuring showed, as plain data for pages: by checkpoint and by finding."""
+"""What running and measuring showed, for the checkpoints and findings of a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...text import SourceFile
 from ..content import Report, SiteRow
-from ..terminal.display import Screen, printable
+from ..terminal.display import Screen
 from ..terminal.verdicts import facts, worst_first
 from ..terminal.weights import effect, operations, size
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...measure.worker.records import SiteMeasurement
     from ...verify.evidence import Verdict
 
+# The worst first.
+TONES = ("bad", "open", "good")
 _TONES = {
     "equal": "good",
     "differs": "bad",
@@ -27,122 +29,120 @@ _TONES = {
 }
 
 
+def tone_of(outcome: str) -> str:
+    """Return how a page colors an outcome of verifying or measuring: `good`, `bad` or `open`."""
+    return _TONES.get(outcome, "open")
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictEntry:
-    """A verdict: on which unit, where it stands, what came out, and what that rests on."""
+    """A verdict as a page shows it: unit, place, outcome, and what the outcome is based on."""
 
     unit: str
     path: str
     line: int
     outcome: str
-    rests_on: str
+    basis: str
 
     @property
     def tone(self) -> str:
-        """`good`, `bad` or `open`."""
+        """Return `good`, `bad` or `open`."""
         return tone_of(self.outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightEntry:
-    """What a checkpoint does in a target: bytes of the peak saved, operations added, a verdict."""
+    """What a checkpoint does in a measured target."""
 
-    target: str
-    function: str
-    applications: int
-    saved: int
-    again: int
-    verdict: str
-    effect: str
-    notes: tuple[str, ...]
+    weight: SiteMeasurement
+    found: Measurement
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict in words."""
+        return self.weight.verdict.replace("-", " ")
 
     @property
     def tone(self) -> str:
-        """`good`, `bad` or `open`."""
-        return tone_of(self.verdict.replace(" ", "-"))
+        """Return `good`, `bad` or `open`."""
+        return tone_of(self.weight.verdict)
 
     @property
     def saves(self) -> str:
-        """The bytes, for a reader."""
-        return size(self.saved)
+        """Return how much lower the peak is with it."""
+        return size(self.weight.peak_bytes_saved)
 
     @property
     def costs(self) -> str:
-        """The operations, for a reader."""
-        return operations(self.again)
+        """Return the operations that it adds."""
+        return operations(self.weight.recomputed_flops)
+
+    @property
+    def effect(self) -> str:
+        """Return what it saves and costs as a sentence."""
+        return effect(self.weight, self.found)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what else is known about it."""
+        notes = [self.weight.note] if self.weight.note else []
+        if self.weight.compiled is not None:
+            with_it, without = map(size, self.weight.compiled)
+            notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
+        return notes
 
 
 class Evidence:
-    """The evidence of a report, found by the place in the source."""
+    """The verdicts and weights of a report, by place in the source."""
 
     def __init__(self, report: Report, screen: Screen) -> None:
         self._verdicts: dict[Path, dict[str, VerdictEntry]] = {}
         for verdict in all_verdicts(report):
             units = self._verdicts.setdefault(verdict.unit.path, {})
-            units[verdict.unit.qualname] = entry_of(verdict, screen)
-        self._of: dict[int, Measurement] = {}
-        for found in report.weighed.found if report.weighed else ():
-            self._of |= {id(weight): found for weight in found.sites}
+            units[verdict.unit.qualname] = verdict_entry(verdict, screen)
+        self._measured = report.weighed.found if report.weighed else ()
 
     def verdicts_at(self, places: Sequence[tuple[SourceFile, int]]) -> tuple[VerdictEntry, ...]:
-        """The verdicts on the units that these places (a file and an offset) are in."""
-        found: dict[tuple[str, str], VerdictEntry] = {}
+        """Return the verdicts on the units that contain the places, files with an offset each."""
+        found: dict[VerdictEntry, None] = {}
         for source, offset in places:
             if units := self._verdicts.get(source.path):
                 name = _unit_name(source, offset)
                 if name in units:
-                    found[units[name].path, name] = units[name]
-        return tuple(found.values())
+                    found[units[name]] = None
+        return tuple(found)
 
     def weights(self, row: SiteRow) -> tuple[WeightEntry, ...]:
-        """What was measured of a site."""
-        return tuple(weight_entry(weight, self._of[id(weight)]) for weight in row.weights)
-
-
-def weight_entry(weight: SiteMeasurement, found: Measurement) -> WeightEntry:
-    """What a checkpoint saves and costs as a reader is shown it."""
-    notes = [printable(weight.note)] if weight.note else []
-    if weight.compiled is not None:
-        with_it, without = map(size, weight.compiled)
-        notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
-    return WeightEntry(
-        printable(found.target),
-        printable(weight.function),
-        weight.applications,
-        weight.peak_bytes_saved,
-        weight.recomputed_flops,
-        weight.verdict.replace("-", " "),
-        effect(weight, found),
-        tuple(notes),
-    )
-
-
-def tone_of(outcome: str) -> str:
-    """How a reader takes an outcome: `good`, `bad` or `open`."""
-    return _TONES.get(outcome, "open")
+        """Return what was measured of a site."""
+        return tuple(
+            WeightEntry(weight, found)
+            for weight in row.weights
+            for found in self._measured
+            if any(weight is site for site in found.sites)
+        )
 
 
 def all_verdicts(report: Report) -> tuple[Verdict, ...]:
-    """The verdicts on what was kept, and those for which fixes were reverted."""
+    """Return the verdicts on the new code, and those for which fixes were reverted."""
     if report.proved is None:
         return ()
     return (*report.proved.proof.verdicts, *report.proved.wrong)
 
 
 def verdict_entries(report: Report, screen: Screen) -> tuple[VerdictEntry, ...]:
-    """All verdicts, the worst first."""
-    return tuple(entry_of(verdict, screen) for verdict in worst_first(all_verdicts(report)))
+    """Return all verdicts, the worst first."""
+    return tuple(verdict_entry(verdict, screen) for verdict in worst_first(all_verdicts(report)))
 
 
-def entry_of(verdict: Verdict, screen: Screen) -> VerdictEntry:
-    """A verdict as a reader is shown it."""
-    text = verdict.detail if verdict.unit.is_text else ""
+def verdict_entry(verdict: Verdict, screen: Screen) -> VerdictEntry:
+    """Return a verdict as a page shows it."""
+    unit, is_text = verdict.unit, verdict.unit.is_text
     return VerdictEntry(
-        printable(verdict.unit.qualname) or ("" if verdict.unit.is_text else "the module"),
-        screen.path(verdict.unit.path),
-        verdict.unit.line,
+        unit.qualname or ("" if is_text else "the module"),
+        screen.path(unit.path),
+        unit.line,
         str(verdict.outcome),
-        text or printable("; ".join(facts(verdict))),
+        (is_text and verdict.detail) or "; ".join(facts(verdict)),
     )
 
 
@@ -153,4 +153,4 @@ def _unit_name(source: SourceFile, offset: int) -> str:
     try:
         return unit_at(source.text, offset) or ""
     except (SyntaxError, SourceError):
-        return ""  # not Python, as the unit of a text file has no name either
+        return ""  # not Python; the unit of a text file has no name either

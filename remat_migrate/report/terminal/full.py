@@ -52,7 +52,7 @@ def fix_tag(finding: Finding) -> str:
     fix = finding.fix
     if fix is None:
         return ""
-    return f"{fix.safety} fix" if fix.is_automatic else "by hand"
+    return f"{fix.safety} fix" if fix.is_automatic else "manual fix"
 
 
 def header_tag(finding: Finding) -> str:
@@ -69,7 +69,7 @@ def _header(finding: Finding, screen: Screen, style: str) -> str:
     plain = f"{place} {finding.code} {message}"
     blanks = max(2, screen.width - display_width(plain) - len(tag)) if tag else 0
     painted = screen.paint(finding.code, style, "bold")
-    tag_style = "yellow" if tag.endswith("by hand") else "green"
+    tag_style = "yellow" if tag.endswith("manual fix") else "green"
     return (
         f"{screen.paint(place, 'bold')} {painted} {message}"
         f"{' ' * blanks}{screen.paint(tag, tag_style)}"
@@ -96,8 +96,7 @@ def _is_close(finding: Finding, related: Related) -> bool:
 def _notes(finding: Finding, gutter: str, screen: Screen) -> Iterator[str]:
     notes = []
     if finding.fix is not None:
-        by_hand = fix_tag(finding) == "by hand"
-        notes.append(("by hand" if by_hand else "fix", finding.fix.title))
+        notes.append(("fix", finding.fix.title))
     if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
         notes.append(("note", finding.reason))
     notes.append(("why", f"remat-migrate explain {finding.code}"))

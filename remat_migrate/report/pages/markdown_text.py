@@ -1,0 +1,81 @@
+"""Text in GitHub's Markdown that stays text: no markup, mentions, references or links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from html import escape as escape_html
+
+from ..terminal.display import printable
+from .code import Piece
+
+MAX_CODE = 160
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-!|<>~&$^=])")
+# What begins a mention, the number of an issue, or an address.
+_REFERENCE = re.compile(r"[@#](?=\w)|\bGH-(?=\w)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+def escape(text: str) -> str:
+    """Return text in which nothing is markup."""
+    return _MARKUP.sub(r"\\\1", _without_references(_one_line(text)))
+
+
+def format_code(text: str) -> str:
+    """Return text as inline code, in a table too."""
+    text = shorten_code(_one_line(text))
+    if not text:
+        return ""
+    if "`" in text or "|" in text or "\\" in text:
+        # Inside and outside tables these have different meanings between backquotes.
+        return f"<code>{escape_element(text)}</code>"
+    return f"`{text}`"
+
+
+def escape_element(text: str) -> str:
+    """Return text for an HTML element within Markdown, where Markdown's marks still count."""
+    text = escape_html(_without_references(_one_line(text)))
+    return re.sub(r"[\\`*_\[\]|~$@]", lambda found: f"&#{ord(found[0])};", text)
+
+
+def format_prose(pieces: Sequence[Piece]) -> str:
+    """Return prose with its code as inline code."""
+    return _joined(pieces, format_code, escape)
+
+
+def format_prose_element(pieces: Sequence[Piece]) -> str:
+    """Return prose with its code for an HTML element."""
+    return _joined(pieces, lambda text: f"<code>{escape_element(text)}</code>", escape_element)
+
+
+def fenced(text: str, language: str) -> str:
+    """Return a code block whose fence is longer than any run of backquotes in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def shorten_code(text: str) -> str:
+    """Cut a line of code to the width that a comment shows."""
+    return text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + "…"
+
+
+def _joined(pieces: Sequence[Piece], code: Callable[[str], str], text: Callable[[str], str]) -> str:
+    return "".join(
+        code(piece.text) if piece.kind == "code" else _spaced(piece.text, text) for piece in pieces
+    )
+
+
+def _spaced(text: str, convert: Callable[[str], str]) -> str:
+    """Convert a text but keep whether it starts and ends with a space."""
+    lead = " " if text[:1].isspace() else ""
+    tail = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{lead}{convert(text)}{tail}"
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _without_references(text: str) -> str:
+    return _REFERENCE.sub(lambda found: found[0] + _ZERO_WIDTH_SPACE, text)
