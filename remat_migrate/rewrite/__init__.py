@@ -1,7 +1,7 @@
-"""From a decision to edits: options, calls by position, closures, compile-time evaluation.
+"""Rewrites that several rules share: static arguments, closures, options, and placement.
 
-What several rules write stands here, between the model, which decides, and the rules, which
-explain. A rewriting that cannot be done raises `Refused` with the reason.
+The analysis decides, a rewrite returns the Changes, and the rule explains them. If a rewrite is not
+possible, it raises `Refused` with the reason.
 """
 
 from .refusal import Refused

@@ -1,7 +1,7 @@
-"""`jax.numpy` on static values: computed while tracing, under `jax.ensure_compile_time_eval`.
+"""Computes `jax.numpy` operations on static values at trace time.
 
-Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, even of
-operations on Python numbers. Where Python needs such a result, the operation is computed in
+In a checkpointed function, the result of every `jax.numpy` operation is a tracer, even if it only
+uses Python numbers. A result that must be concrete is computed in
 `with jax.ensure_compile_time_eval():`.
 """
 
@@ -15,29 +15,23 @@ from ..analysis.needs.need import Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .arguments.signature import free_name, names_in
 from .imports import written
-from .refusal import Refused
+from .refusal import Refused, check_selected
 
 _CONTEXT = "jax.ensure_compile_time_eval"
+_RESULT = "a `jax.numpy` result"
 
 
 def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
-    """The changes that compute at compile time what Python needs of `jax.numpy` operations.
+    """Return the changes that compute at trace time the operations that `needs` name.
 
     Raises:
-        Refused: the operation stands where it cannot be taken out, or in a file that is not to
-            be changed.
+        Refused: an operation cannot be moved out, or is in a file that was not passed.
     """
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
     for need in needs:
         for module, operation in () if need.unseen else need.operations:
-            if not module.editable:
-                raise Refused(
-                    "a `jax.numpy` result that Python needs is computed in a file that is not to"
-                    f" be changed: compute it in `with {_CONTEXT}():`",
-                    module,
-                    operation,
-                )
+            check_selected(module, operation, f"{_RESULT} that must be concrete")
             statement = module.statement(operation)
             if _whole(module, statement, operation):
                 wrapped[statement] = module
@@ -61,7 +55,7 @@ def _inside(node: ast.AST, outer: ast.AST) -> bool:
 
 
 def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
-    """Whether a statement only computes the operation: `y = jnp.ceil(n)`, `assert jnp.all(m)`."""
+    """Return whether a statement only computes the operation: `y = jnp.ceil(n)`, `assert ...`."""
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         value = statement.value
         while value is not operation and isinstance(value, ast.Call) and len(value.args) == 1:
@@ -72,26 +66,16 @@ def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
 
 
 def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr:
-    """The expression to take out: the whole test of an `if`, else the operation itself."""
+    """Return the expression to move out: the whole test of an `if`, else the operation itself."""
     place: ast.expr = operation
     child: ast.AST = operation
     for around in module.ancestors(operation):
         if isinstance(around, ast.Lambda | ast.comprehension | ast.ListComp | ast.GeneratorExp):
-            raise Refused(
-                "a `jax.numpy` result that Python needs is computed in a lambda or comprehension:"
-                f" compute it before, in `with {_CONTEXT}():`",
-                module,
-                operation,
-            )
+            raise _refused("in a lambda or comprehension: compute it before", module, operation)
         if isinstance(around, ast.BoolOp) and around.values[0] is not child:
-            place = around  # what stands before it guards it
+            place = around  # the operands before it guard it
         if isinstance(around, ast.IfExp) and around.test is not child:
-            raise Refused(
-                "a `jax.numpy` result that Python needs is computed under a condition: compute it"
-                f" before, in `with {_CONTEXT}():`",
-                module,
-                operation,
-            )
+            raise _refused("under a condition: compute it before", module, operation)
         if around is statement:
             break
         child = around
@@ -100,27 +84,21 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr
             holder = module.parent(statement)
             if isinstance(holder, ast.If) and statement in holder.orelse:
                 if module.source.text.startswith("elif", module.span(statement).start):
-                    raise Refused(
-                        "Python needs a `jax.numpy` result in an `elif`: compute it before the"
-                        f" `if`, in `with {_CONTEXT}():`",
-                        module,
-                        operation,
-                    )
+                    raise _refused("in an `elif`: compute it before the `if`", module, operation)
             return statement.test
         case ast.While():
-            raise Refused(
-                "Python needs a `jax.numpy` result at every round of a `while`: use"
-                f" `numpy`, or compute it in `with {_CONTEXT}():`",
-                module,
-                operation,
+            raise _refused(
+                "in the test of a `while`: use `numpy`, or compute it", module, operation
             )
         case ast.With() | ast.AsyncWith() | ast.FunctionDef() | ast.ClassDef():
-            raise Refused(
-                f"a `jax.numpy` result that Python needs: compute it in `with {_CONTEXT}():`",
-                module,
-                operation,
-            )
+            raise _refused("here: compute it before", module, operation)
     return place
+
+
+def _refused(place: str, module: Module, operation: ast.expr) -> Refused:
+    """Return why an operation cannot be moved out of a place, and what to write instead."""
+    reason = f"{_RESULT} must be concrete {place}, in `with {_CONTEXT}():`"
+    return Refused(reason, module, operation)
 
 
 def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]:
@@ -133,7 +111,7 @@ def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]
 def _own_line(module: Module, statement: ast.stmt) -> None:
     text = module.source.line_text(statement.lineno)
     if text[: statement.col_offset].strip():
-        raise Refused("several statements stand on its line", module, statement)
+        raise Refused("its line has several statements", module, statement)
 
 
 def _take_out(

@@ -1,4 +1,4 @@
-"""Options given before there is a function: `jax.checkpoint(policy=p)` as it is meant."""
+"""Rewrites options that are passed without a function: `jax.checkpoint(policy=p)`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,10 @@ from .refusal import check_editable
 
 
 def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Change]:
-    """The changes that make an application of an Api that is no factory one that works.
+    """Return the changes of a `factory` call that passes options to an Api but no function.
 
     `@jax.checkpoint()` becomes `@jax.checkpoint`, `jax.checkpoint(policy=p)(f)` becomes
-    `jax.checkpoint(f, policy=p)`, and all else a `functools.partial`.
-
-    Args:
-        project: the project.
-        site: the site; its callee has options and nothing to wrap.
-        factory: the call that has the options.
-
-    Raises:
-        Refused: it stands where nothing can be edited.
+    `jax.checkpoint(f, policy=p)`, and any other a `functools.partial`.
     """
     module = site.module
     check_editable(module, [factory])
@@ -33,7 +25,7 @@ def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Chan
         case ast.Call(func=func, args=[subject], keywords=[]) as outer if (
             func is factory
             and not isinstance(subject, ast.Starred)
-            and factory.end_lineno == outer.end_lineno  # else its layout and comments stay
+            and factory.end_lineno == outer.end_lineno  # keep the layout and comments otherwise
         ):
             first = Code.of("{subject}", subject=subject)
             return [InsertArgument(module, factory, first), Keep(module, outer, factory)]

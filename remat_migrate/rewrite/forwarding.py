@@ -1,4 +1,4 @@
-"""Taking a `concrete` parameter out of a wrapper, with what its callers pass for it."""
+"""Removes a `concrete` parameter of a wrapper, and the arguments that its callers pass for it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from ..analysis import Module, Project
 from ..analysis.sites.site import Option
 from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..codemod.changes import Change, Remove
+from ..codemod.tree.tree_index import index_of
 from .options import remove
-from .refusal import Refused
+from .refusal import Refused, check_selected
 
 
 def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change], str]:
-    """The title and changes that take an option handed on from a parameter out, and the parameter.
+    """Return the title and changes that remove an option and the parameter that it passes on.
 
     Also returns why callers outside the project may break; "" if there can be none.
 
     Raises:
-        Refused: some caller passes something else than False, or the parameter is used otherwise.
+        Refused: a caller passes another value than False, or the parameter has another use.
     """
     handed = forwarded(option.module, option.value)
     assert handed is not None
@@ -37,15 +38,15 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
 
 
 def _is_public(handed: Forwarded) -> bool:
-    """Whether code outside the project may call a function.
+    """Return whether code outside the project may call a function.
 
-    Not if it is nested, or private by a leading underscore or by `__all__`; nor in notebooks,
-    tests and scripts, which nothing imports.
+    Not if it is nested, or private by a leading underscore or by `__all__`; nor if it is in a
+    notebook, test, or script, which nothing imports.
     """
     module, function = handed.module, handed.function
     if function.name.startswith("_") or module.enclosing_function(function) is not None:
         return False
-    exported = exported_names(module)
+    exported = index_of(module.tree).exported
     if exported and function.name not in exported:
         return False
     stem = module.source.path.stem
@@ -61,21 +62,6 @@ def _is_main(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and ast.unparse(test) == "__name__ == '__main__'"
 
 
-def exported_names(module: Module) -> set[str]:
-    """The names in a module's `__all__`."""
-    return {
-        part.value
-        for statement in module.tree.body
-        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign)
-        and any(
-            isinstance(n, ast.Name) and n.id == "__all__" and isinstance(n.ctx, ast.Store)
-            for n in ast.walk(statement)
-        )
-        for part in ast.walk(statement)
-        if isinstance(part, ast.Constant) and isinstance(part.value, str)
-    }
-
-
 class _Drop:
     def __init__(self, project: Project, option: Option) -> None:
         self.project = project
@@ -88,22 +74,19 @@ class _Drop:
             return
         self.done.append(handed)
         name, function = handed.parameter.arg, handed.function
-        if not handed.module.editable:
+        check_selected(handed.module, function, "the wrapper")
+        if function.name in index_of(handed.module.tree).exported:
             raise Refused(
-                "the wrapper stands in a file that is not to be changed", handed.module, function
-            )
-        if function.name in exported_names(handed.module):
-            raise Refused(
-                f"`{name}` is a parameter of `{function.name}`, which `__all__` exports: callers"
-                " elsewhere may pass it: take it out, or raise an error if it is set",
+                f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
+                " elsewhere may pass it: remove it, or raise an error if it is set",
                 handed.module,
                 handed.parameter,
             )
         default = handed.default
         if not isinstance(default, ast.Constant) or default.value:
             raise Refused(
-                f"`{name}` of `{function.name}` is not False by default: take it out where"
-                " `static_argnums` names what Python needs",
+                f"`{name}` of `{function.name}` is not False by default: remove it once"
+                " `static_argnums` names the arguments that must be concrete",
                 handed.module,
                 handed.parameter,
             )
@@ -115,7 +98,7 @@ class _Drop:
             escape = escaping(module, self.project.evaluator, handed)
             if escape is not None:
                 raise Refused(
-                    f"`{function.name}` is handed on as a value, so not every caller can be seen",
+                    f"`{function.name}` is passed on as a value, so not all callers are known",
                     module,
                     escape,
                 )
@@ -129,11 +112,8 @@ class _Drop:
             self.removed.setdefault(module, []).append(node)
             return
         if not isinstance(holder, ast.keyword) or holder.arg is None:
-            raise Refused(
-                f"`{node.id}` of `{handed.function.name}` is used for more than the option",
-                module,
-                node,
-            )
+            reason = f"`{node.id}` of `{handed.function.name}` is used for more than the option"
+            raise Refused(reason, module, node)
         self.removed.setdefault(module, []).append(holder)
 
     def _passed(
@@ -145,23 +125,16 @@ class _Drop:
         call: ast.Call,
     ) -> None:
         onward = forwarded(module, value)
-        if isinstance(value, ast.Constant) and not value.value:
-            self.removed.setdefault(module, []).append(keyword or value)
-        elif onward is not None:
-            self.removed.setdefault(module, []).append(keyword or value)
+        if onward is None and not (isinstance(value, ast.Constant) and not value.value):
+            passed = f"{handed.parameter.arg}={module.segment(value)}"
+            raise Refused(f"a caller passes `{passed}`: migrate it first", module, value)
+        self.removed.setdefault(module, []).append(keyword or value)
+        if onward is not None:
             self.drop(onward)
-        else:
-            raise Refused(
-                f"a caller passes `{handed.parameter.arg}={module.segment(value)}`: it is to be"
-                " migrated first",
-                module,
-                value,
-            )
-        if not module.editable:
-            raise Refused("a caller stands in a file that is not to be changed", module, call)
+        check_selected(module, call, "a caller")
 
     def changes(self) -> list[Change]:
-        """All changes: keywords and arguments, then parameters."""
+        """Return all changes: keywords and arguments, then parameters."""
         found: list[Change] = []
         for module, nodes in self.removed.items():
             found += remove(self.project, module, list(dict.fromkeys(nodes)))

@@ -1,4 +1,4 @@
-"""Writing a qualified name, so that no other fix takes away the import that it relies on."""
+"""Writes a qualified name so that no other fix removes the import that it needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..codemod.changes import Require
 
 
 def written(project: Project, module: Module, qualified: str, at: ast.expr | ast.stmt) -> Reference:
-    """How to write `qualified` in place of `at`.
+    """Return how to write `qualified` in place of `at`.
 
-    Where an import that is there already is used, the changes require its name: a fix that would
-    remove it conflicts with this one, and has to wait.
+    If it uses an existing import, the changes require it: a fix that removes the import conflicts
+    with this one, and has to wait.
     """
     found = reference_to(module, project, qualified, at)
     if found.changes:

@@ -1,4 +1,4 @@
-"""Checkpointing a module as Flax wants it: its class, or a function that takes it first.
+"""Checkpoints a Flax module: its class, or a function that takes the module first.
 
     nn.remat(Block(8))(x)     ->  nn.remat(Block)(8, name="Block_0")(x)
     nn.remat(self.block)(x)   ->  nn.remat(lambda module, *args: module(*args))(self.block, x)
@@ -23,12 +23,12 @@ from .refusal import Refused, check_editable
 
 
 def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
-    """Wrap the class that `maker`, the subject of a site, makes an instance of.
+    """Return the change that wraps the class of an instance instead of the instance.
 
     Args:
-        site: the site; its application is a call that stands around `maker`.
-        maker: the call of the class.
-        name: the `name=` that the instance gets, as an expression.
+        site: the site; its application is a call around `maker`.
+        maker: the call that creates the instance.
+        name: the `name=` of the instance, as an expression.
     """
     application = site.application
     assert application is not None
@@ -47,9 +47,9 @@ def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
 
 
 def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
-    """Wrap a function of the module, which the call then passes first.
+    """Return the changes that wrap a function of the module, which the call then passes first.
 
-    What is passed by keyword, and no array, is closed over: it may be a flag.
+    The function closes over keyword arguments that are not arrays: they may be flags.
 
     Args:
         project: the project.
@@ -57,7 +57,7 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
         bound: whether the subject is a method of an instance.
 
     Raises:
-        Refused: what is made is not called at once, or with a Python value by position.
+        Refused: the wrapped function is not called at once, or with a positional Python value.
     """
     module, application = site.module, site.application
     outer = module.parent(application) if application is not None else None
@@ -67,7 +67,7 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
     subject = site.subject[1]
     assert isinstance(subject, ast.expr)
     if "#" in module.segment(subject):
-        raise Refused("a comment stands in what is wrapped", module, subject)
+        raise Refused("the wrapped expression contains a comment", module, subject)
     receiver, method = subject, ""
     if bound and isinstance(subject, ast.Attribute):
         receiver, method = subject.value, f".{subject.attr}"
@@ -95,18 +95,16 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
 def kept_name(
     project: Project, module: Module, maker: ast.Call, wrapped: Collection[ast.Call]
 ) -> str | None:
-    """The `name=` with which an instance has the name that it has without a checkpoint.
-
-    None where it needs none.
+    """Return the `name=` that keeps the name of an instance; None if it needs none.
 
     Args:
         project: the project.
         module: the module.
-        maker: the call that makes it.
+        maker: the call that creates the instance.
         wrapped: the calls in this module that get a name for the same reason.
 
     Raises:
-        Refused: that name cannot be told, or others would change.
+        Refused: the name is unknown, or those of other instances would change.
     """
     name = flax_name(project, module, maker)
     if name is None:
@@ -119,9 +117,7 @@ def kept_name(
     if any(call not in wrapped for call in same[same.index(maker) + 1 :]):
         raise Refused(f"the numbers of the other `{own}` would change", module, maker)
     for node in ast.walk(function):
-        if isinstance(node, ast.keyword) and node.arg == "name":
-            if isinstance(node.value, ast.Constant) and repr(node.value.value) == name.replace(
-                '"', "'"
-            ):
+        match node:
+            case ast.keyword(arg="name", value=ast.Constant(str(taken))) if f'"{taken}"' == name:
                 raise Refused(f"another one is named {name}", module, node.value)
     return name

@@ -1,4 +1,4 @@
-"""Options of an application: removing one, writing `static_argnums`."""
+"""Removes an option of an application, or writes its `static_argnums`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from .refusal import Refused, check_editable
 
 
 def literal_indices(option: Option) -> tuple[int, ...]:
-    """The value of a literal `static_argnums`.
-
-    Raises:
-        Refused: it is computed.
-    """
+    """Return the value of a literal `static_argnums`; raise Refused if it is computed."""
     try:
         value = ast.literal_eval(option.value)
     except ValueError:
@@ -28,24 +24,20 @@ def literal_indices(option: Option) -> tuple[int, ...]:
         return (value,)
     if isinstance(value, tuple | list) and all(isinstance(i, int) for i in value):
         return tuple(value)
-    raise Refused(
-        "the static arguments are computed, so they cannot be added to", option.module, option.value
-    )
+    reason = "`static_argnums` is computed, so no argument can be added to it"
+    raise Refused(reason, option.module, option.value)
 
 
 def indices_text(indices: Sequence[int]) -> str:
-    """A tuple of indices as Python writes it."""
+    """Return the literal of a tuple of indices."""
     return repr(tuple(indices))
 
 
 def drop_option(project: Project, option: Option, *, shorten: bool = True) -> list[Change]:
-    """The changes that remove an option.
+    """Return the changes that remove an option.
 
-    If `shorten`, a `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
+    With `shorten`, `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
     `jax.checkpoint`. Options that follow by position must be named as well, see `naming_changes`.
-
-    Raises:
-        Refused: it stands in an f-string.
     """
     call, module = option.call, option.module
     if isinstance(call, ast.Dict):
@@ -61,30 +53,26 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
-    """The options that stand behind one by position in the same call, with their names."""
+    """Return the options that follow one by position in the same call, with their names."""
     if option.position is None or not isinstance(option.call, ast.Call):
         return []
     return list(zip(option.behind, option.call.args[option.position + 1 :], strict=False))
 
 
 def naming_changes(module: Module, named: Iterable[tuple[str, ast.expr]]) -> list[Change]:
-    """The changes that turn positional arguments of a call into keywords."""
+    """Return the changes that pass positional arguments by keyword."""
     return [NameArgument(module, value, name) for name, value in named]
 
 
 def remove(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[Change]:
-    """The changes that remove nodes of a module, and imports that are left without a use.
-
-    Raises:
-        Refused: one stands in an f-string.
-    """
+    """Return the changes that remove nodes of a module, and imports that become unused."""
     check_editable(module, nodes)
     is_used = partial(is_used_elsewhere, project, module)
     return [Remove(module, node, is_used) for node in nodes]
 
 
 def keep(project: Project, module: Module, whole: ast.expr, part: ast.expr) -> list[Change]:
-    """The same for an expression that is reduced to one of its parts."""
+    """Return the same for an expression that is reduced to one of its parts."""
     check_editable(module, [whole])
     return [Keep(module, whole, part, partial(is_used_elsewhere, project, module))]
 
@@ -92,15 +80,15 @@ def keep(project: Project, module: Module, whole: ast.expr, part: ast.expr) -> l
 def static_argnums_changes(
     site: Site, indices: Sequence[int], instead_of: Option | None
 ) -> list[Change]:
-    """The changes that make an application name static arguments.
+    """Return the changes that add `static_argnums` to an application.
 
     Args:
         site: the application; it is a call, or a decorator that is one.
-        indices: what to name, on top of what is named already.
-        instead_of: an option of the same call whose place the new one takes.
+        indices: the arguments to add to those that are static already.
+        instead_of: an option of the same call to replace.
 
     Raises:
-        Refused: what is named already is computed, or it stands in an f-string.
+        Refused: the present `static_argnums` are computed.
     """
     if site.application is not None:
         check_editable(site.module, [site.application])
