@@ -386,7 +386,7 @@ class TestStale:
         # Those run the project's code, or serve an editor: of such runs nothing is kept.
         others = {"verify", "measure", "plan", "lsp", "cache"}
         # A progress bar is not kept; nothing is beside a job's summary; each run lists its files.
-        others |= {"progress_bar.py", "github.py", "discover.py"}
+        others |= {"progress_bar.py", "github.py", "listing.py"}
         read = set()
         for file in package.rglob("*.py"):
             text = file.read_text()

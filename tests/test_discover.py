@@ -147,7 +147,7 @@ def test_every_missing_path_is_named(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
-    with pytest.raises(UsageError, match="neither a file nor a folder"):
+    with pytest.raises(UsageError, match="not a file or folder"):
         discover([tmp_path / "pipe.py"], Settings(root=tmp_path))
     assert discover([tmp_path], Settings(root=tmp_path)).python == ()
 

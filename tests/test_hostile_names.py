@@ -145,7 +145,7 @@ def test_what_is_no_file_is_passed_by(tmp_path: Path) -> None:
         for name in ("pipe.py", "socket.py", "null.py"):
             ran = cli(tmp_path, name)
             assert ran.code == 2
-            assert "is neither a file nor a folder" in ran.err
+            assert "not a file or folder" in ran.err
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json", "n.py"])

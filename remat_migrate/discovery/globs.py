@@ -1,4 +1,4 @@
-"""Globs: which files a list of gitignore patterns means, and what `.gitignore` files leave out."""
+"""Gitignore patterns, in the settings and in `.gitignore` files."""
 
 from __future__ import annotations
 
@@ -12,37 +12,34 @@ from ..text.atomic import read_regular
 
 
 def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
-    """A function that says whether a file is meant by `patterns`, relative to the folder `base`.
-
-    A pattern that names a folder means everything below it. Files outside `base` are meant by no
-    pattern.
+    """Return a predicate for the files that match gitignore patterns relative to `base`.
 
     Raises:
-        SettingsError: a pattern is not one that git understands.
+        SettingsError: a pattern is invalid.
     """
     lines = list(patterns)
     if not lines:
         return lambda path: False
-    # Imported late: it costs as much as reading a small project.
+    # Importing it takes as long as reading a small project.
     from pathspec import GitIgnoreSpec
 
     try:
         spec = GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error) as error:  # a range of letters that goes backward: re's
-        raise SettingsError(f"{base}: not a gitignore pattern: {error}") from error
+    except (ValueError, re.error) as error:  # re.error: a reversed range
+        raise SettingsError(f"{base}: invalid gitignore pattern: {error}") from error
 
-    def means(path: Path) -> bool:
+    def matches(path: Path) -> bool:
         try:
             relative = path.relative_to(base)
         except ValueError:
             return False
         return spec.match_file(relative.as_posix())
 
-    return means
+    return matches
 
 
 def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool:
-    """Whether the innermost rules that have something to say about `path` ignore it."""
+    """Return whether the innermost rules that match `path` ignore it."""
     ignored = False
     for ignores in rules:
         verdict = ignores(path)
@@ -52,7 +49,10 @@ def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool
 
 
 def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
-    """What the `.gitignore` of a folder says of a path below it: ignore, keep, or nothing."""
+    """Return a function that tells whether a folder's `.gitignore` ignores or keeps a path.
+
+    The function returns None for a path that no rule matches.
+    """
     try:
         data = read_regular(Path(folder, ".gitignore"), linked=True)
     except OSError:
@@ -62,7 +62,7 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
     lines = data.decode(errors="replace").splitlines()
     try:
         spec = GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):  # git passes by what it does not understand
+    except (ValueError, re.error):  # Like git, skip invalid patterns.
         spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
     prefix = len(folder.rstrip(os.sep)) + 1
     return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include

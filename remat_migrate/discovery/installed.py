@@ -1,6 +1,6 @@
-"""Where installed packages are, and what they offer to others.
+"""Installed packages and their entry points.
 
-`importlib.metadata` tells the latter, too, but its import takes longer than a commit hook may.
+`importlib.metadata` provides the latter, but takes too long to import for a commit hook.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
-# The folders in which an installed package describes itself, and the file of what it offers.
+# The metadata folders of installed packages, and the file with their entry points.
 _DESCRIPTIONS = (".dist-info", ".egg-info")
 ENTRY_POINTS = "entry_points.txt"
 
 
 class Offer(NamedTuple):
-    """An entry point: what a package offers to a group.
+    """An entry point.
 
     Attributes:
-        package: the package that offers it.
-        name: its name in the group.
-        value: where it is: `module` or `module:attribute`.
+        package: the package that declares it.
+        name: its name.
+        value: `module` or `module:attribute`.
     """
 
     package: str
@@ -32,7 +32,7 @@ class Offer(NamedTuple):
     value: str
 
     def load(self) -> object:
-        """Import what is offered; errors are those of the import."""
+        """Import the object, with whatever exceptions that raises."""
         from importlib import import_module
 
         module, _, attributes = self.value.partition("[")[0].partition(":")
@@ -41,7 +41,7 @@ class Offer(NamedTuple):
 
 
 def offers(group: str) -> list[Offer]:
-    """What the packages on the import path offer to a group; of two of one name, the first."""
+    """Return the entry points of a group; of packages with the same name, the first counts."""
     packages: dict[str, list[Offer]] = {}
     for folder in sys.path:
         for name in descriptions(folder):
@@ -53,10 +53,10 @@ def offers(group: str) -> list[Offer]:
 
 
 def descriptions(folder: str) -> list[str]:
-    """The names of the folders in which the packages of a folder describe themselves, sorted."""
+    """Return the sorted names of the metadata folders in a folder."""
     try:
         names = os.listdir(folder or os.curdir)
-    except OSError:  # no folder: an archive, or nothing
+    except OSError:  # an archive, or nothing
         return []
     return sorted(name for name in names if name.endswith(_DESCRIPTIONS))
 
@@ -66,7 +66,7 @@ def _offers(description: str, package: str, group: str) -> Iterator[Offer]:
         with open(os.path.join(description, ENTRY_POINTS), encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError):
-        return  # most packages offer nothing
+        return  # Most packages have no entry points.
     section = ""
     for line in lines:
         if line.startswith("[") and line.endswith("]"):
@@ -77,7 +77,7 @@ def _offers(description: str, package: str, group: str) -> Iterator[Offer]:
 
 
 def environments(root: Path) -> tuple[Path, ...]:
-    """The packages' folders of the active virtual environment, and of the project's own."""
+    """Return the site-packages of the active and of the project's virtual environments."""
     prefixes = [os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv"]
     return tuple(
         folder
@@ -88,7 +88,7 @@ def environments(root: Path) -> tuple[Path, ...]:
 
 
 def default_search_path(root: Path) -> tuple[Path, ...]:
-    """Where the project's imports are looked up: those of `environments`, then our own packages."""
+    """Return where to look up imports: the `environments`, then this interpreter's packages."""
     import sysconfig
 
     return tuple(dict.fromkeys([*environments(root), Path(sysconfig.get_path("purelib"))]))

@@ -1,4 +1,4 @@
-"""Where a project is, and whose a folder is: the project's, somebody else's, or a build's."""
+"""The root of a project, and the folders in it that hold third-party or built files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-# Folders of other people's code and of caches: passed by even where they are committed.
+# Third-party code and caches, which are skipped even if they are committed.
 FOREIGN = frozenset(
     {
         ".eggs",
@@ -27,17 +27,16 @@ FOREIGN = frozenset(
         "venv",
     }
 )
-# What a build writes. A file in such a folder that is committed is source: JAX keeps its build
-# scripts in `build/`.
+# Build outputs, unless they are committed: JAX keeps its build scripts in `build/`.
 BUILT = frozenset({"build", "dist"})
 ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 def find_root(paths: Sequence[Path]) -> Path:
-    """The project's folder: the nearest one above all of `paths` that has a project's marker.
+    """Return the nearest folder above all of `paths` that has a project marker.
 
-    Without a marker it is the folder that the paths have in common. The home folder and the top of
-    the file system are no projects, whatever lies in them.
+    Without one, returns the common folder of the paths. The home folder and the root of the file
+    system are never projects.
     """
     folders = [path if path.is_dir() else path.parent for path in map(absolute, paths)]
     common = Path(os.path.commonpath(folders)) if folders else Path.cwd()
@@ -50,12 +49,12 @@ def find_root(paths: Sequence[Path]) -> Path:
 
 
 def absolute(path: Path) -> Path:
-    """A path as it is without symbolic links."""
+    """Return the real path, with symbolic links resolved."""
     return Path(os.path.realpath(path))
 
 
 def is_too_wide(folder: Path) -> bool:
-    """Whether a folder is no project, whatever lies in it: the home folder, or the top."""
+    """Return whether a folder is the home folder or the root of the file system."""
     return folder.parent == folder or folder == _home()
 
 
@@ -67,7 +66,7 @@ def _home() -> Path | None:
 
 
 def repository(root: Path) -> Path:
-    """The repository that a project belongs to; the project's own folder if to none."""
+    """Return the repository that a project belongs to, or else the project folder."""
     for folder in (root, *root.parents):
         if not is_too_wide(folder) and (folder / ".git").exists():
             return folder
@@ -75,17 +74,17 @@ def repository(root: Path) -> Path:
 
 
 def is_foreign(path: Path, root: Path) -> bool:
-    """Whether a file lies in a folder that a run over all of the project passes by."""
+    """Return whether a file is in a folder that runs over the whole project skip."""
     root = repository(root)
     folders = path.relative_to(root).parent.parts if path.is_relative_to(root) else ()
     return not FOREIGN.isdisjoint(folders)
 
 
 def foreign_part(path: Path, root: Path) -> str | None:
-    """What of a path in a project is not the project's: a folder of git, an environment."""
+    """Return the part of a path that is not the project's own, such as `.git` or `venv`."""
     *folders, name = path.relative_to(root).parts
     for part in (*folders, name):
-        if part.lower() in FOREIGN:  # some file systems know no capital letters
+        if part.lower() in FOREIGN:  # Some file systems ignore case.
             return part
     above = root
     for part in folders:

@@ -1,7 +1,4 @@
-"""What a run is about: paths and options to settings and files, without rules and model.
-
-Their import takes longer than all of this.
-"""
+"""Surveying a run: its settings and files, without importing rules or analysis."""
 
 from __future__ import annotations
 
@@ -11,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..settings import Settings, Severity, load_settings, with_options
-from .discover import Scans, Targets, check_paths, list_context, list_targets
+from .discover import Targets, check_paths, list_context, list_targets
+from .listing import FolderCache
 from .roots import find_root
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says about the analysis; empty and None leave it to the settings.
+    """The command-line options for the analysis; empty values and None defer to the settings.
 
-    With `force_exclude` what the settings exclude is passed by even where it is named.
+    `force_exclude` excludes files even if they are given explicitly.
     """
 
     select: tuple[str, ...] = ()
@@ -38,15 +36,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a run is about; files by absolute name, sorted as their paths are.
+    """The settings and files of a run. Files are absolute names, sorted like paths.
 
     Attributes:
-        settings: the run's settings.
-        python: the Python files to look at.
-        texts: the files of other kinds to look at.
-        context: Python files to read, those of `python` among them.
-        barren: folders that were named and have no Python file.
-        folders: those that were named, or the current one.
+        settings: the settings.
+        python: the Python files to check.
+        texts: the files of other kinds to check.
+        context: the Python files to read, including `python`.
+        barren: the given folders that have no Python files.
+        folders: the given folders, or the current one.
     """
 
     settings: Settings
@@ -57,34 +55,34 @@ class Survey:
     folders: tuple[Path, ...] = ()
 
     def as_paths(self) -> tuple[Targets, tuple[Path, ...]]:
-        """The targets and the context."""
+        """Return the targets and the context as paths."""
         context = {name: Path(name) for name in self.context}
         python = tuple(context.get(name) or Path(name) for name in self.python)
         return Targets(python, tuple(map(Path, self.texts)), self.barren), tuple(context.values())
 
 
 def survey(paths: Sequence[Path], options: Options) -> Survey:
-    """What a run over the files below `paths` is about, the current folder without any.
+    """Survey a run over the files under `paths`, by default the current folder.
 
     Raises:
         UsageError: a path does not exist.
-        SettingsError: the settings or the options are wrong.
+        SettingsError: the settings or the options are invalid.
     """
     paths = paths or [Path.cwd()]
     check_paths(paths)
     settings = chosen_settings(paths, options)
-    scans = Scans()
-    found = list_targets(paths, settings, force_exclude=options.force_exclude, scans=scans)
-    context = list_context(settings.root, found.python, scans) if found.python else ()
+    cache = FolderCache()
+    found = list_targets(paths, settings, force_exclude=options.force_exclude, cache=cache)
+    context = list_context(settings.root, found.python, cache) if found.python else ()
     folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
     return Survey(settings, found.python, found.texts, context, found.barren, folders)
 
 
 def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
-    """The settings that hold for paths, and the command line instead.
+    """Return the settings for the first of `paths`, overridden by the options.
 
     Raises:
-        SettingsError: they are wrong.
+        SettingsError: the settings or the options are invalid.
     """
     start = Path(os.path.realpath(paths[0]))
     return with_options(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..analysis.needs.need import Learned
-from ..discovery.discover import Targets, context_files, discover, is_python
+from ..discovery.discover import Targets, context_files, discover
+from ..discovery.file_kinds import is_python
 from ..discovery.globs import matcher
 from ..discovery.survey import Options, Survey, chosen_settings, survey
 from ..errors import SettingsError, UsageError

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pygls.uris import to_fs_path
 
-from ..discovery.discover import can_matter, is_python
+from ..discovery.file_kinds import can_matter, is_python
 from ..discovery.roots import find_root, is_foreign
 from ..errors import SourceError
 from ..text import SourceFile, read_source

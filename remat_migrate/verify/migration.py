@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..discovery.discover import list_files
+from ..discovery.listing import list_files
 from ..discovery.roots import find_root
 from ..engine.progress import Progress, silent
 from ..libraries.apis import ApiTable

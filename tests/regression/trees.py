@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from remat_migrate.discovery.discover import can_matter, run_git
+from remat_migrate.discovery.file_kinds import can_matter
+from remat_migrate.discovery.listing import run_git
 
 _OURS = frozenset({".git", ".remat_migrate"})
 # `https://host/owner/name.git`, `git@host:owner/name`; not a path of some machine.

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remat_migrate.discovery.discover import discover, run_git
+from remat_migrate.discovery.discover import discover
+from remat_migrate.discovery.listing import run_git
 from remat_migrate.discovery.roots import find_root
 from remat_migrate.settings import load_settings
 

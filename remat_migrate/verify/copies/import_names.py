@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...analysis.files import Files
-from ...discovery.discover import list_files
+from ...discovery.listing import list_files
 from ...errors import SourceError
 
 _IMPORT = re.compile(

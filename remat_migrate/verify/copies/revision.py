@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...discovery.discover import list_files, run_git
+from ...discovery.listing import list_files, run_git
 from ...errors import UsageError
 from .renames import paired
 from .workspace import BIG_FILE

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ...discovery.discover import list_files
+from ...discovery.listing import list_files
 from ...errors import VerificationError
 
 MOST_FILES = 50_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...discovery.discover import is_python
+from ...discovery.file_kinds import is_python
 from ...errors import SourceError
 from ...text import read_source
 from ...text.source_file import may_be_notebook

@@ -1,0 +1,183 @@
+"""Listing the files below a folder, without ignored, built, and third-party files.
+
+In a git repository git lists them; elsewhere folders are walked, honoring `.gitignore` files.
+Symbolic links are not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from pathlib import Path
+
+from .globs import ignore_rules, is_ignored
+from .roots import BUILT, FOREIGN, find_root
+
+# The files that decide how a folder is listed.
+_MARKERS = frozenset({".gitignore", "pyvenv.cfg"})
+# The entries of a folder without links (name, path, whether it is a folder), and its markers.
+_Folder = tuple[list[tuple[str, str, bool]], frozenset[str]]
+
+
+class FolderCache:
+    """The contents of folders, read once for both targets and context."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, _Folder] = {}
+        self._by_git: dict[str, bytes | None] = {}
+
+    def folder(self, folder: str) -> _Folder:
+        """Return the entries of a folder by name; nothing if it is not readable."""
+        if folder not in self._folders:
+            try:
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=attrgetter("name"))
+            except OSError:
+                entries = []
+            inside = [
+                (entry.name, entry.path, is_folder)
+                for entry in entries
+                if (is_folder := entry.is_dir(follow_symlinks=False))
+                or entry.is_file(follow_symlinks=False)
+            ]
+            self._folders[folder] = inside, _MARKERS & {entry.name for entry in entries}
+        return self._folders[folder]
+
+    def by_git(self, folder: str) -> bytes | None:
+        """Return what git lists below a folder; None if it fails."""
+        if folder not in self._by_git:
+            self._by_git[folder] = _git_output(
+                folder, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
+            )
+        return self._by_git[folder]
+
+
+def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+    """Yield the regular files below `folder` whose names are wanted."""
+    return map(Path, list_names(str(folder), wanted, FolderCache()))
+
+
+def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
+    """Return the names of the regular files below `folder` whose base names are wanted."""
+    listed = _list_by_git(folder, wanted, cache)
+    if listed is None:
+        return _walk(folder, wanted, cache)
+    found: list[str] = []
+    for path in listed:
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            continue  # a tracked file that was deleted
+        if stat.S_ISREG(mode):
+            found.append(path)
+        elif stat.S_ISDIR(mode):  # a submodule or nested repository
+            found += list_names(path, wanted, cache)
+    return found
+
+
+# -- git
+
+
+def run_git(
+    folder: str | Path, *arguments: str, data: bytes = b""
+) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a git command in a folder, with `data` as stdin; None if git is not installed."""
+    # Hooks set GIT_DIR and GIT_INDEX_FILE, possibly for another folder.
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    try:
+        return subprocess.run(
+            # A repository can configure the file system monitor, and the transport for fetching
+            # missing objects, as commands to execute.
+            [
+                *("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+                *("-C", str(folder), *arguments),
+            ],
+            input=data,
+            capture_output=True,
+            check=False,
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+        )
+    except OSError:
+        return None
+
+
+def _git_output(folder: str, *arguments: str) -> bytes | None:
+    ran = run_git(folder, *arguments)
+    return None if ran is None or ran.returncode else ran.stdout
+
+
+def _list_by_git(
+    folder: str, wanted: Callable[[str], bool], cache: FolderCache
+) -> list[str] | None:
+    """Return what git lists below `folder`; None if git is not responsible for it."""
+    if not any(os.path.lexists(above / ".git") for above in (Path(folder), *Path(folder).parents)):
+        return None
+    output = cache.by_git(folder)
+    if output is None:
+        return None
+    if not output and _git_output(folder, "check-ignore", "-q", folder) is not None:
+        return None  # an ignored folder that the user asked for
+    paths: dict[str, None] = {}
+    for entry in output.decode("utf-8", "surrogateescape").split("\0"):
+        tag, _, name = entry.partition(" ")
+        if not name:
+            continue
+        *folders, base = name.rstrip("/").split("/")
+        if not (wanted(base) or _may_be_folder(folder, name, base)):
+            continue
+        if not FOREIGN.isdisjoint(folders):
+            continue
+        if tag == "?" and not BUILT.isdisjoint(folders):
+            continue
+        paths[name.rstrip("/")] = None
+    return [os.path.join(folder, name) for name in paths]
+
+
+def _may_be_folder(folder: str, name: str, base: str) -> bool:
+    """Return whether an entry of git may be a nested repository, which git lists as one name."""
+    if name.endswith("/"):
+        return base not in FOREIGN and base not in BUILT
+    # Submodules have no slash. Almost all names with a dot are files.
+    return "." not in base and os.path.exists(os.path.join(folder, name, ".git"))
+
+
+# -- walking
+
+
+def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
+    root = find_root([Path(folder)])
+    above = [
+        rules
+        for parent in reversed(Path(folder).parents)
+        if parent.is_relative_to(root) and (rules := ignore_rules(str(parent)))
+    ]
+    # Rules that ignore the folder itself do not apply, because the user asked for it.
+    if any(ignores(folder + os.sep) for ignores in above):
+        above = []
+    found: list[str] = []
+    _walk_folder(folder, wanted, above, cache, found)
+    return found
+
+
+def _walk_folder(
+    folder: str,
+    wanted: Callable[[str], bool],
+    rules: list[Callable[[str], bool | None]],
+    cache: FolderCache,
+    found: list[str],
+) -> None:
+    entries, markers = cache.folder(folder)
+    if "pyvenv.cfg" in markers:
+        return  # a virtual environment of any name
+    if ".gitignore" in markers and (more := ignore_rules(folder)):
+        rules = [*rules, more]
+    for name, path, is_folder in entries:
+        if is_folder:
+            if name in FOREIGN or name in BUILT or is_ignored(rules, path + os.sep):
+                continue
+            _walk_folder(path, wanted, rules, cache, found)
+        elif wanted(name) and not is_ignored(rules, path):
+            found.append(path)
