@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,17 @@ def read_files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not {".git", ".remat_migrate"} & set(path.parts)
     }
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git with an identity and without the variables of an outer git; return its output."""
+    identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+    command = ["git", *identity, "-c", "protocol.file.allow=always", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    ran = subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True, env=environment
+    )
+    return ran.stdout
 
 
 def analysed(files: Files, **options: object) -> Analysis:

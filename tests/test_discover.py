@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from support import git, write_files
 
 from remat_migrate.discovery.discover import Targets, context_files, discover
 from remat_migrate.discovery.roots import find_root
@@ -16,15 +16,7 @@ from remat_migrate.settings import Settings
 
 
 def write(folder: Path, names: Iterable[str]) -> None:
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("")
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+    write_files(folder, dict.fromkeys(names, ""))
 
 
 def found(folder: Path, paths: Sequence[Path] = (), **settings: object) -> set[str]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import cli, write_files
+from support import cli, git, write_files
 
 SITE = "import jax  # noqa: RMT999\n\nf = jax.checkpoint(g, concrete=True)\n"
 TOUCH = "import pathlib; pathlib.Path({mark!r}).touch()\n"
@@ -92,11 +92,6 @@ def test_python_m_takes_nothing_from_the_current_folder(
 def test_python_m_in_a_checkout_of_the_tool_itself() -> None:
     ran = run_as_module(Path(__file__).parents[1], "--version")
     assert ran.returncode == 0, ran.stderr
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def test_what_a_repository_has_git_run(project: Path, mark: Path) -> None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import cli, read_files, write_files
+from support import cli, git, read_files, write_files
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
@@ -72,20 +72,6 @@ class Repository:
             check=False,
         )
         return ran.returncode, ran.stdout + ran.stderr
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    allowed = ["-c", "protocol.file.allow=always"]
-    environment = {k: v for k, v in os.environ.items() if k[:4] != "GIT_"}
-    return subprocess.run(
-        ["git", *identity, *allowed, *arguments],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment,
-    ).stdout
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,16 +24,10 @@ from regression.table import (
 )
 from regression.trees import read_repository
 from regression.trial import try_repository
-from support import read_files, write_files
+from support import git, read_files, write_files
 
 REMOVED = "from jax.ad_checkpoint import checkpoint\n\nf = checkpoint(abs)\n"
 PLAIN = {"code.py": "import jax\n\nf = jax.checkpoint(abs)\n", "odd.py": "jax.checkpoint(\n"}
-
-
-def git(folder: Path, *arguments: str) -> str:
-    names = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    command = ["git", "-C", str(folder), *names, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def clone(folder: Path, files: dict[str, str], origin: str = "") -> str:
@@ -45,7 +38,7 @@ def clone(folder: Path, files: dict[str, str], origin: str = "") -> str:
     git(folder, "commit", "-q", "-m", "all")
     if origin:
         git(folder, "remote", "add", "origin", origin)
-    return git(folder, "rev-parse", "HEAD")
+    return git(folder, "rev-parse", "HEAD").strip()
 
 
 def change(table: Path, old: str, new: str) -> None:
@@ -77,7 +70,7 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
     printed = capsys.readouterr().out
     assert "1 findings, 1 fixed, 1 with --unsafe-fixes: not in the table\n" in printed
     assert "Tried 2 repositories, recorded 2: 0 not as they should be, 0 promises" in printed
-    commit = git(repositories / "theirs", "rev-parse", "HEAD")
+    commit = git(repositories / "theirs", "rev-parse", "HEAD").strip()
     version = read_repository(repositories / "plain").version
     assert re.fullmatch(r"tree-[0-9a-f]{12}", version)
     assert table.read_text() == (

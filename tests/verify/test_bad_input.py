@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import venv
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Ran, cli, read_files, write_files
+from support import Ran, cli, git, read_files, write_files
 
 pytestmark = pytest.mark.slow
 
@@ -246,10 +245,6 @@ class TestBase:
 
     def test_a_path_that_is_not_there(self, project: Path) -> None:
         refused(verify(project, "nowhere.py"), "nowhere.py")
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support import write_files
 
 from remat_migrate.verify.copies.import_names import (
     Import,
@@ -17,11 +18,8 @@ from remat_migrate.verify.copies.import_names import (
 )
 
 
-def write(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+def written(folder: Path, files: Mapping[str, str]) -> Path:
+    write_files(folder, files)
     return folder
 
 
@@ -109,7 +107,7 @@ PLACED: list[tuple[Mapping[str, str], str, str | None, str]] = [
 def test_place(
     tmp_path: Path, files: Mapping[str, str], path: str, module: str | None, folder: str
 ) -> None:
-    root = write(tmp_path / "root", files)
+    root = written(tmp_path / "root", files)
     found = ImportNames(root).of(root / path)
     assert found == ImportName(module, root / folder)
     if module is not None:
@@ -121,7 +119,7 @@ def test_place(
 
 
 def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
-    root = write(
+    root = written(
         tmp_path / "pkg", {"__init__.py": "", "m.py": "", "a/__init__.py": "", "a/n.py": ""}
     )
     assert ImportNames(root).of(root / "m.py") == ImportName("pkg.m", tmp_path)
@@ -130,14 +128,14 @@ def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
-    root = write(tmp_path / "root", {"m.py": ""})
+    root = written(tmp_path / "root", {"m.py": ""})
     assert ImportNames(root).of(root / "gone.py") == ImportName("gone", root)
-    write(tmp_path / "other", {"n.py": ""})
+    written(tmp_path / "other", {"n.py": ""})
     assert ImportNames(root).of(tmp_path / "other/n.py") == ImportName("n", tmp_path / "other")
 
 
 def test_run_with(tmp_path: Path) -> None:
-    root = write(
+    root = written(
         tmp_path / "root",
         {
             "train.py": "from pkg.model import f\n",
@@ -168,7 +166,7 @@ class TestSearchFolders:
         return [folder.relative_to(root).as_posix() for folder in found]
 
     def test_a_script_that_imports_a_package_that_imports_another(self, tmp_path: Path) -> None:
-        root = write(
+        root = written(
             tmp_path,
             {
                 "scripts/train.py": "import jax, os\nfrom pkg.model import net",
@@ -187,13 +185,13 @@ class TestSearchFolders:
         assert self.folders(root, "unrelated/m.py") == ["unrelated"]
 
     def test_a_module_of_the_standard_library_is_never_ours(self, tmp_path: Path) -> None:
-        root = write(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
-        write(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
+        root = written(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
+        written(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
         assert self.folders(root, "a/c/m.py") == ["."]
 
     def test_a_file_beside_one_in_a_package_is_not_what_it_imports(self, tmp_path: Path) -> None:
         files = {"a/__init__.py": "", "a/m.py": "import metrics", "a/metrics.py": ""}
-        assert self.folders(write(tmp_path, files), "a/m.py") == ["."]
+        assert self.folders(written(tmp_path, files), "a/m.py") == ["."]
 
 
 def test_imports_in() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support import git, write_files
 
 from remat_migrate.errors import UsageError
 from remat_migrate.verify.copies import revision
@@ -18,22 +18,8 @@ from remat_migrate.verify.copies.workspace import make_workspace
 LONG = "".join(f"line_{number} = {number}\n" for number in range(20))
 
 
-def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    allowed = ["-c", "protocol.file.allow=always"]
-    command = ["git", *identity, *allowed, *arguments]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
-
 def commit(folder: Path, files: Mapping[str, str | bytes] = {}) -> None:
-    write(folder, files)
+    write_files(folder, files)
     git(folder, "add", "--all")
     git(folder, "commit", "-qm", "one")
 
@@ -74,7 +60,7 @@ BEFORE = {
 def migrate(root: Path) -> None:
     (root / "removed.py").unlink()
     (root / "pkg/moved.py").unlink()
-    write(
+    write_files(
         root,
         {
             "changed.py": "x = 2\n",
@@ -148,9 +134,7 @@ def test_names_of_revisions(root: Path) -> None:
     git(root, "tag", "-a", "v1", "-m", "one")
     git(root, "branch", "old")
     commit(root, {"a.py": "2"})
-    head = subprocess.run(
-        ["git", "rev-parse", "v1^{commit}"], cwd=root, capture_output=True, text=True
-    ).stdout.strip()
+    head = git(root, "rev-parse", "v1^{commit}").strip()
     for name in ("HEAD~1", "v1", "old", "refs/heads/old", head, head[:9], "main@{1}"):
         assert find_base(root, name).changes == (FileChange(root / "a.py", b"1", b"2"),), name
     assert find_base(root, "main").changes == ()
@@ -158,7 +142,7 @@ def test_names_of_revisions(root: Path) -> None:
 
 def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
     commit(root, {"one/pkg/a.py": "1", "one/b.py": "1", "two/c.py": "1"})
-    write(root, {"one/pkg/a.py": "2", "two/c.py": "2", "two/new.py": "", "one/new.py": ""})
+    write_files(root, {"one/pkg/a.py": "2", "two/c.py": "2", "two/new.py": "", "one/new.py": ""})
     found = find_base(root / "one", "HEAD")
     assert [c.path for c in found.changes] == [root / "one/new.py", root / "one/pkg/a.py"]
     assert rebuilt(found, tmp_path / "copy") == {"pkg/a.py": b"1", "b.py": b"1"}
@@ -166,7 +150,7 @@ def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
 
 def test_ignored_files_are_on_both_sides(root: Path, tmp_path: Path) -> None:
     commit(root, {"a.py": "1", ".gitignore": "gen/\n"})
-    write(root, {"a.py": "2", "gen/x.py": "3"})
+    write_files(root, {"a.py": "2", "gen/x.py": "3"})
     found = find_base(root, "HEAD")
     assert [c.path.name for c in found.changes] == ["a.py"]
     assert rebuilt(found, tmp_path / "copy")["gen/x.py"] == b"3"
@@ -174,7 +158,7 @@ def test_ignored_files_are_on_both_sides(root: Path, tmp_path: Path) -> None:
 
 def test_a_touched_file_is_no_change(root: Path) -> None:
     commit(root, {"a.py": "1", "run.sh": "1"})
-    write(root, {"a.py": "1"})
+    write_files(root, {"a.py": "1"})
     (root / "run.sh").chmod(0o755)
     git(root, "rm", "-q", "--cached", "a.py")
     assert find_base(root, "HEAD").changes == ()
@@ -187,7 +171,7 @@ def test_links(root: Path, tmp_path: Path) -> None:
     (root / "link.py").unlink()
     (root / "file.py").unlink()
     (root / "file.py").symlink_to("real.py")
-    write(root, {"link.py": "2"})
+    write_files(root, {"link.py": "2"})
     found = find_base(root, "HEAD")
     assert [(c.path.name, c.before, c.after) for c in found.changes] == [
         ("file.py", b"1", None),
@@ -208,7 +192,7 @@ def test_large_files_are_those_of_today(
     commit(root, old)
     shutil.copytree(root, tmp_path / "old", ignore=shutil.ignore_patterns(".git", "lfs"))
     new = {"shrunk": "y", "grown": "y" * 101, "both": "y" * 102, "lfs": "data", "new": "z" * 101}
-    write(root, {**new, "a.py": "2"})
+    write_files(root, {**new, "a.py": "2"})
     found = find_base(root, "HEAD")
     assert [c.path.name for c in found.changes] == ["a.py"]
     assert sorted(note.partition(":")[0] for note in found.notes) == sorted(new)
@@ -259,11 +243,11 @@ class TestFolder:
 
     @pytest.fixture
     def project(self, tmp_path: Path) -> Path:
-        write(tmp_path / "project", self.FILES)
+        write_files(tmp_path / "project", self.FILES)
         return tmp_path / "project"
 
     def test_of_the_one_folder_that_was_named(self, project: Path, tmp_path: Path) -> None:
-        write(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
+        write_files(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
         found = find_base(project, str(tmp_path / "old_pkg"), [project / "pkg"])
         assert found.changes == (
             FileChange(project / "pkg/a.py", b"0", b"1"),
@@ -277,19 +261,19 @@ class TestFolder:
 
     def test_of_a_folder_around_the_project(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-old")
-        write(project, {"pkg/a.py": "2"})
+        write_files(project, {"pkg/a.py": "2"})
         found = find_base(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
 
     def test_within_the_project(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(project, tmp_path / "old")
         shutil.move(tmp_path / "old", project / "old")
-        write(project, {"pkg/a.py": "2"})
+        write_files(project, {"pkg/a.py": "2"})
         found = find_base(project, str(project / "old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
 
     def test_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
-        write(tmp_path / "old", {"pkg/a.py": "0"})
+        write_files(tmp_path / "old", {"pkg/a.py": "0"})
         found = find_base(project, str(tmp_path / "old"))
         assert "has only part" in found.notes[0]
         assert rebuilt(found, tmp_path / "copy") == {**tree(project), "pkg/a.py": b"0"}
@@ -298,7 +282,7 @@ class TestFolder:
         self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shutil.copytree(project, tmp_path / "main")
-        write(project, {"pkg/a.py": "2"})
+        write_files(project, {"pkg/a.py": "2"})
         monkeypatch.chdir(tmp_path)
         found = find_base(project, "main", [Path("project/pkg")])
         assert [c.path for c in found.changes] == [project / "pkg/a.py"]
@@ -329,7 +313,7 @@ class TestWrongUsage:
         assert "git fetch --unshallow" in self.refused(tmp_path / "clone", "HEAD~1")
 
     def test_no_repository(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.py": ""})
+        write_files(tmp_path, {"a.py": ""})
         said = self.refused(tmp_path, "main")
         assert f"{tmp_path} is not in a git repository" in said
         assert "pass a folder" in said
@@ -341,7 +325,7 @@ class TestWrongUsage:
 
     def test_a_folder_of_something_else(self, root: Path, tmp_path: Path) -> None:
         commit(root, {"a.py": ""})
-        write(tmp_path / "other", {"b.py": "", "c.txt": ""})
+        write_files(tmp_path / "other", {"b.py": "", "c.txt": ""})
         said = self.refused(root, str(tmp_path / "other"))
         assert "none of its Python files has a counterpart" in said
 
@@ -353,9 +337,7 @@ class TestWrongUsage:
     def test_a_blob_that_is_missing(self, root: Path) -> None:
         commit(root, {"a.py": "some text"})
         commit(root, {"a.py": "other text"})
-        blob = subprocess.run(
-            ["git", "rev-parse", "HEAD~1:a.py"], cwd=root, capture_output=True, text=True
-        ).stdout.strip()
+        blob = git(root, "rev-parse", "HEAD~1:a.py").strip()
         (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
         assert "a.py: the repository lacks its old version" in self.refused(root, "HEAD~1")
 

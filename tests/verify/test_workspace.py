@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from support import git, write_files
 
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.copies import workspace
@@ -19,15 +20,7 @@ from remat_migrate.verify.copies.workspace import Workspace, make_workspace, rem
 
 
 def write(folder: Path, names: Iterable[str]) -> None:
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+    write_files(folder, {name: name for name in names})
 
 
 @pytest.fixture(params=["plain folder", "git repository"])
