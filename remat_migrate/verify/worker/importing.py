@@ -1,13 +1,16 @@
-"""Something done right after a module has run for the first time, without importing it."""
+"""Run a function right after a module is first imported, without importing the module."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import Any, Callable, Optional
 
+Action = Callable[[Any], None]
 
-def after_import(name: str, action: Callable[[Any], None]) -> None:
-    """Call `action(module)` when the module of that name has been imported, at once if it has."""
+
+def after_import(name: str, action: Action) -> None:
+    """Call `action(module)` after the module of that name is imported; at once if it is."""
     if name in sys.modules:
         action(sys.modules[name])
     else:
@@ -15,28 +18,29 @@ def after_import(name: str, action: Callable[[Any], None]) -> None:
 
 
 class _Finder:
-    def __init__(self, name: str, action: Callable[[Any], None]) -> None:
+    """A finder whose loader runs the action after the module."""
+
+    def __init__(self, name: str, action: Action) -> None:
         self._name = name
         self._action = action
+        self._finding = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[Any]:
-        if name != self._name:
+        """Return the spec that the other finders give, with a loader that runs the action."""
+        if name != self._name or self._finding:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
-            if spec is not None:
-                break
-        else:
-            return None
-        run = getattr(spec.loader, "exec_module", None)
-        if run is not None:
+        self._finding = True
+        try:
+            spec: Any = importlib.util.find_spec(name)
+        finally:
+            self._finding = False
+        run = getattr(getattr(spec, "loader", None), "exec_module", None)
+        if run is None:
+            return spec
 
-            def exec_module(module: Any) -> None:
-                run(module)
-                self._action(module)
+        def exec_module(module: Any) -> None:
+            run(module)
+            self._action(module)
 
-            spec.loader.exec_module = exec_module
+        spec.loader.exec_module = exec_module
         return spec

@@ -107,7 +107,8 @@ def _make(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
-        return _saved([("the module is imported", _case(()))], request["folder"])
+        case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None}
+        return _saved([("the module is imported", case)], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {"cases": [], "detail": "a fixture: a command that runs pytest can exercise it"}
     made = inner_cases.all_cases(unit, _dataclasses(request["root"]))
@@ -127,10 +128,6 @@ def _dataclasses(root: str) -> List[type]:
                     if value.__module__ == module.__name__:
                         found.append(value)
     return found
-
-
-def _case(args: Tuple[Any, ...], kwargs: Any = None) -> Dict[str, Any]:
-    return {"args": args, "kwargs": kwargs or {}, "context": None}
 
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:

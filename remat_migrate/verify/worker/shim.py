@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import json
 import sys
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from .importing import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
 # The option that is gone.
@@ -34,10 +35,6 @@ class _Api(NamedTuple):
     always: bool
 
 
-# Those of each module.
-_Table = Dict[str, List[_Api]]
-
-
 def install(table: str) -> None:
     """Put plain functions in place of checkpoints.
 
@@ -48,48 +45,18 @@ def install(table: str) -> None:
             what is wrapped, "classes": whether Flax classes may be wrapped}.
     """
     read = json.loads(table)
-    modules: _Table = {}
+    modules: Dict[str, List[_Api]] = {}
     for entry in read["apis"]:
         for name in entry["names"]:
             module, _, attribute = name.rpartition(".")
             api = _Api(attribute, entry["subject"], entry["classes"], read["all"])
             modules.setdefault(module, []).append(api)
     modules.setdefault("jax", [])
-    for name in modules:
-        if name in sys.modules:
-            _patch(sys.modules[name], modules[name])
-    sys.meta_path.insert(0, _AfterImport(modules))
+    for name, apis in modules.items():
+        after_import(name, functools.partial(_patch, apis))
 
 
-class _AfterImport:
-    """A finder that has modules patched right after they have run."""
-
-    def __init__(self, modules: _Table) -> None:
-        self._modules = modules
-        self._finding: Set[str] = set()
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders give, with a loader that patches."""
-        if name not in self._modules or name in self._finding:
-            return None
-        self._finding.add(name)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._finding.discard(name)
-        if spec is None or spec.loader is None:
-            return None
-        run = spec.loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            run(module)
-            _patch(module, self._modules[name])
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
-def _patch(module: Any, apis: List[_Api]) -> None:
+def _patch(apis: List[_Api], module: Any) -> None:
     for api in apis:
         # Gone in this JAX or not: the old code expects it. But modules that never had it under this
         # name (`jax._src.api` in some versions) need nothing new.

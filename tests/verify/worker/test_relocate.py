@@ -124,11 +124,10 @@ def test_what_is_not(event, arguments, guard, tmp_path):
 PROGRAM = """
 import importlib.util, sys
 folder, original, copy = sys.argv[1:]
-spec = importlib.util.spec_from_file_location(
-    "remat_migrate_worker", folder + "/__init__.py", submodule_search_locations=[folder])
-package = importlib.util.module_from_spec(spec)
-sys.modules["remat_migrate_worker"] = package
-spec.loader.exec_module(package)
+sys.path.insert(0, folder)
+import start
+start.load_package()
+del sys.path[0]
 from remat_migrate_worker import relocate
 sys.path.insert(0, original)
 relocate.install(original, copy)

@@ -24,7 +24,7 @@ TOLERANCES = {
     "complex128": 1e-11,
 }
 # float8 and smaller: two units in the last place.
-_SMALL = 0.25
+SMALL = 0.25
 _EPSILONS = {"float64": 2.3e-16, "complex128": 2.3e-16, "float16": 9.8e-4, "bfloat16": 7.9e-3}
 _FLOAT32_EPSILON = 1.2e-7
 _LAST_PLACES = 8
@@ -220,7 +220,7 @@ def _values(
         own = _largest(a)
         relative = difference / own if own else (float(difference > 0))
         epsilon = _EPSILONS.get(leaf["dtype"], _FLOAT32_EPSILON)
-        tolerance = allowed.get(leaf["dtype"], _SMALL)
+        tolerance = allowed.get(leaf["dtype"], SMALL)
         limit = max(
             tolerance * own,
             min(_LAST_PLACES * epsilon, tolerance) * largest,

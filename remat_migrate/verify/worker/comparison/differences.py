@@ -8,10 +8,8 @@ import numpy as np
 
 from ..recording import fingerprint
 from ..recording.eventfile import Call
-from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE
+from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, SMALL
 
-# For a dtype without a tolerance of its own, float8 and smaller: two units in the last place.
-_SMALL = 0.25
 # What is left of large terms that cancel is held to their size besides its own: to so much of the
 # largest entry of results and inputs, of which the largest say little about the size of terms.
 _FLOOR = 1e-3
@@ -71,7 +69,7 @@ class Allowance(NamedTuple):
 
     def of(self, dtype: str) -> float:
         """What is allowed of a floating-point dtype."""
-        own = self.by_dtype.get(dtype, _SMALL)
+        own = self.by_dtype.get(dtype, SMALL)
         return min(self.factor * own, max(own, MOST_ALLOWED)) + self.besides
 
 

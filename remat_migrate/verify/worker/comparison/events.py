@@ -22,10 +22,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ..recording.eventfile import Call, Run, UnitCalls
-from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, TOLERANCES
+from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, NOT_EXERCISED, TOLERANCES
 from .differences import Allowance, Difference, compare_results, distances
-
-NOT_EXERCISED = "not-exercised"
 
 PROGRAM = 10.0
 DRIFT = 100.0

@@ -19,6 +19,8 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import jax
 import numpy as np
 
+from ..frameworks import flax_modules
+
 # Of a generator, how many values.
 _MOST_YIELDED = 100
 
@@ -132,7 +134,7 @@ def _is_object(value: Any) -> bool:
     if isinstance(value, kinds):
         return False
     root = kind.__module__.partition(".")[0]
-    if root in ("builtins", "functools", "jax", "jaxlib", "numpy") or _is_module_of_flax(value):
+    if root in ("builtins", "functools", "jax", "jaxlib", "numpy") or flax_modules.is_module(value):
         return False
     return dataclasses.is_dataclass(value) or (
         hasattr(value, "__dict__") and not root.startswith("_") and root not in _STANDARD
@@ -141,12 +143,6 @@ def _is_object(value: Any) -> bool:
 
 # What the standard library's objects hold says nothing about a computation.
 _STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "pathlib", "io", "re"}
-
-
-def _is_module_of_flax(value: Any) -> bool:
-    """Whether a value is a Flax module, which says itself what it is and may be in use."""
-    linen = sys.modules.get("flax.linen")
-    return linen is not None and isinstance(value, linen.Module)
 
 
 def _attributes(value: Any) -> Dict[str, Any]:

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
-from . import flax_modules, flax_units, haiku_units
-from .haiku_units import Deferred
+from . import flax_units, haiku_units
+from .flax_modules import unbound
+from .flax_units import is_rehearsal
+from .haiku_units import Deferred, is_deferred
 from .prepared import Prepared
 
 __all__ = [
@@ -69,24 +71,6 @@ def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Opti
     """The surroundings in which a unit is being called: read at its entry, changing nothing."""
     context = flax_units.capture(args, kwargs)
     return haiku_units.capture(args, kwargs) if context is None else context
-
-
-def is_deferred(cls: type) -> bool:
-    """Whether objects of a class can only be made inside a transform, and so as `Deferred`."""
-    return haiku_units.is_deferred(cls)
-
-
-def is_rehearsal() -> bool:
-    """Whether a library runs the caller for a check of its own: nothing may be recorded then."""
-    return flax_units.is_rehearsal()
-
-
-def unbound(value: Any) -> Any:
-    """A value with every Flax module in it freed from parent and variables; others as they are.
-
-    Looks into tuples, lists and dicts, and into the objects of bound methods.
-    """
-    return flax_modules.all_unbound(value)
 
 
 def context_from_error(error: BaseException) -> Optional[Context]:

@@ -21,9 +21,15 @@ def linen() -> Any:
 
 
 def is_module(value: Any) -> bool:
-    """Whether a value is an instance of a linen module."""
+    """Return whether a value is a linen module."""
     library = linen()
     return library is not None and isinstance(value, library.Module)
+
+
+def is_module_class(cls: Any) -> bool:
+    """Return whether a value is a class of linen modules."""
+    library = linen()
+    return library is not None and isinstance(cls, type) and issubclass(cls, library.Module)
 
 
 def is_bound(value: Any) -> bool:
@@ -58,9 +64,13 @@ def nearest_class(module: Any, find: Callable[[Any], Any]) -> type:
     return type(module)
 
 
-def all_unbound(value: Any) -> Any:
-    """Return a tree of containers with every module in it unbound."""
-    return _replaced(value, Unbinder().unbound)
+def unbound(value: Any) -> Any:
+    """Return a value with every module in it unbound.
+
+    Looks into tuples, lists and dicts, and into the objects of bound methods.
+    """
+    unbinder = Unbinder()
+    return replaced_at(value, (), lambda _, module: unbinder.unbound(module))
 
 
 class Unbinder:
@@ -137,10 +147,6 @@ def modules_among(args: Any, kwargs: Dict[str, Any]) -> List[Tuple[Place, Any]]:
     replaced_at(list(args), ("args",), note)
     replaced_at(dict(kwargs), ("kwargs",), note)
     return found
-
-
-def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
-    return replaced_at(value, (), lambda _, module: change(module))
 
 
 def replaced_at(value: Any, place: Place, change: Callable[[Place, Any], Any]) -> Any:

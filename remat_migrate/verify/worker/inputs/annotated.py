@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import jax
 import jax.numpy as jnp
 
+from ..frameworks import flax_modules
 from . import candidates, shapes
 from .node import DICT, INSTANCE, KEY, LIST, OBJECT, PROBE, TUPLE, Choice, Node, Plan, array, value
 
@@ -166,7 +167,7 @@ def _plan_by_class(
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         members = [value(member) for member in plain]
         return Plan(members, members)
-    linen = sys.modules.get("flax.linen")
+    linen = flax_modules.linen()
     if linen is not None and plain is linen.Module:
         return Plan([value(linen.Dense(candidates.WIDTH))])
     if isinstance(plain, type) and _constructible(plain):

@@ -15,14 +15,13 @@ import functools
 import inspect
 import itertools
 import signal
-import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import jax
 import numpy as np
 
-from ..frameworks import adapt
+from ..frameworks import adapt, flax_modules
 from . import annotated, construct, descent, reading, remedies
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
@@ -128,7 +127,7 @@ class _Maker:
         self.read = reading.names_read(unit)
         self.search = Search(hints.get("classes") or [], sorted(self.read))
         self.context: Optional[Dict[str, Any]] = None
-        if self.cls is not None and _is_linen(self.cls):
+        if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
         self.cases: List[Tuple[str, Case]] = []
         self.reasons: List[str] = []
@@ -342,8 +341,3 @@ def _takes_instance(cls: type, unit: Any, name: str) -> bool:
     except AttributeError:
         return not inspect.ismethod(unit)
     return not isinstance(found, (staticmethod, classmethod)) and not inspect.ismethod(unit)
-
-
-def _is_linen(cls: type) -> bool:
-    linen = sys.modules.get("flax.linen")
-    return linen is not None and issubclass(cls, linen.Module)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..frameworks import flax_modules
 from . import candidates, shapes
 from .containers import Ticket, library_frame
 from .node import ARRAY, CONSTANT, DICT, LIST, VALUE, Choice, Node, array, value
@@ -301,16 +302,15 @@ def _functions(node: Node, args: Any, kwargs: Any) -> List[Choice]:
     from . import stand_in
 
     found = [value(jnp.tanh), value(stand_in.mixture)]
-    linen = sys.modules.get("flax.linen")
-    if linen is not None and node.parent is not None and node.parent.choice is not None:
-        cls = node.parent.choice.value
-        if isinstance(cls, type) and issubclass(cls, linen.Module):
-            # A field that makes layers, as in `self.conv(64, (3, 3))` and `self.norm()(x)`.
-            if not args:
-                return [value(linen.LayerNorm), *found]
-            if isinstance(args[0], int):
-                kernel = len(args) > 1 or "kernel_size" in kwargs
-                return [value(linen.Conv if kernel else linen.Dense), *found]
+    owner = node.parent.choice if node.parent is not None else None
+    if owner is not None and flax_modules.is_module_class(owner.value):
+        # A field that makes layers, as in `self.conv(64, (3, 3))` and `self.norm()(x)`.
+        linen = flax_modules.linen()
+        if not args:
+            return [value(linen.LayerNorm), *found]
+        if isinstance(args[0], int):
+            kernel = len(args) > 1 or "kernel_size" in kwargs
+            return [value(linen.Conv if kernel else linen.Dense), *found]
     return found if len(args) + len(kwargs) == 1 else found[::-1]
 
 
@@ -368,9 +368,6 @@ def _decide_by_operand(
         _decide(probe, shapes.beside(arrays, plain.shape))
 
 
-def _flatten_probe(probe: Probe) -> Tuple[Tuple[Any, ...], Ticket]:
-    probe._ticket.search.touch(probe._ticket.node)
-    return (), probe._ticket
-
-
-jax.tree_util.register_pytree_node(Probe, _flatten_probe, lambda ticket, _: ticket.probe)
+jax.tree_util.register_pytree_node(
+    Probe, lambda probe: ((), probe._ticket), lambda ticket, _: ticket.probe
+)

@@ -137,9 +137,6 @@ class Search:
             choices = sorted(choices, key=lambda choice: choice.kind != ARRAY)
         node.choose(choices, self.decisions)
 
-    def touch(self, node: Node) -> None:
-        """A probe goes through a tree function, or into a transformation."""
-
     def objects(self, node: Node, attribute: str) -> List[Choice]:
         """What may have the attributes that were read: a class of the project, or any object."""
         node.attributes.add(attribute)

@@ -172,7 +172,7 @@ class Entry:
                 noted = about
                 if template is not None:
                     size = sum(value.nbytes for value in values)
-                    restored = [k.restored(x) for x, k in zip(values, known)]
+                    restored = [HostArray(x, k.weak, k.key) for x, k in zip(values, known)]
                     noted = _saved(
                         log, identity, signature, size, lambda: _filled(template, restored)
                     )

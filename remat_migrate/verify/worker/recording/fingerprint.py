@@ -17,7 +17,6 @@ import enum
 import os
 import pathlib
 import re
-import sys
 import types
 import zlib
 from typing import Any, List, Optional
@@ -108,23 +107,16 @@ def bits(value: Any) -> Any:
     """A concrete array as a numpy array, of a typed random key its data. Waits for its values."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
-    if key_kind(value) is not None:
-        value = key_data(value)
-    return np.asarray(value)
+    from ..transfer import arrays  # imports JAX, which reading events does without
+
+    return np.asarray(arrays.key_data(value) if arrays.is_key(value) else value)
 
 
 def key_kind(value: Any) -> Optional[str]:
     """The name of the generator if a JAX array or tracer is a typed random key."""
-    from ..transfer import arrays  # imports JAX, which reading events does without
+    from ..transfer import arrays
 
     return arrays.key_implementation(value) if arrays.is_key(value) else None
-
-
-def key_data(value: Any) -> Any:
-    """The numbers that a typed random key consists of, as a JAX array."""
-    random: Any = sys.modules["jax"].random
-    unwrap = getattr(random, "key_data", None)  # since jax 0.4.16
-    return (unwrap or random.unsafe_raw_array)(value)
 
 
 def described(value: Any) -> str:

@@ -22,8 +22,8 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 import jax
 import numpy as np
 
-from ..transfer.placeholders import HostArray
-from .fingerprint import key_data, key_kind
+from ..transfer import arrays
+from .fingerprint import key_kind
 
 _NONE = type(None)
 
@@ -35,11 +35,8 @@ class Value(NamedTuple):
     weak: bool
     key: Optional[str]
 
-    def restored(self, array: Any) -> HostArray:
-        """The value as JAX had it."""
-        return HostArray(array, self.weak, self.key)
 
-
+@dataclasses.dataclass(frozen=True, eq=False)
 class Sink:
     """Takes the values of one traced call each time that the program runs it.
 
@@ -50,15 +47,9 @@ class Sink:
         failed: called with the error if `receive` raises.
     """
 
-    def __init__(
-        self,
-        receive: Callable[[List[Any]], None],
-        leaves_out: Callable[[int], bool],
-        failed: Callable[[Exception], None],
-    ) -> None:
-        self.receive = receive
-        self.leaves_out = leaves_out
-        self.failed = failed
+    receive: Callable[[List[Any]], None]
+    leaves_out: Callable[[int], bool]
+    failed: Callable[[Exception], None]
 
     def __call__(self, *values: Any) -> None:
         """Called by the program; an error in recording is not one of the program."""
@@ -78,7 +69,7 @@ def stage(tracers: Sequence[Any], make: Callable[[List[Value]], Sink]) -> None:
     plain = []
     for tracer in tracers:
         key = key_kind(tracer)
-        plain.append(tracer if key is None else key_data(tracer))
+        plain.append(tracer if key is None else arrays.key_data(tracer))
         weak = bool(getattr(tracer.aval, "weak_type", False))
         known.append(Value(str(tracer.dtype), weak, key))
     jax.debug.callback(make(known), *plain)

@@ -14,7 +14,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..frameworks import adapt
+from ..frameworks import adapt, flax_modules
 from ..transfer.placeholders import HostArray, Slot
 
 # Of a plain object's state: how deep, and of one value: how many nodes.
@@ -183,8 +183,7 @@ def _partial(value: Any) -> Parts:
 
 def _flax_module(value: Any) -> Optional[Parts]:
     """A linen module by its own fields: its parameters are variables, which the context holds."""
-    linen = sys.modules.get("flax.linen")
-    if linen is None or not isinstance(value, linen.Module):
+    if not flax_modules.is_module(value):
         return None
     names = [
         field.name
