@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
-from remat_migrate.analysis.policies.typos import is_slip
+from remat_migrate.analysis.policies.typos import is_typo
 from remat_migrate.analysis.sites.site import Option, sites_of
 from remat_migrate.analysis.values.values import Partial
 from remat_migrate.codemod.changes import Rename
@@ -107,7 +107,7 @@ def means_policy(name: str) -> bool:
     plain = name.lower()
     if name == POLICY_OPTION:
         return False
-    return "policy" in plain or "policies" in plain or is_slip(plain, POLICY_OPTION)
+    return "policy" in plain or "policies" in plain or is_typo(plain, POLICY_OPTION)
 
 
 def _is_passed_here(site: Site, option: Option) -> bool:

@@ -1,4 +1,4 @@
-"""RMT103: names that are gone from `jax.ad_checkpoint`, in every way in which they are taken."""
+"""RMT103: names that were removed from `jax.ad_checkpoint`, imported or read in any way."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from support import findings, fixed, places
 CODE = "RMT103"
 
 
-def mended(code: str) -> str:
-    """The code with all fixes made; it must run under today's JAX, and have nothing left to fix."""
+def fixed_code(code: str) -> str:
+    """Return the fixed code, which must run under the installed JAX and need no further fix."""
     after = fixed(code, select=CODE)["example.py"]
     assert fixed(after, select=CODE)["example.py"] == after
     exec(compile(after, "example.py", "exec"), types.ModuleType("example").__dict__)
@@ -37,7 +37,7 @@ IMPORTS = [
         "from jax.ad_checkpoint import Offloadable, remat, Recompute\n",
         "from jax import remat\nfrom jax.ad_checkpoint import Offloadable, Recompute\n",
     ),
-    # A comment for tools holds for both halves; any other stays with what stays.
+    # A comment for tools applies to both imports; any other stays with the names that stay.
     (
         "from jax.ad_checkpoint import checkpoint, checkpoint_name  # noqa: F401\n",
         "from jax import checkpoint  # noqa: F401\n"
@@ -73,7 +73,7 @@ IMPORTS = [
         "from jax.ad_checkpoint import checkpoint, \\\n    checkpoint_name\n",
         "from jax import checkpoint\nfrom jax.ad_checkpoint import checkpoint_name\n",
     ),
-    # Where it shares a line.
+    # Several statements on one line.
     (
         "import os; from jax.ad_checkpoint import checkpoint_name, checkpoint; x = 1\n",
         "import os\nfrom jax import checkpoint\n"
@@ -98,7 +98,7 @@ IMPORTS = [
         "    from jax.ad_checkpoint import checkpoint\n",
         "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from jax import checkpoint\n",
     ),
-    # `import *` no longer gives it.
+    # `import *` no longer imports it.
     (
         "from jax.ad_checkpoint import *\n\nf, g = checkpoint(abs), checkpoint_name\n",
         "from jax import checkpoint\nfrom jax.ad_checkpoint import *\n\n"
@@ -118,7 +118,7 @@ IMPORTS = [
 ]
 
 READS = [
-    # The import of the module goes with its last use.
+    # The import of the module is removed with its last use.
     (
         "import jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
         "import jax\n\nf = jax.checkpoint(abs)\n",
@@ -169,7 +169,7 @@ READS = [
         "import jax as j\nimport jax.ad_checkpoint\n\nf = j.ad_checkpoint.checkpoint(abs)\n",
         "import jax as j\n\nf = j.checkpoint(abs)\n",
     ),
-    # Where the name `jax` is something else.
+    # The name `jax` refers to something else.
     (
         "def f(jax):\n    import jax.ad_checkpoint as adc\n\n    return adc.checkpoint(abs)\n",
         "def f(jax):\n    from jax import checkpoint\n\n    return checkpoint(abs)\n",
@@ -227,7 +227,7 @@ READS = [
 ]
 
 CHOICES = [
-    # What chose between the old place and the new comes down to the new.
+    # A choice between the old and the new import is reduced to the new one.
     (
         "try:\n    from jax.ad_checkpoint import checkpoint\nexcept ImportError:\n"
         "    from jax import checkpoint\n",
@@ -249,7 +249,7 @@ CHOICES = [
         "f = jax.jit(checkpoint)\n",
         "import jax\n\nfrom jax import checkpoint\nf = jax.jit(checkpoint)\n",
     ),
-    # They are not the same: each stays.
+    # Choices between different functions stay.
     (
         "try:\n    from jax.ad_checkpoint import checkpoint, checkpoint_name\nexcept ImportError:\n"
         "    checkpoint = checkpoint_name = None\n",
@@ -280,7 +280,7 @@ CHOICES = [
 
 @pytest.mark.parametrize(("before", "after"), [*IMPORTS, *READS, *CHOICES])
 def test_fixed(before: str, after: str) -> None:
-    assert mended(before) == after
+    assert fixed_code(before) == after
 
 
 LEFT_ALONE = [
@@ -304,7 +304,7 @@ def test_left_alone(code: str) -> None:
     assert findings(code, select=CODE) == []
 
 
-# The options by position have another order in `jax`: the fix names them, too.
+# `jax` takes positional options in another order, so the fix also names them.
 NAMED = [
     (
         "from jax.ad_checkpoint import checkpoint\nf = checkpoint(abs, False)\n",
@@ -324,8 +324,8 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("before", "after"), NAMED)
-def test_options_by_position_are_named(before: str, after: str) -> None:
-    assert mended(before) == after
+def test_positional_options_are_named(before: str, after: str) -> None:
+    assert fixed_code(before) == after
 
 
 BY_HAND = [
@@ -337,13 +337,13 @@ BY_HAND = [
     ("import jax.ad_checkpoint\nmock.patch.object(jax.ad_checkpoint, 'remat')\n", 2, "patched"),
     ("import jax.ad_checkpoint\nimport torch.utils.checkpoint as t\n"
      "m = jax.ad_checkpoint if new else t\nm.checkpoint(abs)\n", 4, "another module"),
-    # Its second option by position is another than that of `jax.checkpoint`.
+    # The second positional option differs from that of `jax.checkpoint`.
     ("from jax.ad_checkpoint import checkpoint\ncheckpoint(abs, False, *more)\n", 1, "RMT104"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "line", "reason"), BY_HAND)
-def test_what_no_fix_can_do_is_said(code: str, line: int, reason: str) -> None:
+def test_manual_fixes_have_a_reason(code: str, line: int, reason: str) -> None:
     [finding] = findings(code, select=CODE)
     assert finding.source.position(finding.span.start)[0] == line
     assert reason in finding.reason
@@ -352,14 +352,14 @@ def test_what_no_fix_can_do_is_said(code: str, line: int, reason: str) -> None:
     assert fixed(code, select=CODE)["example.py"] == code
 
 
-def test_options_by_position_are_named_before_the_name_changes() -> None:
+def test_positional_options_are_named_before_the_name_changes() -> None:
     code = "from jax.ad_checkpoint import checkpoint\n\nf = checkpoint(abs, False)\n"
     assert fixed(code, select="RMT1")["example.py"] == (
         "from jax import checkpoint\n\nf = checkpoint(abs, prevent_cse=False)\n"
     )
 
 
-def test_one_finding_for_each_gone_name_of_an_import() -> None:
+def test_one_finding_per_removed_name_of_an_import() -> None:
     code = "from jax.ad_checkpoint import (\n    checkpoint,\n    checkpoint_name,\n    remat,\n)\n"
     assert places(code, select=CODE) == ["example.py:2:5 RMT103", "example.py:4:5 RMT103"]
 
@@ -393,7 +393,7 @@ def test_by_version(version: str, severity: str | None, text: str | None) -> Non
          "error"),
     ],
 )  # fmt: skip
-def test_what_is_caught_is_a_warning(code: str, severity: str) -> None:
+def test_caught_import_errors_are_warnings(code: str, severity: str) -> None:
     assert [finding.severity for finding in findings(code, select=CODE)] == [severity]
 
 
@@ -406,8 +406,8 @@ def test_a_suppressed_use_keeps_its_import() -> None:
     assert fixed(code, select=CODE)["example.py"] == expected
 
 
-def test_names_passed_on_within_a_project() -> None:
-    """The import that is wrong is changed, not those that take the name from there."""
+def test_reexported_names() -> None:
+    """The fix changes the original import, not the imports of the re-exported name."""
     files = {
         "compat.py": "from jax import ad_checkpoint\nfrom jax.ad_checkpoint import remat\n",
         "direct.py": "from compat import remat\n\nf = remat(abs)\n",
@@ -423,7 +423,7 @@ def test_names_passed_on_within_a_project() -> None:
     }
 
 
-def test_an_import_that_another_file_takes_stays() -> None:
+def test_an_import_that_another_file_imports_stays() -> None:
     files = {
         "compat.py": "from jax import ad_checkpoint\n\nf = ad_checkpoint.checkpoint(abs)\n",
         "uses.py": "from compat import ad_checkpoint\n\nf = ad_checkpoint.checkpoint_name\n",
@@ -432,7 +432,7 @@ def test_an_import_that_another_file_takes_stays() -> None:
 
 
 def test_an_import_that_another_file_relies_on_stays() -> None:
-    """`import jax` alone does not bring `jax.ad_checkpoint`: some file has to import it."""
+    """`import jax` alone does not import `jax.ad_checkpoint`."""
     files = {
         "one.py": "import jax\nimport jax.ad_checkpoint\n\nf = jax.ad_checkpoint.checkpoint(abs)\n",
         "two.py": "import jax\n\nf = jax.ad_checkpoint.checkpoint_name\n",

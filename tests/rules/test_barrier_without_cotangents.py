@@ -1,4 +1,4 @@
-"""RMT604: what sets `jax_remat_barrier_no_cotangents`, in whatever kind of file."""
+"""RMT604: code that sets `jax_remat_barrier_no_cotangents`, in any kind of file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLAG, VARIABLE = "jax_remat_barrier_no_cotangents", "JAX_REMAT_BARRIER_NO_COTANG
         (f"monkeypatch.setenv('{VARIABLE}', '1')", f"monkeypatch.setenv('{VARIABLE}', \"0\")"),
     ],
 )
-def test_written_off(before: str, after: str) -> None:
+def test_fixed(before: str, after: str) -> None:
     text = "import os\nimport jax\n\n%s  # for now\n"
     assert len(findings(text % before, select=(CODE,))) == 1
     assert fixed(text % before, select=(CODE,)) == {"example.py": text % before}  # it is unsafe

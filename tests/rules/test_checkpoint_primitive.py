@@ -1,4 +1,4 @@
-"""RMT603: code that looks for the primitive of today's checkpoints."""
+"""RMT603: code that looks for the current primitive of checkpoints."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_found(code: str) -> None:
         "print('remat2')",
         "note = 'one equation is remat2 and the others are not'",
         "mode = f'remat2'",
-        # What a policy is asked about is `name_p` in either implementation.
+        # Policies see `name_p` in both implementations.
         "def policy(prim, *_, **params):\n    return prim is name_p and params['name'] == 'h'",
         "outs = ad_checkpoint.remat_p.bind(x, jaxpr=jaxpr)",
         "remat_p = layer.clone()\nRULES[remat_p] = 1",
@@ -50,7 +50,7 @@ def test_left_alone(code: str) -> None:
     assert places(HEAD + code + "\n", select=(CODE,)) == []
 
 
-def test_code_that_knows_both() -> None:
+def test_code_that_handles_both_primitives() -> None:
     code = "names = {'remat2', 'call_hi_primitive'}\n"
     assert places(HEAD + code, select=(CODE,)) == []
 

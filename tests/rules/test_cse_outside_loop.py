@@ -1,4 +1,4 @@
-"""RMT306: `prevent_cse=False` where no loop keeps the two passes apart."""
+"""RMT306: `prevent_cse=False` outside loops."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FOUND = [
     ("def step(x, n):\n  def loss(x):\n    for _ in range(n):\n"
      "      x = jax.checkpoint(f, prevent_cse=False)(x)\n    return x\n"
      "  return jax.value_and_grad(loss)(x)", "medium"),
-    # The gradient itself is in a loop: both passes are in one round.
+    # The gradient itself is in a loop: both passes are in one iteration.
     ("def steps(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
      "  back = jax.grad(lambda x: g(h(x)))\n"
      "  return jax.lax.scan(lambda x, _: (x - back(x), None), x, xs)", "medium"),
-    # Others may import it, for a loop.
+    # Other code may import it and run it in a loop.
     ("@partial(jax.checkpoint, prevent_cse=False)\ndef h(x):\n  return x * x\n\n"
      "step = jax.grad(lambda x: g(h(x)))", "low"),
 ]  # fmt: skip
@@ -44,7 +44,7 @@ LEFT_ALONE = [
     "def step(x):\n  h = jax.checkpoint(f)\n  return jax.grad(lambda x: g(h(x)))(x)",
     "def step(x, c):\n  h = jax.checkpoint(f, prevent_cse=not c)\n"
     "  return jax.grad(lambda x: g(h(x)))(x)",
-    # Nothing differentiates it, as far as is seen.
+    # Nothing visible differentiates it.
     "def run(x):\n  return jax.checkpoint(f, prevent_cse=False)(x)",
     # In a loop.
     "def step(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
@@ -57,12 +57,12 @@ LEFT_ALONE = [
     "  return jax.grad(lambda x: inner(jax.lax.scan(body, x, xs)[0]))(x)",
     "def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n  keep(h)\n"
     "  return jax.grad(lambda x: g(h(x)))(x)",
-    # Passed to what may run it in a loop.
+    # Passed to code that may run it in a loop.
     "def step(x, xs):\n  def block(x):\n    return jax.checkpoint(f, prevent_cse=False)(x)\n"
     "  def loss(x):\n    apply = transform(block)\n"
     "    return jax.lax.scan(lambda c, w: (apply(c, w), None), x, xs)[0]\n"
     "  return jax.grad(loss)(x)",
-    # Forward mode keeps nothing.
+    # Forward mode has no residuals.
     "def step(x):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
     "  return jax.jacfwd(lambda x: g(h(x)))(x)",
     # The whole function: RMT301.

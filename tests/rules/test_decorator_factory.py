@@ -1,4 +1,4 @@
-"""RMT504: a checkpoint with options and nothing to wrap."""
+"""RMT504: a checkpoint function called with options only."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from support import findings, fixed
 CODE = "RMT504"
 
 
-def transformed(before: str, after: str) -> None:
+def check_fix(before: str, after: str) -> None:
     assert fixed(before, select=CODE) == {"example.py": after}
     assert findings(after, select=CODE) == []
 
 
-def test_the_import_is_that_of_the_module() -> None:
-    transformed(
+def test_an_existing_import_is_used() -> None:
+    check_fix(
         "import functools\nimport jax\n\n@jax.remat(prevent_cse=False)\ndef f(x):\n    return x\n",
         "import functools\nimport jax\n\n"
         "@functools.partial(jax.remat, prevent_cse=False)\ndef f(x):\n    return x\n",
     )
-    transformed(
+    check_fix(
         "from functools import partial as p\nfrom jax import checkpoint\n\n"
         "@checkpoint(prevent_cse=False)\ndef f(x):\n    return x\n",
         "from functools import partial as p\nfrom jax import checkpoint\n\n"
@@ -27,8 +27,8 @@ def test_the_import_is_that_of_the_module() -> None:
     )
 
 
-def test_layout_and_comments_stay() -> None:
-    transformed(
+def test_layout_and_comments_are_kept() -> None:
+    check_fix(
         "from functools import partial\nimport jax\n\n"
         "@jax.checkpoint(\n    # why\n    prevent_cse=False,  # here\n)\ndef f(x):\n    return x\n",
         "from functools import partial\nimport jax\n\n"
@@ -37,14 +37,14 @@ def test_layout_and_comments_stay() -> None:
     )
 
 
-def test_called_at_once() -> None:
-    transformed(
+def test_called_immediately() -> None:
+    check_fix(
         "import jax\n\ng = jax.checkpoint(prevent_cse=False, policy=p)(f)\n",
         "import jax\n\ng = jax.checkpoint(f, prevent_cse=False, policy=p)\n",
     )
-    transformed("import jax\n\ng = jax.remat()(f)\n", "import jax\n\ng = jax.remat(f)\n")
-    # With more than the function, or over several lines, nothing is moved.
-    transformed(
+    check_fix("import jax\n\ng = jax.remat()(f)\n", "import jax\n\ng = jax.remat(f)\n")
+    # With more arguments, or over several lines, nothing is moved.
+    check_fix(
         "from functools import partial\nimport jax\n\n"
         "g = jax.remat(prevent_cse=False)(\n    lambda x: x  # the block\n)\n",
         "from functools import partial\nimport jax\n\n"
@@ -53,7 +53,7 @@ def test_called_at_once() -> None:
 
 
 def test_a_value() -> None:
-    transformed(
+    check_fix(
         "from functools import partial\nimport haiku as hk\n\n"
         "remat = hk.remat(prevent_cse=False)\nfs = [remat(f) for f in functions]\n",
         "from functools import partial\nimport haiku as hk\n\n"
@@ -61,7 +61,7 @@ def test_a_value() -> None:
     )
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_are_ignored() -> None:
     code = (
         "import jax\n\ndef test(self):\n    with self.assertRaises(TypeError):\n"
         "        jax.checkpoint(policy=None)\n"
@@ -79,7 +79,7 @@ LEFT_ALONE = [
     "import brainstate\n\n@brainstate.transform.checkpoint(prevent_cse=False)\n"
     "def f(x):\n    return x\n",
     "import equinox as eqx\n\n@eqx.filter_checkpoint(prevent_cse=False)\ndef f(x):\n    return x\n",
-    # One's own factory.
+    # A factory of the project.
     "import jax\n\ndef remat(f=None, **options):\n"
     "    return jax.remat(f, **options) if f else lambda f: remat(f, **options)\n\n"
     "@remat(prevent_cse=False)\ndef f(x):\n    return x\n",
@@ -93,7 +93,7 @@ def test_left_alone(code: str) -> None:
     assert findings(code, select=CODE) == []
 
 
-def test_what_stands_in_an_f_string_is_left_to_the_user() -> None:
+def test_code_in_an_f_string_is_not_edited() -> None:
     code = "import jax\n\nx = f'{jax.checkpoint(policy=p)}' f\"{'a' if x else 'b'}\"\n"
     (found,) = findings(code, select=CODE)
     assert found.fix is not None

@@ -1,4 +1,4 @@
-"""The examples of every rule: wrong ones are found and fixed as written, right ones left."""
+"""The examples of every rule: wrong ones are found and fixed as written, right ones are ignored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RIGHT = [
 
 
 def name_of(value: Rule | Example) -> str:
-    """How pytest names a case."""
+    """Return the pytest id of a case."""
     if isinstance(value, Rule):
         return value.code
     return value.before.strip().splitlines()[-1][:60] if value.before.strip() else "empty"
@@ -37,7 +37,7 @@ def after(example: Example) -> dict[str, str]:
 
 
 def only(rule: Rule) -> tuple[str, ...]:
-    # A comment that suppresses another rule's finding is idle only if that rule runs, too.
+    # A suppression of another rule is unused only if that rule runs, too.
     return () if rule.code == "RMT001" else (rule.code,)
 
 
@@ -55,13 +55,13 @@ def test_a_wrong_example_is_fixed_as_written(rule: Rule, example: Example) -> No
 
 
 @pytest.mark.parametrize(("rule", "example"), WRONG, ids=name_of)
-def test_nothing_is_left_where_it_is_fixed(rule: Rule, example: Example) -> None:
+def test_fixed_examples_have_no_finding(rule: Rule, example: Example) -> None:
     left = findings(after(example), select=only(rule))
     assert bool(left) == (example.after is None)
 
 
 @pytest.mark.parametrize(("rule", "example"), RIGHT, ids=name_of)
-def test_a_right_example_is_left_alone(rule: Rule, example: Example) -> None:
+def test_a_right_example_has_no_finding(rule: Rule, example: Example) -> None:
     codes = {finding.code for finding in findings(before(example), select=only(rule))}
     assert rule.code not in codes
 

@@ -1,4 +1,4 @@
-"""RMT501: an instance of a Flax module where `nn.remat` takes the class."""
+"""RMT501: `nn.remat` of an instance of a Flax module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPACT = HEAD + "    @nn.compact\n    def __call__(self, x):\n"
 CALL = HEAD + "    def __call__(self, x):\n"
 
 
-def transformed(before: str, after: str) -> None:
+def check_fix(before: str, after: str) -> None:
     assert fixed(before, select=CODE) == {"example.py": after}
     assert findings(after, select=CODE) == []
 
@@ -71,27 +71,27 @@ FIXED = [
 
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_in_a_compact_method(before: str, after: str) -> None:
-    transformed(COMPACT + before, COMPACT + after)
+    check_fix(COMPACT + before, COMPACT + after)
 
 
 def test_an_instance_of_a_list() -> None:
-    transformed(
+    check_fix(
         CALL + "        for b in self.blocks:\n            x = nn.remat(b)(x)\n        return x\n",
         CALL + "        for b in self.blocks:\n"
         "            x = nn.remat(lambda module, *args: module(*args))(b, x)\n        return x\n",
     )
 
 
-def test_keywords_that_are_no_arrays_are_closed_over() -> None:
-    transformed(
+def test_non_array_keywords_are_closed_over() -> None:
+    check_fix(
         CALL + "        return nn.remat(self.block)(x, train=True)\n",
         CALL + "        return nn.remat(lambda module, *args: module(*args, train=True))"
         "(self.block, x)\n",
     )
 
 
-def test_names_of_others_that_would_change() -> None:
-    """A later `Block()` would become `Block_0`: the name is left out, and that is not safe."""
+def test_names_of_other_modules_that_would_change() -> None:
+    """A later `Block()` would become `Block_0`, so the fix omits the name and is unsafe."""
     code = COMPACT + "        x = nn.remat(Block())(x)\n        return Block()(x)\n"
     [finding] = findings(code, select=CODE)
     assert finding.fix is not None
@@ -108,13 +108,13 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize("code", BY_HAND)
-def test_by_hand(code: str) -> None:
+def test_manual_fixes(code: str) -> None:
     [finding] = findings(code, select=CODE)
     assert finding.fix is not None
     assert finding.fix.safety == "manual"
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_are_ignored() -> None:
     code = COMPACT + "        return nn.remat(Block())(x)\n"
     code = "def test(self):\n" + "".join(f"    {line}\n" for line in code.splitlines())
     code += "    with self.assertRaises(ValueError):\n        Net().init(key, x)\n"

@@ -43,14 +43,14 @@ def test_found(body: str) -> None:
 
 
 LEFT_ALONE = [
-    # Not last, not the only one, or perhaps neither.
+    # Not the last stage, or not certainly.
     "return layer(last(x, ws[0]), ws[1]).sum()",
     "return (last(x, ws[0]) @ ws[1]).sum()",
     "return last(last(x, ws[0]), ws[1]).sum()",
     "h = layer(x, ws[0])\nreturn (last(h, ws[1]) * h).sum() + layer(x, ws[2]).sum()",
     "for w in ws:\n  x = last(x, w)\nreturn x.sum()",
     "h = layer(x, ws[0])\ny = last(h, ws[1])\nkeep(y)\nreturn y.sum()",
-    # All there is: RMT301.
+    # The whole function: RMT301.
     "return last(x, ws[0]).sum()",
 ]
 
@@ -64,7 +64,7 @@ def test_a_head_is_left_alone() -> None:
     assert findings(code(FOUND[0], of="vocab_layer"), select=CODE) == []
 
 
-def test_what_is_not_seen_is_left_alone() -> None:
+def test_unknown_code_is_left_alone() -> None:
     assert findings(code(FOUND[0], of="unknown"), select=CODE) == []
 
 
@@ -78,7 +78,7 @@ def test_only_one_gradient(how: str) -> None:
     assert findings(code(FOUND[0], how=how), select=CODE) == []
 
 
-# The losses of training steps: with metrics beside them, after loops, on logits.
+# Losses of training steps: with metrics, after loops, on logits.
 TRAINING = """\
 from typing import NamedTuple
 import jax
@@ -121,7 +121,7 @@ def training(body: str) -> str:
 
 
 LAST_OF_TRAINING = [
-    # Metrics beside the loss.
+    # A loss with metrics.
     "h = layer(x, ws[0])\nout = jax.checkpoint(layer)(h, ws[1])\nloss = mse(out, y)\n"
     'return loss, {"loss": loss, "scale": jnp.abs(out).max()}',
     "h = layer(x, ws[0])\nout = jax.checkpoint(layer)(h, ws[1])\nloss = mse(out, y)\n"
@@ -138,11 +138,11 @@ LAST_OF_TRAINING = [
     "return jax.checkpoint(cross_entropy)(x, y)",
     "i = 0\nwhile i < 4:\n    x = layer(x, ws[i])\n    i += 1\nreturn jax.checkpoint(mse)(x, y)",
     "hs = [layer(x, w) for w in ws]\nreturn jax.checkpoint(mse)(jnp.stack(hs), y)",
-    # In what the loss calls.
+    # In a function that the loss calls.
     "return jax.checkpoint(mse)(forward(ws, x), y), {}",
     "def apply(ws):\n    h = layer(x, ws[0])\n    return jax.checkpoint(layer)(h, ws[1])\n"
     "out = apply(ws)\nreturn cross_entropy(out, y)",
-    # On logits that are there already.
+    # On existing logits.
     "logits = layer(x, ws[0])\n@jax.checkpoint\ndef nll(logits):\n"
     "    logp = jax.nn.log_softmax(logits)\n"
     "    return -jnp.take_along_axis(logp, y[:, None], axis=-1)[:, 0].mean()\nreturn nll(logits)",
@@ -161,10 +161,10 @@ OTHER_TRAINING = [
     "h = jax.checkpoint(layer)(x, ws[0])\nfor w in ws:\n    h = layer(h, w)\nreturn mse(h, y), {}",
     "block = jax.checkpoint(layer)\nfor w in ws[1:]:\n    x = block(x, w)\n"
     "return mse(block(x, ws[0]), y)",
-    # What it computes is larger than what it is given.
+    # The result is larger than the inputs.
     "return jax.checkpoint(vocab_loss)(layer(x, ws[0]), y)",
     "return jax.checkpoint(pairs)(layer(x, ws[0]), y)",
-    # Not all that comes after it is seen to be small.
+    # The code after it may be large.
     "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\nreturn record(out, y), {}",
     "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\n"
     'return mse(out, y), {"next": layer(out, ws[2]).mean()}',

@@ -1,4 +1,4 @@
-"""RMT304 and RMT303 where functions of the project stand between a checkpoint and its loop."""
+"""RMT304 and RMT303 where helper functions of the project run the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def block(x):
     return jnp.tanh(x)
 """
 
-# A stack of layers as a Haiku module, in the manner of `hk.experimental.layer_stack`.
+# A stack of layers as a Haiku module, like `hk.experimental.layer_stack`.
 STACK = """
 class _Stack(hk.Module):
     def __init__(self, count, unroll=1, name=None):
@@ -514,8 +514,8 @@ def test_no_caller_checkpoints_the_body(name: str) -> None:
     assert finding.severity == "note"
 
 
-def test_calls_that_only_make_parameters() -> None:
-    """Haiku makes the parameters of a stack outside of the loop; another caller unrolls its own."""
+def test_calls_that_only_create_parameters() -> None:
+    """Haiku creates the parameters of a stack outside the loop; another caller unrolls its own."""
     stack = STACK.replace(
         "        def body(carry, _):\n",
         "        if hk.running_init():\n            return self._call(x, *args)\n\n"
@@ -593,11 +593,11 @@ def test_flax_scans_get_a_remat_around_the_class(method: str, wanted: str) -> No
 
 
 def without_layout(code: str) -> str:
-    """Code without white space and the commas behind last arguments."""
+    """Return code without white space and trailing commas."""
     return re.sub(r",(?=[)\]])", "", re.sub(r"\s+", "", code))
 
 
-def test_flax_scans_that_cannot_be_rewritten_say_what_to_write() -> None:
+def test_flax_scans_that_cannot_be_rewritten_have_advice() -> None:
     made = COMPACT + "return make(nn.scan(Block, OPTIONS))(x, None)[0]"
     [finding] = findings(FLAX.format(method=made.replace("OPTIONS", OPTIONS)), select="RMT303")
     assert finding.fix is None

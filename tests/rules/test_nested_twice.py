@@ -1,4 +1,4 @@
-"""RMT305: a checkpoint around nothing but another, or around a whole of them."""
+"""RMT305: a checkpoint around nothing but checkpointed code."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def test_found(code: str, confidence: str) -> None:
 
 LEFT_ALONE = [
     "y = jax.checkpoint(f)",
-    # Two policies, or what may be two.
+    # Two policies, or perhaps two.
     "y = jax.checkpoint(jax.checkpoint(f, policy=dots))",
     "y = jax.checkpoint(jax.checkpoint(f), policy=dots)",
     "y = jax.checkpoint(jax.checkpoint(f, **options))",
-    # More than the inner one is within.
+    # More code than the inner checkpoint.
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x) + 1)",
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(h(x)))",
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(g(x)))",
     # One or the other.
     "def k(x, remat):\n  h = jax.checkpoint(f) if remat else f\n  return jax.checkpoint(h)(x)",
     "h = f\nfor _ in range(3):\n  h = jax.checkpoint(h)",
-    # What lies between the two is another function.
+    # Another function is between the two.
     "y = jax.checkpoint(jax.grad(jax.checkpoint(f)))",
-    # A whole with more stages than those: RMT301.
+    # A whole function with other stages: RMT301.
     "def step(x):\n  h = jax.checkpoint(f)\n  loss = lambda x: g(h(h(x)))\n"
     "  return jax.grad(jax.checkpoint(loss))(x)",
     "from other import remat\ny = jax.checkpoint(remat(f))",
@@ -69,6 +69,6 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code + "\n", select=CODE) == []
 
 
-def test_a_whole_of_checkpoints_is_told_once() -> None:
+def test_a_whole_function_of_checkpoints_is_reported_once() -> None:
     code = HEAD + FOUND[-1][0] + "\n"
     assert [finding.code for finding in findings(code, select="RMT3")] == [CODE]

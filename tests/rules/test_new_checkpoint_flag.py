@@ -1,4 +1,4 @@
-"""RMT102: what is fixed runs, under JAX and under bash, and does the same."""
+"""RMT102: fixed code runs under JAX and bash with the same result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ else:
 
 def block(w, x):
     if config.jax_new_checkpoint:
-        # The only one there is.
+        # The only implementation that remains.
         return jnp.tanh(x @ w)
     return old_block(w, x)
 
@@ -68,7 +68,7 @@ def run(folder: Path, *command: str | Path) -> str:
     ).stdout
 
 
-def test_the_program_runs_and_computes_what_a_plain_one_does(tmp_path):
+def test_the_fixed_program_runs_with_the_same_result(tmp_path):
     pytest.importorskip("jax")
     after = fixed(PROGRAM, select="RMT102")["example.py"]
     assert "new_checkpoint" not in after
@@ -136,7 +136,7 @@ def test_the_launcher_runs_without_the_variable(tmp_path, monkeypatch):
         ('if hasattr(jax.config, "jax_new_checkpoint"): pass', "warning", "never exists"),
     ],
 )
-def test_messages_say_what_todays_jax_does(code, severity, words):
+def test_messages_describe_the_target_version(code, severity, words):
     (finding,) = findings(f"import os, jax\n{code}\n", select="RMT102")
     assert finding.severity == severity
     assert words in finding.message
@@ -145,7 +145,7 @@ def test_messages_say_what_todays_jax_does(code, severity, words):
 
 
 @pytest.mark.parametrize(("version", "found"), [("0.3.15", 0), ("0.3.16", 0), ("0.3.17", 1)])
-def test_the_option_is_right_for_the_release_that_has_it(version, found):
+def test_the_flag_is_valid_in_its_release(version, found):
     code = 'import jax\njax.config.update("jax_new_checkpoint", False)\n'
     assert len(findings(code, select="RMT102", jax_version=version)) == found
     shell = {"a.sh": "export JAX_NEW_CHECKPOINT=0\n"}
@@ -163,7 +163,7 @@ def test_places():
     ) == ["a.py:2:8 RMT102", "b.yml:3:3 RMT102", "c.sh:2:5 RMT102", "c.sh:2:29 RMT102"]
 
 
-def test_text_files_are_fixed_but_for_what_is_suppressed():
+def test_text_files_are_fixed_except_suppressed_lines():
     files = {
         "a.sh": "export JAX_NEW_CHECKPOINT=0  # noqa: RMT102\nJAX_NEW_CHECKPOINT=0 ls\n",
         ".env": "JAX_NEW_CHECKPOINT=0\nA=1\n",
@@ -182,7 +182,7 @@ def test_text_files_are_fixed_but_for_what_is_suppressed():
     }
 
 
-def test_an_option_of_ones_own_stays():
+def test_an_option_of_the_project_stays():
     files = {
         "train.py": (
             "import argparse\nparser = argparse.ArgumentParser()\n"

@@ -13,7 +13,7 @@ HEAD = "import jax\n\ndef f(x):\n    return x * x\n\ndef g(x):\n    return jax.c
 def test_found(code: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
     assert (finding.confidence, finding.severity) == ("low", "note")
-    assert findings(HEAD + code) == []  # off unless it is named
+    assert findings(HEAD + code) == []  # off by default
 
 
 LEFT_ALONE = [
@@ -29,5 +29,5 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code, select=CODE) == []
 
 
-def test_what_goes_out_of_sight_is_left_alone() -> None:
+def test_functions_passed_to_unknown_code_are_left_alone() -> None:
     assert findings("import jax\n\nrun(jax.checkpoint(abs))\n", select=CODE) == []

@@ -1,4 +1,4 @@
-"""RMT307: checkpointed branches that are only added."""
+"""RMT307: checkpointed calls whose results are only added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules about placement make of whole programs, as a user gets it."""
+"""The fixes of the placement rules, applied to whole programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "placement"
-# Mended by the functions of remat_migrate.rewrite when they are asked, and by no rule: a policy on
-# the whole is a documented idiom, Haiku's network stands behind `hk.transform`, and a public block
-# without barriers may be for loops elsewhere.
-NOT_TOLD = {"policy", "haiku_blocks", "merged_back"}
+# The rewrites support these, but no rule reports them: a policy on a whole function is a documented
+# idiom, Haiku's network is behind `hk.transform`, and a public block without barriers may be meant
+# for loops elsewhere.
+NOT_REPORTED = {"policy", "haiku_blocks", "merged_back"}
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,12 @@ def fixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in (PROGRAMS / "before").glob("*.py")))
-def test_programs_are_mended(name: str, fixed: Path) -> None:
-    side = "before" if name in NOT_TOLD else "after"
+def test_programs_are_fixed(name: str, fixed: Path) -> None:
+    side = "before" if name in NOT_REPORTED else "after"
     assert (fixed / f"{name}.py").read_text() == (PROGRAMS / side / f"{name}.py").read_text()
 
 
-def test_without_being_asked_nothing_is_moved(tmp_path: Path) -> None:
+def test_nothing_is_moved_without_unsafe_fixes(tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     shutil.copytree(PROGRAMS / "before", folder)
     (folder / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")

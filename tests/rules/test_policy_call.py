@@ -1,4 +1,4 @@
-"""RMT404: policies called, factories not called, or called wrongly."""
+"""RMT404: policies that are called, and factories that are not or wrongly called."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ SAFE = [
 
 
 @pytest.mark.parametrize(("before", "after"), SAFE)
-def test_transformed(before: str, after: str) -> None:
+def test_fixed(before: str, after: str) -> None:
     assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + after}
     assert findings(HEAD + after, select=CODE) == []
 
 
-# What is saved changes with these.
+# These change what is saved.
 UNSAFE = [
     ("q = p.save_only_these_names(('a', 'b'))\n", "q = p.save_only_these_names('a', 'b')\n"),
     (
@@ -87,7 +87,7 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize(("before", "after"), UNSAFE)
-def test_transformed_on_request(before: str, after: str) -> None:
+def test_unsafe_fixes(before: str, after: str) -> None:
     assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + before}
     assert fixed(HEAD + before, select=CODE, unsafe=True) == {"example.py": HEAD + after}
 
@@ -123,13 +123,13 @@ UNFIXED = [
 
 
 @pytest.mark.parametrize(("code", "message"), UNFIXED)
-def test_found_and_left_to_the_reader(code: str, message: str) -> None:
+def test_found_and_not_fixed(code: str, message: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
     assert message in finding.message
     assert finding.fix is None or finding.fix.safety == "manual"
 
 
-def test_silent_ones_are_warnings() -> None:
+def test_silent_faults_are_warnings() -> None:
     codes = ["p.nothing_saveable()", "p.save_only_these_names(('a',))"]
     for code in codes:
         [finding] = findings(f"{HEAD}q = {code}\n", select=CODE)
@@ -157,9 +157,9 @@ LEFT_ALONE = [
     "import functools\n"
     "def q(names, prim, *_, **params):\n    return params.get('name') in names\n\n"
     "g = jax.checkpoint(f, policy=functools.partial(q, ('a',)))\n",
-    # It does not look at names.
+    # This policy ignores names.
     "q = p.save_anything_except_these_names(('a',))\n",
-    # One's own wrapper takes names of policies.
+    # A wrapper of the project takes policy names.
     "def my(f, policy, concrete=False):\n"
     "    return jax.checkpoint(f, policy=getattr(p, policy), concrete=concrete)\n\n"
     "g = my(h, policy='dots_saveable')\n",
@@ -186,7 +186,7 @@ def test_versions(code: str, version: str, message: str) -> None:
     assert message in finding.message
 
 
-def test_two_of_which_one_offloads() -> None:
+def test_combination_with_an_offloading_policy() -> None:
     code = (
         "q = p.save_from_both_policies(\n    p.dots_saveable,\n"
         "    p.offload_dot_with_no_batch_dims('device', 'pinned_host'),\n)\n"
@@ -195,13 +195,13 @@ def test_two_of_which_one_offloads() -> None:
     assert len(findings(HEAD + code, select=CODE)) == 1
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_have_low_confidence() -> None:
     code = "with pytest.raises(TypeError):\n    p.dots_saveable()\n"
     [finding] = findings(HEAD + "import pytest\n" + code, select=CODE)
     assert (finding.confidence, finding.fix) == ("low", None)
 
 
-def test_a_decorated_function_as_policy_is_not_judged() -> None:
+def test_a_decorated_policy_is_ignored() -> None:
     text = (
         "import jax\n\n\n@jax.checkpoint\ndef sines(prim, *_, **__):\n    return True\n\n\n"
         "f = jax.checkpoint(jax.numpy.dot, policy=sines)\n"

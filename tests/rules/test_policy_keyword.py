@@ -1,4 +1,4 @@
-"""RMT401: misspelt `policy=`."""
+"""RMT401: misnamed `policy=`."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ APIS = [
 ]  # fmt: skip
 
 
-def transformed(before: str, after: str) -> None:
+def check_fix(before: str, after: str) -> None:
     assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + after}
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_spellings(spelling: str) -> None:
-    transformed(f"g = jax.checkpoint(f, {spelling}=P)\n", "g = jax.checkpoint(f, policy=P)\n")
+    check_fix(f"g = jax.checkpoint(f, {spelling}=P)\n", "g = jax.checkpoint(f, policy=P)\n")
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_apis(api: str) -> None:
     before, after = api.format("save_policy"), api.format("policy")
-    transformed(f"g = {before}\n", f"g = {after}\n")
+    check_fix(f"g = {before}\n", f"g = {after}\n")
 
 
 def test_a_decorator_and_comments() -> None:
-    transformed(
+    check_fix(
         "@partial(\n    jax.checkpoint,\n    save_policy = P,  # kept\n)\ndef g(x):\n  return x\n",
         "@partial(\n    jax.checkpoint,\n    policy = P,  # kept\n)\ndef g(x):\n  return x\n",
     )
@@ -54,7 +54,7 @@ UNFIXED = [
 
 
 @pytest.mark.parametrize("code", UNFIXED)
-def test_found_and_left_to_the_reader(code: str) -> None:
+def test_found_and_not_fixed(code: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
     assert finding.fix is not None
     assert finding.fix.safety == "manual"
@@ -66,7 +66,7 @@ def test_a_partial_is_reported_once() -> None:
     assert len(findings(HEAD + code, select=CODE)) == 1
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_have_low_confidence() -> None:
     code = (
         "def test(self):\n    with self.assertRaises(TypeError):\n"
         "        jax.checkpoint(f, save_policy=P)\n"
@@ -77,13 +77,13 @@ def test_a_test_of_the_failure() -> None:
 
 LEFT_ALONE = [
     "g = jax.checkpoint(f, policy=P)\n",
-    # One's own wrapper has keywords of its own.
+    # A wrapper of the project has its own keywords.
     "def my(f, save_policy=None, concrete=False):\n"
     "    return jax.checkpoint(f, policy=save_policy, concrete=concrete)\n\n"
     "g = my(h, save_policy=P)\n",
     "def checkpoint(f, save_policy):\n    return f\n\ng = checkpoint(f, save_policy=P)\n",
     "from torch.utils.checkpoint import checkpoint\ng = checkpoint(f, save_policy=P)\n",
-    # Two of one kind: which one is called cannot be seen.
+    # One of two functions, depending on a setting.
     "def my(f, **options):\n    return f\n\nck = my if flag else jax.checkpoint\n"
     "g = ck(f, save_policy=P)\n",
     "g = jax.checkpoint(f, prevent_cse=False, static_argnums=(1,))\n",

@@ -1,4 +1,4 @@
-"""RMT601: what a policy saves that the next implementation does not ask it about."""
+"""RMT601: policies that save what the next implementation does not ask about."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_found(body: str, words: str) -> None:
         "    return str(prim) == str(name_p) and params['name'] == 'h'",
         "    return jax.checkpoint_policies.dots_saveable(prim, *_, **params)",
         "    return jax.checkpoint_policies.save_only_these_names('h')(prim, *_, **params)",
-        # It saves nothing of what it names.
+        # It saves none of the primitives that it names.
         "    if prim.name == 'tanh':\n        return False\n    return prim.name == 'dot_general'",
-        # Never asked about today either.
+        # Policies are never asked about these.
         "    return prim.name in ('scan', 'while', 'pjit')",
         "    return 'dot' in prim.name",
         "    return False",
-        # Everything: said by RMT403.
+        # Everything: RMT403.
         "    return True",
         "    return unknown(prim)",
         "    for n in names:\n        if prim.name == n:\n            return True\n    return 0",
@@ -75,7 +75,7 @@ def test_left_alone(body: str) -> None:
     assert messages(policy(body)) == []
 
 
-def test_a_policy_that_asks_another() -> None:
+def test_a_policy_that_calls_another() -> None:
     text = policy("    return inner(prim, *_, **params) or prim.name == 'dot_general'")
     inner = "def inner(prim, *_, **params):\n    return prim.name == 'erf'\n\n\n"
     found = messages(text.replace("def policy", inner + "def policy"))
@@ -83,7 +83,7 @@ def test_a_policy_that_asks_another() -> None:
     assert all("`erf`" in message for message in found)
 
 
-def test_made_by_a_function() -> None:
+def test_a_policy_that_a_function_returns() -> None:
     text = (
         "import jax\n\n\ndef made():\n    def keep(p, *_, **params):\n"
         "        return p.name == 'erf'\n\n    return keep\n\n\n"
@@ -93,13 +93,13 @@ def test_made_by_a_function() -> None:
     assert "`erf`" in message
 
 
-def test_what_looks_like_a_policy() -> None:
-    """Given through a configuration, which cannot be followed."""
+def test_functions_with_the_parameters_of_a_policy() -> None:
+    """The policy is passed through a configuration that cannot be resolved."""
     text = "import jax\n\n\ndef keep(prim, *_, **params):\n    return prim.name == 'erf'\n"
     text += "\n\nblock = dict(remat=jax.checkpoint, policy=keep)\n"
     [finding] = findings(text, select=(CODE,))
     assert finding.confidence == "medium"
-    # An interpreter of primitives is none.
+    # An interpreter of primitives is not a policy.
     assert messages(text.replace("prim, *_, **params", "prim, *_")) == []
 
 
@@ -117,6 +117,6 @@ def test_the_first_releases_with_the_flag() -> None:
         [message] = messages(text, jax_version=version)
         assert "0.10 and 0.11" in message
     assert messages(text, jax_version="0.12.0") == []
-    # What becomes the default is what counts for a release that has no such flag.
+    # For a release without the flag, the future default counts.
     assert messages(text, jax_version="0.4.30") == []
     assert messages(policy("    return prim.name == 'tanh'"), jax_version="0.4.30")

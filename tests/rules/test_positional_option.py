@@ -1,4 +1,4 @@
-"""RMT104: options of `jax.checkpoint` by position, in the order of old releases."""
+"""RMT104: positional options of `jax.checkpoint`, in the order of old releases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODE = "RMT104"
 HEAD = "import jax\nfrom functools import partial\n\n"
 
 
-def mended(code: str) -> str:
+def fixed_code(code: str) -> str:
     after = fixed(HEAD + code, select=CODE)["example.py"]
     assert fixed(after, select=CODE)["example.py"] == after
     return after.removeprefix(HEAD)
@@ -21,12 +21,12 @@ FIXED = [
         "f = jax.checkpoint(g, prevent_cse=True, policy=p)\n",
     ),
     ("f = jax.remat(g, False, policy=p)\n", "f = jax.remat(g, policy=p)\n"),
-    # A `concrete` that is off says nothing.
+    # A disabled `concrete` has no effect.
     ("f = jax.remat(g, False)\n", "f = jax.remat(g)\n"),
     ("f = jax.remat(g, None)\n", "f = jax.remat(g)\n"),
     ("f = jax.remat(g, 0,)\n", "f = jax.remat(g,)\n"),
     ("f = jax.remat(\n    g,\n    False)\n", "f = jax.remat(\n    g)\n"),
-    # Applied at once, in a list, as an argument; the arguments of what it makes are not its own.
+    # Called immediately, in a list, as an argument; the arguments of the result are not options.
     ("y = jax.remat(g, False, False)(x, True)\n", "y = jax.remat(g, prevent_cse=False)(x, True)\n"),
     (
         "fs = [jax.remat(g, False, False) for g in gs]\n",
@@ -49,7 +49,7 @@ FIXED = [
         "f = partial(jax.checkpoint, policy=p)(g, False)\n",
         "f = partial(jax.checkpoint, policy=p)(g)\n",
     ),
-    # The old names had an order of their own, without `concrete`.
+    # The aliases have their own order, without `concrete`.
     (
         "from jax import ad_checkpoint\nf = ad_checkpoint.checkpoint(g, False, p)\n",
         "from jax import ad_checkpoint\n"
@@ -84,10 +84,10 @@ FIXED = [
 
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_fixed(before: str, after: str) -> None:
-    assert mended(before) == after
+    assert fixed_code(before) == after
 
 
-# A `concrete` that is on is migrated at once, as RMT101 does it.
+# An enabled `concrete` is migrated as in RMT101.
 BRANCH = "def g(x, n):\n    return x if n else -x\n\n\n"
 PLAIN = "def g(x):\n    return 2 * x\n\n\n"
 CONCRETE = [
@@ -123,7 +123,7 @@ CONCRETE = [
         "for r in (jax.remat, jax.checkpoint):\n    r(g, True)\n",
         "for r in (jax.remat, jax.checkpoint):\n    r(g, static_argnums=(1,))\n",
     ),
-    # What cannot be named static is closed over.
+    # Arguments that cannot be static are closed over.
     (
         BRANCH,
         "f = jax.remat(g, True, False, p)\nkeep(f)\n",
@@ -138,17 +138,17 @@ CONCRETE = [
 
 @pytest.mark.parametrize(("function", "before", "after"), CONCRETE)
 def test_concrete_is_migrated(function: str, before: str, after: str) -> None:
-    assert mended(function + before) == function + after
+    assert fixed_code(function + before) == function + after
 
 
-def test_a_wrapper_that_hands_concrete_on_by_position() -> None:
-    """The parameter goes once no caller sets it."""
+def test_a_wrapper_that_passes_concrete_on_by_position() -> None:
+    """The parameter is removed once no caller sets it."""
     before = (
         "def _wrap(f, concrete=False):\n    return jax.checkpoint(f, concrete)\n\n\n"
         "f = _wrap(abs, False)\n"
     )
     after = "def _wrap(f):\n    return jax.checkpoint(f)\n\n\nf = _wrap(abs)\n"
-    assert mended(before) == after
+    assert fixed_code(before) == after
 
 
 LEFT_ALONE = [
@@ -156,7 +156,7 @@ LEFT_ALONE = [
     "f = jax.checkpoint(g, policy=p)(x, True, False)\n",
     "@partial(jax.checkpoint, policy=p)\ndef f(x): ...\n",
     "f = partial(jax.checkpoint, policy=p)\n",
-    # Flax still takes options by position; PyTorch takes the function's arguments.
+    # Flax accepts positional options; PyTorch takes the arguments of the function.
     "import flax.linen as nn\nB = nn.remat(nn.Dense, True, True, False)\n",
     "from flax.linen import partitioning\nB = partitioning.remat(B, True)\n",
     "import equinox as eqx\nf = eqx.filter_checkpoint(g)\n",
@@ -165,7 +165,7 @@ LEFT_ALONE = [
     "ck = jax.checkpoint if c else torch.utils.checkpoint.checkpoint\ny = ck(g, x)\n",
     "def remat(f, policy): ...\nremat(g, True)\n",
     "class A:\n    def remat(self, f, g): ...\n    def run(self):\n        self.remat(g, True)\n",
-    # A wrapper hands on what nobody may ever give.
+    # A wrapper passes on arguments that may never be passed.
     "def remat(f, *args, **kwargs):\n    return jax.checkpoint(f, *args, **kwargs)\n",
     "wrap = lambda f, *args: (lambda: jax.remat(f, *args))\n",
     "def remat(*args):\n    return jax.remat(*args)\n",
@@ -193,22 +193,22 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("code", "line", "reason", "confidence"), BY_HAND)
-def test_what_no_fix_can_do_is_said(code: str, line: int, reason: str, confidence: str) -> None:
+def test_manual_fixes_have_a_reason(code: str, line: int, reason: str, confidence: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
     assert finding.source.position(finding.span.start)[0] == line + HEAD.count("\n")
     assert reason in finding.reason
     assert finding.confidence == confidence
     assert finding.fix is not None
     assert (finding.fix.safety, finding.fix.edits) == ("manual", ())
-    assert mended(code) == code
+    assert fixed_code(code) == code
 
 
-def test_a_partial_that_is_given_more() -> None:
+def test_a_partial_that_is_called_with_more_options() -> None:
     """Dropping `False` from the partial would make `True` the `concrete` of the call."""
     code = "ck = partial(jax.checkpoint, g, False)\nf = ck(True)\n"
     found = findings(HEAD + code, select=CODE)
     assert [bool(finding.reason) for finding in found] == [True, True]
-    assert mended(code) == code
+    assert fixed_code(code) == code
 
 
 def test_across_files() -> None:
@@ -230,7 +230,7 @@ def test_a_wrapper_of_the_settings_has_its_own_signature() -> None:
     assert findings(files, select=CODE) == []
 
 
-def test_place_is_where_the_callee_starts() -> None:
+def test_location_is_the_start_of_the_callee() -> None:
     code = "import jax\n\ny = run(\n    jax.checkpoint(\n        g,\n        False,\n    ),\n)\n"
     assert places(code, select=CODE) == ["example.py:4:5 RMT104"]
 

@@ -1,4 +1,4 @@
-"""RMT304: a checkpoint in a loop that keeps the barriers against merging."""
+"""RMT304: a checkpoint in a loop that keeps `prevent_cse=True`."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ FOUND = [
     ("y = lax.scan(eqx.filter_checkpoint(step), 0.0, xs)", "high"),
     ("Layers = nn.scan(nn.remat(nn.Dense), variable_axes={'params': 0}, length=4)", "high"),
     ("y = nnx.scan(nnx.remat(step))(0.0, xs)", "high"),
-    # Under a name, rebound, chosen.
+    # Assigned, reassigned, chosen by a condition.
     ("def f(xs):\n  @jax.checkpoint\n  def body(c, x):\n    return c, x\n"
      "  return lax.scan(body, 0.0, xs)", "high"),
     ("def f(xs, remat):\n  body = step\n  if remat:\n    body = jax.checkpoint(body)\n"
      "  return lax.scan(body, 0.0, xs)", "high"),
     ("def f(xs, remat):\n  body = jax.checkpoint(step) if remat else step\n"
      "  return lax.scan(body, 0.0, xs)", "high"),
-    # Called by the body alone.
+    # Called only by the body.
     ("def f(xs):\n  block = jax.checkpoint(step)\n"
      "  return lax.scan(lambda c, x: (block(c, x)[0], None), 0.0, xs)", "high"),
     ("def f(xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    c, _ = block(c, x)\n"
      "    return c, x\n  return lax.scan(body, 0.0, xs)", "high"),
-    # Other files may import it and call it outside of a loop.
+    # Other files may import it and call it outside a loop.
     ("@jax.checkpoint\ndef body(c, x):\n  return c, x\ny = lax.scan(body, 0.0, xs)", "low"),
     ("class A:\n  def __init__(self):\n    self.body = jax.checkpoint(step)\n"
      "  def run(self, xs):\n    return lax.scan(self.body, 0.0, xs)", "low"),
@@ -70,7 +70,7 @@ LEFT_ALONE = [
     "y = lax.scan(jax.checkpoint(step, prevent_cse=False), 0.0, xs)",
     "y = lax.scan(jax.checkpoint(step, prevent_cse=flag), 0.0, xs)",
     "y = lax.scan(jax.checkpoint(step, **options), 0.0, xs)",
-    # No loop to the compiler, or perhaps none.
+    # Not compiled as a loop, or perhaps not.
     "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=2)",
     "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=True)",
     "y = lax.scan(jax.checkpoint(step), 0.0, xs, unroll=n if c else 1)",
@@ -83,9 +83,9 @@ LEFT_ALONE = [
     "Layers = nn.scan(nn.remat(nn.Dense), length=4, unroll=4 if c else 1)",
     "y = lax.cond(c, jax.checkpoint(step), step, 0.0, 1.0)",
     "y = jax.vmap(jax.checkpoint(step))(xs, xs)",
-    # `remat_scan` sets it by itself.
+    # `remat_scan` sets it itself.
     "y = nn.remat_scan(nn.Dense, lengths=(4, 4))(8)",
-    # Used outside of a loop, too, or out of sight.
+    # Also used outside a loop, or in unknown code.
     "def f(x, xs):\n  body = jax.checkpoint(step)\n  x, _ = body(x, xs[0])\n"
     "  return lax.scan(body, x, xs)",
     "def f(x, xs, scan):\n  body = jax.checkpoint(step)\n  if scan:\n"
@@ -93,10 +93,10 @@ LEFT_ALONE = [
     "def f(x, xs):\n  body = jax.checkpoint(step)\n  keep(body)\n  return lax.scan(body, x, xs)",
     "def f(x, xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    return block(c, x)\n"
     "  body(x, xs[0])\n  return lax.scan(body, x, xs)",
-    # A gradient inside a round: its two passes are in one body.
+    # A gradient inside an iteration: both passes are in one body.
     "def f(x, xs):\n  loss = jax.checkpoint(step)\n"
     "  return lax.scan(lambda c, x: (jax.grad(loss)(c, x), None), x, xs)",
-    # Within another checkpoint: the round computes it again, and the checkpoint in it once more.
+    # Inside another checkpoint: an iteration contains both recomputations.
     "def f(x, xs):\n  block = jax.checkpoint(step)\n  def body(c, x):\n    return block(c, x)\n"
     "  return lax.scan(jax.checkpoint(body, prevent_cse=False), x, xs)",
     # Of other libraries.
@@ -111,8 +111,8 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code + "\n", select=CODE) == []
 
 
-def test_through_functions_that_hand_everything_on() -> None:
-    """The backend is chosen when it runs, so the confidence is low."""
+def test_through_functions_that_pass_everything_on() -> None:
+    """The backend is chosen at run time, so the confidence is low."""
     files = {
         "ops.py": "import jax\nOPS = {'remat': jax.remat, 'scan': jax.lax.scan}\n"
         "OTHER = {'remat': lambda f: f, 'scan': None}\n"
@@ -128,7 +128,7 @@ def test_through_functions_that_hand_everything_on() -> None:
     assert finding.confidence == "low"
 
 
-def test_a_scan_of_the_settings() -> None:
+def test_a_scan_wrapper_in_the_settings() -> None:
     files = {
         "pyproject.toml": '[tool.remat-migrate.scans]\n"layers.scan_layers" = "jax.lax.scan"\n',
         "layers.py": "def scan_layers(f, init, xs, length=None, reverse=False, unroll=1):\n"

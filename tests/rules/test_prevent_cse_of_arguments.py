@@ -1,4 +1,4 @@
-"""RMT602: `prevent_cse` for single arguments beside static arguments."""
+"""RMT602: a `prevent_cse` per argument with static arguments."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_found(code: str) -> None:
     assert (finding.severity, finding.confidence) == ("warning", "high")
 
 
-def test_the_checkpoint_goes() -> None:
+def test_the_checkpoint_is_removed() -> None:
     before = (
         "def loss(x):\n"
         "    h = jax.checkpoint(f, policy=p.everything_saveable)(x)  # saved\n"
@@ -40,9 +40,9 @@ def test_the_checkpoint_goes() -> None:
 
 
 UNFIXED = [
-    # Names were to be excluded: nothing tells what was meant.
+    # Excludes names: the intention is unknown.
     "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n",
-    # Two applications have the option.
+    # Two sites share the option.
     "from functools import partial\nck = partial(jax.checkpoint, policy=yes)\n"
     "g = ck(f)\nh = ck(g)\n",
 ]
@@ -66,7 +66,7 @@ LEFT_ALONE = [
     "def ck(f, policy=p.everything_saveable):\n    return jax.checkpoint(f, policy=policy)\n",
     "POLICIES = {'all': p.everything_saveable, 'none': p.nothing_saveable}\n"
     "g = jax.checkpoint(f, policy=POLICIES[name])\n",
-    # A choice by a setting, made elsewhere.
+    # Chosen elsewhere by a setting.
     "def policy(name):\n    if name == 'all':\n        return p.everything_saveable\n"
     "    return p.nothing_saveable\n\n\ng = jax.checkpoint(f, policy=policy(name))\n",
     "g = jax.checkpoint(f, policy=lambda prim, *_, **__: prim is not None)\n",

@@ -26,10 +26,10 @@ FOUND = [
     # The scan is in a function that the differentiated one calls.
     ("def net(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
      "def loss(ws, x):\n  return net(ws, x).sum()\n\nstep = jax.jit(jax.grad(loss))", "medium"),
-    # The work is done by what the body calls.
+    # A function that the body calls does the work.
     ("def body(x, w):\n  y, _ = layer(x, w)\n  return y, y\n\n"
      "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())", "medium"),
-    # What the body calls is not seen.
+    # The body calls an unknown function.
     ("def step(ws, env, policy):\n  def body(s, _):\n    return env_step(s, policy(s)), None\n"
      "  return jax.grad(lambda s: jax.lax.scan(body, s, None, 9)[0].sum())(ws)", "low"),
     ("step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, unroll=n)[0].sum())", "low"),
@@ -49,22 +49,22 @@ LEFT_ALONE = [
     "step = jax.grad(lambda ws, x: jax.lax.scan(lambda x, w: block(x, w), x, ws)[0].sum())",
     "def body(x, w):\n  return jax.checkpoint(layer)(x, w)\n\n"
     "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())",
-    # Straight code.
+    # No loop.
     "step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, unroll=8)[0].sum())",
     "step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, length=1)[0].sum())",
-    # Next to nothing is kept.
+    # Hardly any residuals.
     "step = jax.grad(lambda x, y: jax.lax.scan(lambda c, a: (c + a, c), x, y)[0].sum())",
-    # Forward mode keeps nothing.
+    # Forward mode has no residuals.
     "step = jax.jacfwd(lambda ws, x: jax.lax.scan(layer, x, ws)[0].sum())",
-    # Within a checkpoint already.
+    # Already inside a checkpoint.
     "@jax.checkpoint\ndef stage(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
     "step = jax.grad(lambda ws, x: stage(ws, x).sum())",
-    # The gradient is taken in the round, not through the loop.
+    # The gradient is inside the iteration.
     "def train(ws, xs):\n  def body(w, x):\n"
     "    return w - jax.grad(lambda w: (x @ w).sum())(w), None\n"
     "  return jax.lax.scan(body, ws, xs)",
     "step = jax.grad(lambda x: jax.lax.map(lambda a: a @ a, x).sum())",
-    # What a caller hands in says so by its name.
+    # The name of a parameter says that it is checkpointed.
     "def run(remat_layer, ws, x):\n"
     "  body = lambda c, w: (remat_layer(c, w), c)\n"
     "  return jax.grad(lambda x: jax.lax.scan(body, x, ws)[0].sum())",
@@ -77,7 +77,7 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code + "\n", select=CODE) == []
 
 
-def test_a_file_without_any_checkpoint_is_looked_at(tmp_path: Path) -> None:
+def test_a_file_without_checkpoints_is_checked(tmp_path: Path) -> None:
     write_files(tmp_path, HEAD + FOUND[0][0] + "\n")
     ran = cli(tmp_path, "check", "--select", CODE, "example.py")
     assert "RMT303" in ran.out

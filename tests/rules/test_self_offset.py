@@ -48,18 +48,18 @@ def test_shifted(before: str, after: str) -> None:
     assert findings(code_of(written), select=CODE) == []
 
 
-def test_calls_by_keyword_are_passed_by_position() -> None:
+def test_keyword_arguments_are_passed_by_position() -> None:
     before = "nn.remat(Block, static_argnums=(2,))()(x, mask, train=True)"
     after = "nn.remat(Block, static_argnums=(3,))()(x, mask, True)"
     assert fixed(code_of(before), select=CODE) == {"example.py": code_of(after)}
 
 
-def test_it_is_one_finding_of_one_rule() -> None:
+def test_only_one_rule_reports_it() -> None:
     code = code_of("nn.remat(Block, static_argnums=(2,))()(x, mask, True)")
     assert [f.code for f in findings(code)] == [CODE]
 
 
-def test_indices_that_stand_elsewhere_are_left_to_the_reader() -> None:
+def test_indices_defined_elsewhere_are_not_fixed() -> None:
     code = (
         code_of("nn.remat(Block, static_argnums=STATIC)()(x, mask, True)") + "\n\nSTATIC = (2,)\n"
     )
@@ -71,11 +71,11 @@ def test_indices_that_stand_elsewhere_are_left_to_the_reader() -> None:
 LEFT_ALONE = [
     "nn.remat(Block, static_argnums=(3,))()(x, mask, True)",
     "nn.remat(Block, static_argnums=(0, 3))()(x, mask, True)",
-    # `mask` is static on purpose, and `train`, too.
+    # `mask` and `train` are static on purpose.
     "nn.remat(Block, static_argnums=(2, 3))()(x, mask, True)",
     "partitioning.remat(Block, static_argnums=(2,))()(x, mask, True)",
     "nn.remat(Block, static_argnums=static)()(x, mask, True)",
-    # Nothing that Python needs is next to it: that is for RMT201.
+    # The neighbor need not be concrete: RMT201.
     "nn.remat(Block, static_argnums=(1,))()(x, mask, True)",
     "jax.checkpoint(lambda x, m, t: x, static_argnums=(2,))(x, mask, True)",
 ]

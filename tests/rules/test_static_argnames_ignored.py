@@ -10,7 +10,7 @@ HEAD = "import jax\nfrom functools import partial\nimport flax.linen as nn\nimpo
 F = "def f(x, a=1, b=2):\n    return x * a * b\n"
 
 
-def mended(code: str) -> str:
+def fixed_code(code: str) -> str:
     return fixed(HEAD + code, select=CODE)["example.py"].removeprefix(HEAD)
 
 
@@ -32,7 +32,7 @@ FIXED = [
 
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_fixed(before: str, after: str) -> None:
-    assert mended(F + before) == F + after
+    assert fixed_code(F + before) == F + after
 
 
 FOR_YOU = [
@@ -46,7 +46,7 @@ FOR_YOU = [
 def test_found_and_not_fixed(code: str) -> None:
     (found,) = findings(HEAD + F + code, select=CODE)
     assert found.reason
-    assert mended(F + code) == F + code
+    assert fixed_code(F + code) == F + code
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_found_and_not_fixed(code: str) -> None:
         ("nn.remat", "0.10.2", "TypeError"),
     ],
 )
-def test_what_becomes_of_it_depends_on_the_version(api: str, version: str, said: str) -> None:
+def test_the_message_depends_on_the_version(api: str, version: str, said: str) -> None:
     code = f"{HEAD}{F}g = {api}(f, static_argnames='a')\n"
     (found,) = findings(code, select=CODE, jax_version=version)
     assert said in found.message
 
 
-def test_under_the_next_implementation_it_works() -> None:
+def test_the_next_implementation_supports_it() -> None:
     flag = 'jax.config.update("jax_remat3", True)\n'
     code = f"{HEAD}{flag}{F}g = jax.%s(f, static_argnames='a')\n"
     assert findings(code % "checkpoint", select=CODE) == []

@@ -1,4 +1,4 @@
-"""RMT207: `static_argnums` that is no index, or names no argument."""
+"""RMT207: `static_argnums` of the wrong type or without an argument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = "import jax\nimport numpy as np\nfrom functools import partial\nimport fl
 F = "def f(x, a=1, b=2):\n    return x * a * b\n"
 
 
-def mended(code: str) -> str:
+def fixed_code(code: str) -> str:
     return fixed(HEAD + code, select=CODE)["example.py"].removeprefix(HEAD)
 
 
@@ -26,7 +26,7 @@ FIXED = [
 
 @pytest.mark.parametrize(("code", "written"), FIXED)
 def test_fixed(code: str, written: str) -> None:
-    after = mended(F + code)
+    after = fixed_code(F + code)
     assert f"static_argnums={written}" in after
     assert findings(HEAD + after, select=CODE) == []
 
@@ -48,7 +48,7 @@ FOR_YOU = [
 def test_found_and_not_fixed(code: str) -> None:
     (found,) = findings(HEAD + F + code, select=CODE)
     assert found.reason
-    assert mended(F + code) == F + code
+    assert fixed_code(F + code) == F + code
 
 
 LEFT_ALONE = [
@@ -70,8 +70,8 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + F + code, select=CODE) == []
 
 
-def test_a_negative_index_and_a_default_that_is_left_out() -> None:
+def test_a_negative_index_and_an_omitted_default() -> None:
     code = F + "g = jax.checkpoint(f, static_argnums=-1)\ny = g(1.0) + g(1.0, 3) + g(1.0, 3, 4)\n"
     (found,) = findings(HEAD + code, select=CODE)
     assert "`x` is made static instead" in found.message
-    assert mended(code) == code.replace("g(1.0) + g(1.0, 3)", "g(1.0, 1, 2) + g(1.0, 3, 2)")
+    assert fixed_code(code) == code.replace("g(1.0) + g(1.0, 3)", "g(1.0, 1, 2) + g(1.0, 3, 2)")

@@ -23,5 +23,5 @@ def test_left_alone(passed: str) -> None:
     assert findings(f"{HEAD}y = g(1.0, {passed})\n", select=CODE) == []
 
 
-def test_it_is_off_unless_asked_for() -> None:
+def test_off_by_default() -> None:
     assert findings(f"{HEAD}y = g(1.0, jnp.ones(3))\n", select=()) == []

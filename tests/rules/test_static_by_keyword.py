@@ -24,10 +24,10 @@ FOUND = [
     ),
     ("N = (1, 2)\ny = jax.remat(f, static_argnums=N)(1.0)\n", ["RMT203"]),
     ("y = jax.grad(jax.checkpoint(f, static_argnums=(1,)))(1.0, a=1)\n", ["RMT202"]),
-    # Negative indices count what is passed: left out is for RMT207.
+    # Negative indices count passed arguments: RMT207.
     ("y = jax.checkpoint(f, static_argnums=-1)(1.0, 1, b=2)\n", ["RMT202"]),
     ("y = jax.checkpoint(f, static_argnums=-1)(1.0, 1)\n", []),
-    # By position; not static; unclear; bound by what stands between.
+    # By position; not static; unclear; bound by a wrapper.
     ("y = jax.checkpoint(f, static_argnums=(1,))(1.0, 1, b=2)\n", []),
     ("y = jax.checkpoint(f)(1.0, b=2)\n", []),
     ("y = jax.checkpoint(f, static_argnums=(1,))(*args)\n", []),
@@ -49,13 +49,13 @@ def test_found(code: str, expected: list[str]) -> None:
     assert codes(F + code) == expected
 
 
-def test_the_next_implementation_takes_defaults() -> None:
+def test_the_next_implementation_accepts_defaults() -> None:
     flag = 'jax.config.update("jax_remat3", True)\n'
     call = "g = jax.checkpoint(f, static_argnums=(2,))\ny = g(1.0) + g(1.0, b=2)\n"
     assert codes(flag + F + call) == ["RMT202"]
 
 
-def test_a_default_that_is_no_literal_is_for_you() -> None:
+def test_a_default_that_is_not_a_literal_is_not_fixed() -> None:
     code = (
         f"{HEAD}D = object()\ndef f(x, d=D):\n    return x\n"
         "y = jax.checkpoint(f, static_argnums=(1,))(1.0)\n"
@@ -74,7 +74,7 @@ def test_calls_in_other_files() -> None:
     assert fixed(files, select=BOTH)["train.py"] == "from model import f\n\ny = f(1.0, 3)\n"
 
 
-def test_an_expected_failure_is_not_mended() -> None:
+def test_expected_failures_are_ignored() -> None:
     code = (
         f"import unittest\n{HEAD}{F}g = jax.checkpoint(f, static_argnums=(1,))\n\n\n"
         "class Tests(unittest.TestCase):\n    def test(self):\n"
@@ -83,7 +83,7 @@ def test_an_expected_failure_is_not_mended() -> None:
     assert findings(code, select=BOTH) == []
 
 
-def test_what_was_ignored_is_passed_on_request_alone() -> None:
+def test_passing_a_dropped_argument_is_unsafe() -> None:
     code = (
         "import flax.linen as nn\nfrom flax.linen import partitioning\n\n\n"
         "class Block(nn.Module):\n    @nn.compact\n    def __call__(self, x, double=False):\n"

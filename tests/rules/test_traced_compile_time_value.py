@@ -1,4 +1,4 @@
-"""RMT204: Python needs the result of a `jax.numpy` operation on static values."""
+"""RMT204: results of `jax.numpy` operations that are needed at trace time."""
 
 from __future__ import annotations
 

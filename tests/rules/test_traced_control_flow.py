@@ -1,4 +1,4 @@
-"""RMT201: Python needs the value of an argument that a checkpoint traces."""
+"""RMT201: traced arguments whose values are needed at trace time."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ HEAD = "from functools import partial\nimport jax\nimport flax.linen as nn\nimpo
 BODY = "    if flag:\n        return 2 * x\n    return x\n"
 
 
-def mended(code: str) -> str:
+def fixed_code(code: str) -> str:
     return fixed(HEAD + code, select=CODE)["example.py"].removeprefix(HEAD)
 
 
 FIXED = [
-    # The value comes through names, and from the caller's own declaration.
+    # The value comes from local variables and the caller's declaration.
     (
         f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f)\n"
         "def loss(x, train: bool):\n    return g(x, train)\n",
         f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f, static_argnums=(1,))\n"
         "def loss(x, train: bool):\n    return g(x, train)\n",
     ),
-    # One that is static already stays so; only what Python needs joins it.
+    # Static arguments stay static; only arguments that must be concrete are added.
     (
         "@partial(jax.checkpoint, static_argnums=(2,))\n"
         f"def f(x, flag, n, s):\n{BODY}\ny = f(1.0, True, 2, 3)\n",
@@ -46,16 +46,16 @@ FIXED = [
 
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_fixed(before: str, after: str) -> None:
-    assert mended(before) == after
+    assert fixed_code(before) == after
 
 
 LEFT_ALONE = [
     # A default that no call passes stays a Python value; so does None.
     f"@jax.checkpoint\ndef f(x, flag=True):\n{BODY}\ny = f(1.0)\n",
     "@jax.checkpoint\ndef f(x, m):\n    return x if m is None else x * m\ny = f(1.0, None)\n",
-    # Trees have a truth and a length.
+    # Pytrees have a truth value and a length.
     "@jax.checkpoint\ndef f(x, ws):\n    return x if not ws else x * ws[0]\ny = f(1.0, [2.0])\n",
-    # Static, under each library's own counting; a computed option may name it.
+    # Static, as each library counts; a computed option may name it.
     f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=-1)(1.0, True)\n",
     f"N = (1,)\ndef f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=N)(1.0, True)\n",
     f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnums=which())(1.0, True)\n",
@@ -63,10 +63,10 @@ LEFT_ALONE = [
     "class B(nn.Module):\n    def __call__(self, x, flag):\n        return x if flag else 2 * x\n"
     "class N(nn.Module):\n    def __call__(self, x):\n"
     "        return nn.remat(B, static_argnums=(2,))()(x, True)\n",
-    # Closed over, or given by a partial.
+    # Closed over, or passed by a partial.
     f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(lambda x: f(x, True))(1.0)\n",
     f"def f(flag, x):\n{BODY}\ny = jax.checkpoint(partial(f, True))(1.0)\n",
-    # Asked for in another way: RMT101 and RMT206 say it.
+    # Requested in another way: RMT101 and RMT206.
     f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, concrete=True)(1.0, True)\n",
     f"def f(x, flag):\n{BODY}\ny = jax.checkpoint(f, static_argnames='flag')(1.0, flag=True)\n",
     # Other functions of that name.
@@ -80,8 +80,8 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code, select=CODE) == []
 
 
-def test_no_call_is_seen() -> None:
-    """What is declared to be a Python value, and has no default, is suspected."""
+def test_no_visible_call() -> None:
+    """A parameter that is declared as a Python value, without a default, is suspected."""
     (found,) = findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag: bool):\n{BODY}", select=CODE)
     assert found.confidence == "low"
     assert found.fix is not None
@@ -101,14 +101,14 @@ def test_no_call_is_seen() -> None:
     ],
 )
 def test_nothing_calls_it(body: str, found: bool) -> None:
-    """What branches on an argument fails whoever calls it; a tree of arguments has a structure."""
+    """A branch on an argument fails for every caller; a pytree has a concrete structure."""
     code = f"{HEAD}@jax.checkpoint\ndef f(x, flag):\n    {body}\n"
     assert [f.confidence for f in findings(code, select=CODE)] == ["low"] * found
     handed_on = f"{code}def run(g, *arguments):\n    return g(*arguments)\nrun(f, 1.0, None)\n"
     assert findings(handed_on, select=CODE) == []
 
 
-def test_an_expected_failure_is_not_mended() -> None:
+def test_expected_failures_are_ignored() -> None:
     code = (
         f"import pytest\n{HEAD}@jax.checkpoint\ndef f(x, flag):\n{BODY}\n"
         "def test_f():\n    with pytest.raises(TypeError):\n        f(1.0, True)\n"
@@ -116,7 +116,7 @@ def test_an_expected_failure_is_not_mended() -> None:
     assert findings(code, select=CODE) == []
 
 
-def test_a_branch_on_an_array_is_for_you() -> None:
+def test_a_branch_on_an_array_is_not_fixed() -> None:
     code = (
         f"{HEAD}import jax.numpy as jnp\n@jax.checkpoint\ndef f(x):\n"
         "    return x if x > 0 else -x\n"
@@ -127,7 +127,7 @@ def test_a_branch_on_an_array_is_for_you() -> None:
     assert fixed(code, select=CODE)["example.py"] == code
 
 
-def test_what_a_compilation_traces_is_for_you() -> None:
+def test_an_argument_traced_by_jit_is_not_fixed() -> None:
     code = f"{HEAD}def f(x, flag):\n{BODY}\ny = jax.jit(jax.checkpoint(f))(1.0, True)\n"
     (found,) = findings(code, select=CODE)
     assert "jax.jit" in found.reason

@@ -1,4 +1,4 @@
-"""RMT405: names that policies list and nothing bears."""
+"""RMT405: names in policies that nothing defines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODE = "RMT405"
 HEAD = "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\np = jax.checkpoint_policies\n"
 GIVEN = "def block(x, i):\n    return checkpoint_name(x, 'attention_out')\n\n"
 
-SLIPS = [
+TYPOS = [
     ("p.save_only_these_names('{}')", "atention_out"),
     ("p.save_only_these_names('{}')", "attention-out"),
     ("p.save_only_these_names('other', '{}')", "attention_outs"),
@@ -23,10 +23,10 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "slip"), SLIPS)
-def test_a_slip(code: str, slip: str) -> None:
+@pytest.mark.parametrize(("code", "name"), TYPOS)
+def test_a_typo(code: str, name: str) -> None:
     given = GIVEN + "def other(x):\n    return checkpoint_name(x, name='other')\n\n"
-    before = HEAD + given + f"policy = {code.format(slip)}  # names\n"
+    before = HEAD + given + f"policy = {code.format(name)}  # names\n"
     [finding] = findings(before, select=CODE)
     assert (finding.severity, finding.confidence) == ("warning", "high")
     assert fixed(before, select=CODE) == {"example.py": before}
@@ -34,19 +34,19 @@ def test_a_slip(code: str, slip: str) -> None:
     assert fixed(before, select=CODE, unsafe=True) == {"example.py": after}
 
 
-def test_no_slip() -> None:
+def test_no_typo() -> None:
     [finding] = findings(HEAD + GIVEN + "q = p.save_only_these_names('mlp')\n", select=CODE)
     assert (finding.confidence, finding.fix) == ("medium", None)
     assert "`attention_out`" in finding.reason
 
 
-def test_the_name_stands_elsewhere() -> None:
+def test_the_name_is_assigned_elsewhere() -> None:
     code = "NAMES = ('atention_out',)\nq = p.save_only_these_names(*NAMES)\n"
     [finding] = findings(HEAD + GIVEN + code, select=CODE)
     assert finding.fix is not None
 
 
-# How names are given.
+# Ways to define a name.
 GIVING = [
     "checkpoint_name(x, 'h')",
     "checkpoint_name(x, name='h')",
@@ -65,7 +65,7 @@ GIVING = [
 
 
 @pytest.mark.parametrize("giving", GIVING)
-def test_a_name_that_is_given(giving: str) -> None:
+def test_a_defined_name(giving: str) -> None:
     code = (
         "import functools\nNAME = 'h'\nPREFIX = ''\n\n\nclass Names:\n    H = 'h'\n\n\n"
         "def named(x, name='h'):\n    return checkpoint_name(x, name)\n\n\n"
@@ -75,25 +75,25 @@ def test_a_name_that_is_given(giving: str) -> None:
 
 
 OPEN = [
-    # Computed: it may be anything.
+    # A computed name may be anything.
     "def block(x, name):\n    return checkpoint_name(x, name)\n\nregister(block)\n",
     "def block(x):\n    return checkpoint_name(x, names[0])\n",
     "class Block:\n    name: str = 'attention'\n\n"
     "    def __call__(self, x):\n        return checkpoint_name(x, self.name)\n",
     "def block(x):\n    return checkpoint_name(x, *rest)\n",
     "keep(checkpoint_name)\napply(x, checkpoint_name)\n",
-    # Another package may name it.
+    # Another package may define it.
     "import some_kernels\n",
     "from jax.experimental.pallas.ops.tpu.splash_attention import kernel\n",
 ]
 
 
 @pytest.mark.parametrize("code", OPEN)
-def test_what_may_be_given_out_of_sight(code: str) -> None:
+def test_names_that_unknown_code_may_define(code: str) -> None:
     assert findings(HEAD + code + "q = p.save_only_these_names('mlp')\n", select=CODE) == []
 
 
-def test_a_slip_of_one_that_is_seen_is_a_suspicion_then() -> None:
+def test_a_typo_of_a_known_name_has_low_confidence_then() -> None:
     code = "import some_kernels\n" + GIVEN + "q = p.save_only_these_names('atention_out')\n"
     [finding] = findings(HEAD + code, select=CODE)
     assert finding.confidence == "low"
@@ -101,7 +101,7 @@ def test_a_slip_of_one_that_is_seen_is_a_suspicion_then() -> None:
     assert finding.fix.safety == "manual"
 
 
-NO_SLIPS = [
+RELATED_NAMES = [
     ("layer_1", "layer_2"),
     ("q_proj", "k_proj"),
     ("mlp_in", "mlp_out"),
@@ -110,8 +110,8 @@ NO_SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "listed"), NO_SLIPS)
-def test_names_of_one_family_are_no_slips(given: str, listed: str) -> None:
+@pytest.mark.parametrize(("given", "listed"), RELATED_NAMES)
+def test_related_names_are_not_typos(given: str, listed: str) -> None:
     code = f"import some_kernels\n\n\ndef block(x):\n    return checkpoint_name(x, '{given}')\n\n"
     code += f"q = p.save_only_these_names('{listed}')\n"
     assert findings(HEAD + code, select=CODE) == []
@@ -135,7 +135,7 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code, select=CODE) == []
 
 
-def test_over_files() -> None:
+def test_across_files() -> None:
     block = "from jax.ad_checkpoint import checkpoint_name\nfrom names import OUT\n\n\n"
     block += "def block(x):\n    return checkpoint_name(x, OUT)\n"
     policy = "import jax\n\nq = jax.checkpoint_policies.save_only_these_names('{}')\n"

@@ -14,13 +14,13 @@ NEAR = [
     ("offload_dots_with_no_batch_dims", "offload_dot_with_no_batch_dims"),
     ("save_anything_but_these_names", "save_anything_except_these_names"),
     ("save_offload_only_these_names", "save_and_offload_only_these_names"),
-    # Two names of one policy are as near.
+    # Two aliases of one policy are equally similar.
     ("dots_with_no_batch_dim_saveable", "dots_with_no_batch_dims_saveable"),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "right"), NEAR)
-def test_a_near_name(wrong: str, right: str) -> None:
+def test_a_similar_name(wrong: str, right: str) -> None:
     code = HEAD + "p = (jax.\n     checkpoint_policies.{})  # {}\n"
     assert fixed(code.format(wrong, wrong), select=CODE) == {
         "example.py": code.format(right, wrong)
@@ -28,7 +28,7 @@ def test_a_near_name(wrong: str, right: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["everything", "dots", "save_names", "my_policy"])
-def test_no_near_name(name: str) -> None:
+def test_no_similar_name(name: str) -> None:
     [finding] = findings(f"{HEAD}p = jax.checkpoint_policies.{name}\n", select=CODE)
     assert finding.fix is None
     assert "`dots_saveable`" in finding.reason
@@ -56,17 +56,17 @@ def test_other_spellings(code: str) -> None:
     assert "did you mean `dots_saveable`?" in finding.message
 
 
-def test_a_default_hides_it() -> None:
+def test_a_default_hides_the_error() -> None:
     code = "p = getattr(jax.checkpoint_policies, 'dot_saveable', None)\n"
     [finding] = findings(HEAD + code, select=CODE)
     assert finding.severity == "warning"
     assert "silently becomes `None`" in finding.message
-    # What is saved changes: not without being asked.
+    # The fix changes what is saved.
     assert finding.fix is not None
     assert finding.fix.safety == "unsafe"
 
 
-def test_a_field_that_has_a_default() -> None:
+def test_a_field_with_a_default() -> None:
     code = (
         "from flax import linen as nn\n\n\nclass Net(nn.Module):\n    remat_policy: str = '{}'\n\n"
         "    @nn.compact\n    def __call__(self, x):\n"
@@ -97,7 +97,7 @@ def test_versions(name: str, version: str, message: str) -> None:
     assert [message in finding.message for finding in found] == ([True] if message else [])
 
 
-def test_an_older_name_of_the_same_policy_is_put_in() -> None:
+def test_an_older_alias_is_used() -> None:
     code = HEAD + "p = jax.checkpoint_policies.{}\n"
     found = fixed(code.format("dots_saveable"), select=CODE, jax_version="0.4.4")
     assert found == {"example.py": code.format("checkpoint_dots")}
@@ -107,7 +107,7 @@ FIELD = "class Net:\n    policy: str = '{}'\n\n    def __call__(self, x):\n"
 READ = "getattr(jax.checkpoint_policies, self.policy)\n"
 
 LEFT_ALONE = [
-    # A value of its own for no policy.
+    # A special value for no policy.
     FIELD.format("nothing_savable")
     + f"        if self.policy not in ('nothing_savable', None):\n            x = {READ}",
     FIELD.format("nothing_savable")
@@ -120,7 +120,7 @@ LEFT_ALONE = [
     "if hasattr(jax.checkpoint_policies, 'new_one'):\n    p = jax.checkpoint_policies.new_one\n",
     "p = jax.checkpoint_policies.a if jax.__version_info__ > (1, 0) else None\n",
     "try:\n  p = jax.checkpoint_policies.a\nexcept (KeyError, AttributeError):\n  p = None\n",
-    # The project's own.
+    # A namespace of the project.
     "jax.checkpoint_policies.own = own\np = jax.checkpoint_policies.own\n",
     "setattr(jax.checkpoint_policies, 'own', own)\np = jax.checkpoint_policies.own\n",
     "from library import checkpoint_policies\np = checkpoint_policies.own\n",
@@ -134,7 +134,7 @@ def test_left_alone(code: str) -> None:
     assert findings(HEAD + code, select=CODE) == []
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_have_low_confidence() -> None:
     code = "with pytest.raises(AttributeError):\n    jax.checkpoint_policies.dot_saveable\n"
     [finding] = findings(HEAD + "import pytest\n" + code, select=CODE)
     assert (finding.confidence, finding.fix) == ("low", None)

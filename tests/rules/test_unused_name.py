@@ -24,7 +24,7 @@ LEFT_ALONE = [
     "q = p.save_only_these_names('flash.out')\n",
     "SETTINGS = {'names': 'flash.out,other'}\n",
     "q = own_policy('.*flash.*')\n",
-    # All names are saved but this one.
+    # All names except this one are saved.
     "q = p.save_any_names_but_these('other')\n",
     "def own(prim, *_, **params):\n    return params.get('name') == 'flash.out'\n",
 ]

@@ -1,4 +1,4 @@
-"""RMT301 in Flax models: reached through a training state, and around a whole stack of layers."""
+"""RMT301 in Flax models: through a training state, and around a whole stack of layers."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_training_step_in_another_file() -> None:
     assert finding.related[0].source.path.name == "train.py"
 
 
-def test_the_layers_get_the_checkpoints() -> None:
+def test_the_layers_are_checkpointed() -> None:
     head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
     code = head + WHOLE["stack"].replace("nn.Embed(32, 8)", "nn.Dense(8)").replace("tokens", "x")
     [finding] = findings(code, select="RMT301")
@@ -171,7 +171,7 @@ def test_the_layers_get_the_checkpoints() -> None:
     assert 'x = Stack(4, name="CheckpointStack_0")(x)' in text
 
 
-def test_beside_a_vocabulary_nothing_is_moved() -> None:
+def test_a_stack_beside_a_vocabulary_is_not_moved() -> None:
     head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
     [finding] = findings(head + WHOLE["stack"], select="RMT301")
     assert finding.fix is None

@@ -1,4 +1,4 @@
-"""RMT301: the function that is differentiated is itself the checkpoint."""
+"""RMT301: the function that is differentiated is itself checkpointed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ FOUND = [
     ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(f)(w, 1.0)", "high"),
     ("def step(w, x):\n  f = jax.checkpoint(loss)\n  y, back = jax.vjp(f, w, x)\n"
      "  return back(1.0)", "high"),
-    # The gradient is taken in each round: nothing lies between it and the checkpoint.
+    # Each iteration differentiates the checkpoint directly.
     ("def steps(w, xs):\n  f = jax.grad(jax.checkpoint(loss))\n"
      "  return jax.lax.scan(lambda w, x: (w - f(w, x), None), w, xs)", "high"),
     # Chosen by a flag.
     ("def step(w, remat):\n  f = loss\n  if remat:\n    f = jax.checkpoint(f)\n"
      "  return jax.grad(f)(w, 1.0)", "medium"),
-    # One that only calls it, and reduces what it gives.
+    # A function that only calls it and reduces its result.
     ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0))(w)",
      "medium"),
     ("def step(model, w, x, y):\n  model = jax.checkpoint(model)\n  def err(w):\n"
@@ -57,7 +57,7 @@ FOUND = [
      "  return jax.grad(err, has_aux=True)(w)", "medium"),
     ("def step(w, x):\n  net = nn.remat(nn.Dense)(4)\n"
      "  return jax.grad(lambda w: net.apply(w, x).sum())(w)", "medium"),
-    # Others may import it.
+    # Other code may import it.
     ("@jax.checkpoint\ndef err(w):\n  return w.sum()\n\ng = jax.grad(err)", "low"),
     ("class T:\n  def __init__(self):\n    self.err = jax.checkpoint(loss)\n"
      "  def step(self, w):\n    return jax.grad(self.err)(w, 1.0)", "low"),
@@ -77,7 +77,7 @@ def test_found(code: str, confidence: str) -> None:
 LEFT_ALONE = [
     "g = jax.grad(loss)",
     "g = jax.checkpoint(loss)",
-    # With a policy, an offloading one too: a documented idiom.
+    # With a policy, which is a documented idiom.
     "g = jax.grad(jax.checkpoint(loss, policy=jax.checkpoint_policies.dots_saveable))",
     "g = jax.grad(jax.checkpoint(loss, policy=policy))",
     "g = jax.grad(jax.checkpoint(loss, **options))",
@@ -109,7 +109,7 @@ LEFT_ALONE = [
     "    return sum(f(w, x) for x in xs)\n  return jax.grad(total)(w)",
     "def g(w, x):\n  f = jax.checkpoint(loss)\n  def total(w):\n    return f(w, x) * penalty(w)\n"
     "  return jax.grad(total)(w)",
-    # A derivative rule keeps what `vjp` gives.
+    # A derivative rule keeps the result of `vjp`.
     "@jax.custom_vjp\ndef f(x):\n  return x\n\ndef fwd(x):\n"
     "  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back\n\n"
     "f.defvjp(fwd, lambda back, t: back(t))",
@@ -117,13 +117,13 @@ LEFT_ALONE = [
     "\n  return (g(x, t),)\n\nf.defvjp(lambda x: (x, x), bwd)",
     "def keep(x):\n  y, back = jax.vjp(jax.checkpoint(loss), x, 1.0)\n  return y, back",
     "y, tangent = jax.linearize(jax.checkpoint(loss), 1.0, 2.0)",
-    # Forward mode keeps nothing.
+    # Forward mode has no residuals.
     "h = jax.jacfwd(jax.checkpoint(loss))",
-    # Of other libraries.
+    # Other libraries.
     "from torch.utils.checkpoint import checkpoint\ng = jax.grad(checkpoint(loss))",
     "from other import grad\ng = grad(jax.checkpoint(loss))",
     "def checkpoint(f):\n  return f\ng = jax.grad(checkpoint(loss))",
-    # Out of sight.
+    # Unknown code.
     "def step(w):\n  f = jax.checkpoint(loss)\n  register(f)\n  return jax.grad(f)(w, 1.0)",
     "g = jax.grad(unknown(jax.checkpoint(loss)))",
     "def step(w, remat):\n  f = jax.checkpoint(loss) if remat else loss\n"

@@ -1,4 +1,4 @@
-"""RMT503: a checkpoint that is not made for the module that it wraps."""
+"""RMT503: a checkpoint function that does not support the module that it wraps."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def found(code: str, **options: object) -> list[str]:
     return [f.message for f in findings(code, select=CODE, **options)]
 
 
-def test_up_to_jax_0_4_35_no_submodule_may_be_used() -> None:
+def test_submodules_are_unsupported_before_jax_0_4_36() -> None:
     code = FLAX % "jax.checkpoint(self.inner)(x)"
     assert found(code) == []
     [message] = found(code, jax_version="0.4.30")
     assert "JaxTransformError" in message
 
 
-def test_bound_methods_of_nnx_are_refused_from_flax_0_12_1() -> None:
+def test_bound_methods_of_nnx_are_rejected_since_flax_0_12_1() -> None:
     code = (
         "from flax import nnx\n\n\nclass Net(nnx.Module):\n    def inner(self, x):\n"
         "        return x\n\n    def __call__(self, x):\n        return nnx.remat(self.inner)(x)\n"
@@ -64,7 +64,7 @@ def test_bound_methods_of_nnx_are_refused_from_flax_0_12_1() -> None:
     assert found(code, jax_version="0.7.2") == []
 
 
-def test_options_stay_and_imports_come() -> None:
+def test_options_are_kept_and_imports_added() -> None:
     before = FLAX % "jax.checkpoint(self.block, prevent_cse=False)(x)"
     after = FLAX % (
         "nn.remat(lambda module, *args: module(*args), prevent_cse=False)(\n"
@@ -85,13 +85,13 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize("code", BY_HAND)
-def test_by_hand(code: str) -> None:
+def test_manual_fixes(code: str) -> None:
     [finding] = findings(code, select=CODE)
     assert finding.fix is not None
     assert finding.fix.safety == "manual"
 
 
-def test_a_test_of_the_failure() -> None:
+def test_expected_failures_are_ignored() -> None:
     code = FLAX % "jax.checkpoint(self.block)(x)"
     code = code.replace(
         "        return jax", "        with pytest.raises(TypeError):\n            return jax"
@@ -107,7 +107,7 @@ LEFT_ALONE = [
     (FLAX % "x").replace(
         "    @nn.compact", "    @partial(jax.checkpoint, static_argnums=(0,))\n    @nn.compact"
     ),
-    # Parameters are there already, or are not made here.
+    # The parameters exist already, or are created elsewhere.
     HAIKU % (
         "def forward(x):\n    block = Block()\n    y = block(x)\n"
         "    return jax.checkpoint(block)(y)\n\n\nmodel = hk.transform(forward)"
@@ -123,7 +123,7 @@ LEFT_ALONE = [
     "import equinox as eqx\nimport jax\n\nblock = jax.checkpoint(eqx.nn.Dropout(0.1))\n",
     "import equinox as eqx\nimport jax\n\n\ndef block(layer: eqx.Module, x):\n"
     "    return jax.checkpoint(layer)(x)\n",
-    # It may be any of them, and nothing calls it.
+    # It may be any of several modules, and nothing calls it.
     "import equinox as eqx\nimport jax\n\nfor transform in (jax.jit, jax.checkpoint):\n"
     "    made = transform(eqx.nn.Linear(3, 3, key=key))\n",
     "from flax import nnx\nimport jax\n\nlayer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n"

@@ -13,11 +13,11 @@ _LONG = 10
 
 def meant(name: str, known: Iterable[str]) -> str | None:
     """The one known name of which `name` is a slip; None where there is none, or more."""
-    slips = {other for other in known if other != name and is_slip(name, other)}
+    slips = {other for other in known if other != name and is_typo(name, other)}
     return slips.pop() if len(slips) == 1 else None
 
 
-def is_slip(name: str, other: str) -> bool:
+def is_typo(name: str, other: str) -> bool:
     """Whether one name is the other with a slip: case, hyphens, a letter or two, a plural.
 
     Numbers count, and so does each word of the name that is short: `wi_0` is no slip of `wi_1`, nor
