@@ -16,10 +16,10 @@ _FAIL = frozenset({"fail", "xfail", "failureException", "AssertionError"})
 
 
 def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
-    """Whether the failure of a piece of code is what a test around it asks for.
+    """Return whether a test around a piece of code expects that code to fail.
 
-    Also of code in a function or class of the test that is used only where it is to fail. With
-    `errors`, only where the test may mean one of these exceptions.
+    This includes code in a function or class of the test that is used only where it must fail. With
+    `errors`, the test must be able to mean one of these exceptions.
     """
     if _in_failing_block(module, node, errors):
         return True
@@ -65,7 +65,9 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
 
 
 def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> bool:
-    """Whether a context manager asks for a failure, at least for some parameters of a test."""
+    """Return whether a context manager expects a failure, at least for some parameters of a
+    test.
+    """
     if isinstance(context, ast.Name):
         made = [binding.value for binding in module.reaching(context) if binding.value]
     else:
@@ -86,7 +88,7 @@ def _may_mean(expected: Sequence[ast.expr], errors: Sequence[str]) -> bool:
 
 
 def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
-    """Whether a test fails unless the body of a `try` raises."""
+    """Return whether a test fails unless the body of a `try` raises."""
     if not any(_may_mean([h.type] if h.type else [], errors) for h in node.handlers):
         return False
     if _FAIL & set(_names(_failing(node.orelse))) or _FAIL & set(_names(_failing(node.body[-1:]))):
@@ -109,7 +111,7 @@ def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
 
 
 def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """What statements call or raise to make a test fail."""
+    """Yield what statements call or raise to make a test fail."""
     for statement in statements:
         match statement:
             case ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)):
@@ -121,7 +123,7 @@ def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """What the first statements of a test call: `pytest.xfail("...")`."""
+    """Yield what the first statements of a test call: `pytest.xfail("...")`."""
     for statement in body[:2]:
         match statement:
             case ast.Expr(value=ast.Call(func=func)):
@@ -129,7 +131,7 @@ def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:
-    """The last names of expressions, of what is called where they are calls."""
+    """Return the last parts of the names of expressions; for calls, of what they call."""
     for node in expressions:
         match node:
             case ast.Call(func=func):

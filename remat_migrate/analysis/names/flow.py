@@ -1,4 +1,6 @@
-"""Which bindings reach each use of a name within one scope: flow-sensitive, branches joined."""
+"""The bindings that reach each use of a name within one scope; flow-sensitive, branches are
+joined.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ State = dict[str, frozenset[Binding]]
 
 
 class Flow:
-    """Reaching bindings within one scope.
+    """The reaching bindings within one scope.
 
     Attributes:
-        uses: for each `ast.Name` read directly in the scope, the bindings of this scope that
-            reach it; names not bound in the scope are absent.
-        snapshots: the state at each nested function, lambda and class.
-        exit: the state at the end of the scope (of a function: at any return).
+        uses: for each `ast.Name` read directly in the scope, the bindings of this scope that reach
+            it; names that are not bound in the scope are absent.
+        snapshots: the state at each nested function, lambda, and class.
+        exit: the state at the end of the scope (for a function, at any return).
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -25,7 +27,7 @@ class Flow:
         self.snapshots: dict[ast.AST, State] = {}
         self.exit: State = {}
         self._loops: list[tuple[list[State], list[State]]] = []
-        # Names that `:=` has bound so far, each with what it was before.
+        # Names bound by `:=` so far, each with its previous bindings.
         self._walrus: list[tuple[str, frozenset[Binding]]] = []
         self._made: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
         self._run()
@@ -43,8 +45,6 @@ class Flow:
         end = self._block(node.body, state)
         if end is not None:
             self._join_into(self.exit, end)
-
-    # -- states
 
     def _bind(self, state: State, binding: Binding) -> None:
         key = (binding.node, binding.name, binding.path)
@@ -69,11 +69,9 @@ class Flow:
             self._join_into(joined, state)
         return joined
 
-    # -- statements
-
     def _block(self, statements: list[ast.stmt], state: State | None) -> State | None:
         for statement in statements:
-            # Dead code is still read: give it what would reach it.
+            # Dead code is still read; use the state that would reach it.
             state = self._statement(statement, {} if state is None else state)
         return state
 
@@ -108,7 +106,7 @@ class Flow:
                 self._expr(node.value, state)
                 if isinstance(node.target, ast.Name):
                     self._use(node.target, state)
-                    # `blocks += [...]`: what was in it is still in it.
+                    # `blocks += [...]` keeps what was in the list.
                     earlier = state.get(node.target.id, frozenset())
                     self._assign(node.target, node.value, "augment", node, state)
                     state[node.target.id] |= earlier
@@ -119,7 +117,7 @@ class Flow:
                     name = alias.asname or alias.name.partition(".")[0]
                     binding = Binding(name, "import", alias, self.scope, statement=node)
                     if alias.asname is None and "." in alias.name and name in state:
-                        # `import jax` then `import jax.numpy`: both bind `jax`, both hold.
+                        # `import jax`, then `import jax.numpy`: both bind `jax`, and both remain.
                         imported = state[name]
                         self._bind(state, binding)
                         state[name] |= imported
@@ -177,7 +175,7 @@ class Flow:
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
         entry = dict(state)
         end: State | None = None
-        # Twice: the second time round the body sees what the first has bound.
+        # Twice: in the second iteration, the body sees the bindings of the first.
         for _ in range(2):
             at = dict(entry)
             if isinstance(node, ast.While):
@@ -222,7 +220,7 @@ class Flow:
         joined = self._join(*ends)
         if not node.finalbody:
             return joined
-        # Once for what left the `try` in the middle, once for what goes on after it.
+        # Once for an exit from within the `try`, once for the code after it.
         self._block(node.finalbody, self._join(during, *ends) or {})
         return self._block(node.finalbody, joined) if joined is not None else None
 
@@ -261,8 +259,6 @@ class Flow:
         for binding in target_bindings(target, value, kind, statement, self.scope):
             self._bind(state, binding)
 
-    # -- expressions
-
     def _use(self, node: ast.Name, state: State) -> None:
         if node.id in state:
             known = self.uses.get(node)
@@ -300,7 +296,9 @@ class Flow:
                         self._expr(child.value, state)
 
     def _perhaps(self, nodes: list[ast.expr], state: State) -> None:
-        """Expressions that may not be evaluated: a name that one assigns may be the old one."""
+        """Yield expressions that may not be evaluated: a name that one of them assigns may keep its
+        old binding.
+        """
         for node in nodes:
             mark = len(self._walrus)
             self._expr(node, state)

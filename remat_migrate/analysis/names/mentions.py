@@ -10,13 +10,13 @@ from .module import Module, once
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The names that a module reads, and what gives things other names.
+    """The names that a module reads, and where it renames things.
 
     Attributes:
         names: the reads of each name.
-        attributes: the reads of each attribute, of whatever object.
-        renamed: the other names of a name, by its last word: `import name as other`.
-        assigned: the assignments to one target.
+        attributes: the reads of each attribute of any object.
+        renamed: the aliases of a name, by its last part: `import name as other`.
+        assigned: the assignments with one target.
         classes: the classes by name.
     """
 
@@ -29,7 +29,7 @@ class Mentions:
 
 @once
 def find_mentions(module: Module) -> Mentions:
-    """The mentions of a module, in no particular order."""
+    """Return the mentions in a module, in no particular order."""
     found = Mentions()
     names, attributes = found.names, found.attributes
     for node in module.nodes:

@@ -1,4 +1,4 @@
-"""One Python module: its tree with parents and scopes, and what a name in it may be bound to."""
+"""A Python module: its tree with parents and scopes, and the bindings of its names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scopes import Binding, FunctionNode, Scope
 
 _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue})
 _SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-# Fields that hold no nodes, or operators, which all trees share.
+# Fields without nodes, or with operators, which all trees share.
 _NO_NODES = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"}
 )
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:
-    """A function of a module's syntax alone, computed once for a module: its text never changes.
+    """Cache a function of a module's syntax for as long as the module lives.
 
-    It is kept as long as the module, which an editor's next look at the project takes over.
+    A module's text never changes, and the next analysis in an editor reuses the module.
     """
     kept: WeakKeyDictionary[Module, T] = WeakKeyDictionary()
 
@@ -43,7 +43,7 @@ def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:
 
 
 def followed_last(error: BaseException) -> Path | None:
-    """The file whose module was looked into last where an error was raised."""
+    """Return the file of the module that was analysed when an error was raised."""
     found: Path | None = None
     trace = error.__traceback__
     while trace is not None:
@@ -62,9 +62,9 @@ class Module:
     Attributes:
         source: its text.
         tree: its syntax tree.
-        name: its dotted name, from the folders that hold `__init__.py`.
+        name: its dotted name, derived from the folders that hold `__init__.py`.
         is_package: whether it is an `__init__.py`.
-        editable: whether fixes may change it (it is a file that the user named).
+        editable: whether fixes may change it, because the user named it.
     """
 
     source: SourceFile
@@ -80,7 +80,9 @@ class Module:
     _indexed: bool = field(default=False, repr=False)
 
     def _index(self) -> None:
-        """One walk: parents of all nodes, scopes of module, classes, functions and lambdas."""
+        """Find, in one walk, the parents of all nodes and the scopes of module, classes, and
+        functions.
+        """
         if self._indexed:
             return
         self._indexed = True
@@ -124,12 +126,12 @@ class Module:
                     self._writers.setdefault((owner, name), []).append(scope)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node that holds `node`."""
+        """Return the parent of a node."""
         self._index()
         return self._parents.get(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around `node`, innermost first."""
+        """Yield the nodes around a node, innermost first."""
         self._index()
         found = self._parents.get(node)
         while found is not None:
@@ -137,7 +139,7 @@ class Module:
             found = self._parents.get(found)
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that `node` is in (itself, if it is one)."""
+        """Return the statement that contains a node; a statement itself."""
         if isinstance(node, ast.stmt):
             return node
         for around in self.ancestors(node):
@@ -146,7 +148,9 @@ class Module:
         raise ValueError("not a node of this module")
 
     def scope_at(self, node: ast.AST) -> Scope:
-        """The scope in which `node` is evaluated (decorators and defaults: the one outside)."""
+        """Return the scope in which a node is evaluated; for decorators and defaults, the outer
+        one.
+        """
         self._index()
         child = node
         for around in self.ancestors(node):
@@ -160,19 +164,19 @@ class Module:
         return self._scopes[self.tree]
 
     def scope_of(self, node: ast.Module | ast.ClassDef | FunctionNode) -> Scope:
-        """The scope that a module, class, function or lambda opens."""
+        """Return the scope that a module, class, function, or lambda opens."""
         self._index()
         return self._scopes[node]
 
     def flow(self, scope: Scope) -> Flow:
-        """The reaching bindings of a scope, computed on first use."""
+        """Return the reaching bindings of a scope, computed on first use."""
         flow = self._flows.get(scope)
         if flow is None:
             flow = self._flows[scope] = Flow(scope)
         return flow
 
     def enclosing_function(self, node: ast.AST) -> FunctionNode | None:
-        """The function whose body holds `node`."""
+        """Return the function whose body contains a node."""
         scope: Scope | None = self.scope_at(node)
         while scope is not None:
             if isinstance(scope.node, FunctionNode):
@@ -181,12 +185,14 @@ class Module:
         return None
 
     def enclosing_class(self, function: FunctionNode) -> ast.ClassDef | None:
-        """The class in whose body a method is defined."""
+        """Return the class in whose body a method is defined."""
         scope = self.scope_of(function).parent
         return scope.node if scope is not None and isinstance(scope.node, ast.ClassDef) else None
 
     def reaching(self, node: ast.Name) -> frozenset[Binding]:
-        """The bindings that a use of a name may see; empty for builtins and unknown names."""
+        """Return the bindings that a use of a name may see; empty for builtins and unknown
+        names.
+        """
         scope = self.scope_at(node)
         flow = self.flow(scope)
         found = flow.uses.get(node)
@@ -199,19 +205,23 @@ class Module:
         return self._free(scope, node.id)
 
     def is_written_elsewhere(self, scope: Scope, name: str) -> bool:
-        """Whether a nested scope assigns a name of `scope` by `global` or `nonlocal`."""
+        """Return whether a nested scope assigns a name of `scope` through `global` or
+        `nonlocal`.
+        """
         self._index()
         return (scope, name) in self._writers
 
     def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
-        """The bindings of a name as code inside `scope` may see it, anywhere in the scope."""
+        """Return the bindings of a name that code inside `scope` may see, anywhere in the scope."""
         if name in scope.bound and not scope.is_class:
             self.flow(scope)
             return frozenset(scope.bindings.get(name, ())) | self._written(scope, name)
         return self._free(scope, name)
 
     def _written(self, owner: Scope, name: str) -> frozenset[Binding]:
-        """The bindings of a scope's name that other functions make by `global` or `nonlocal`."""
+        """Yield the bindings of a scope's name in other functions, through `global` or
+        `nonlocal`.
+        """
         found: set[Binding] = set()
         for scope in self._writers.get((owner, name), ()):
             self.flow(scope)
@@ -240,7 +250,7 @@ class Module:
         return frozenset()
 
     def exported(self, name: str) -> frozenset[Binding]:
-        """The bindings of a module-level name at the end of the module."""
+        """Return the bindings of a module-level name at the end of the module."""
         scope = self.scope_of(self.tree)
         flow = self.flow(scope)
         found = flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
@@ -248,7 +258,7 @@ class Module:
 
     @cached_property
     def star_imports(self) -> list[ast.ImportFrom]:
-        """`from x import *` at module level."""
+        """The statements `from x import *` at module level."""
         return [
             node
             for node in self.tree.body
@@ -257,7 +267,7 @@ class Module:
 
     @property
     def nodes(self) -> list[ast.AST]:
-        """All nodes but operators and contexts, outer ones before those in them."""
+        """All nodes except operators and contexts, parents before children."""
         self._index()
         return self._nodes
 
@@ -266,7 +276,7 @@ class Module:
         return (n for n in self.nodes if isinstance(n, FunctionNode))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
-        """The characters of a node."""
+        """Return the span of a node in the text."""
         return self.source.span(node)
 
     def location(
@@ -276,11 +286,11 @@ class Module:
         return self.source, self.source.span(node)
 
     def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         return self.source.segment(node)
 
     def qualified_name(self, node: ast.AST) -> str:
-        """The dotted name of a function or class in this module, `<lambda>` for lambdas."""
+        """Return the dotted name of a function or class in this module, `<lambda>` for lambdas."""
         names = [getattr(node, "name", "<lambda>")]
         for around in self.ancestors(node):
             if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

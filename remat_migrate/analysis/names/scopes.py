@@ -1,9 +1,9 @@
-"""Scopes and bindings of one module, and which bindings reach each use of a name.
+"""The scopes and bindings of a module.
 
-Order of assignment counts: `f = jax.checkpoint(f)` reads the old `f` and makes a new one. Inside a
-scope the analysis is flow-sensitive (branches join, loops go round once more); a name that a
-function takes from an enclosing function may be what it was at the `def` or anything assigned
-later; one that it takes from the module is what the module ends with.
+The order of assignments matters: `f = jax.checkpoint(f)` reads the old `f` and binds a new one.
+Inside a scope the analysis is flow-sensitive (branches are joined, loop bodies are analysed twice).
+A name from an enclosing function may have its binding at the `def` or any later one; a name from
+the module has its binding at the end of the module.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ BindingKind = Literal[
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Binding:
-    """One place that gives a name a value.
+    """One place that binds a name.
 
     Attributes:
         name: the name.
-        kind: "assign" (the value of `value`), "element" (an element of it), "with" (what it
-            enters to), "augment" (`x += value`), or what kind of statement it is; "opaque" for
-            what is not followed (except, match).
+        kind: "assign" (the value of `value`), "element" (an element of it), "with" (what it enters
+            to), "augment" (`x += value`), or the kind of the statement; "opaque" for bindings that
+            are not followed (except, match).
         node: the statement, `ast.arg`, or `ast.alias`.
         scope: the scope in which the name is bound.
         value: the expression, for the first four kinds.
-        path: positions by which a tuple value is unpacked; -1 for a starred part.
-        statement: the import statement of an "import", else None.
+        path: the indices by which a tuple value is unpacked; -1 for a starred target.
+        statement: the import statement for an "import", else None.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Binding:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A module, class, function or lambda with the names bound in it."""
+    """A module, class, function, or lambda with the names bound in it."""
 
     node: ScopeNode
     parent: Scope | None
@@ -79,17 +79,17 @@ class Scope:
 
     @property
     def is_function(self) -> bool:
-        """Whether the scope is a function's or lambda's."""
+        """Whether the scope is a function or lambda."""
         return isinstance(self.node, FunctionNode)
 
     @property
     def is_class(self) -> bool:
-        """Whether the scope is a class body's."""
+        """Whether the scope is a class body."""
         return isinstance(self.node, ast.ClassDef)
 
 
 def parameters(node: FunctionNode) -> list[ast.arg]:
-    """All parameters of a function in order, `*args` and `**kwargs` included."""
+    """Return all parameters of a function in order, including `*args` and `**kwargs`."""
     a = node.args
     found = [*a.posonlyargs, *a.args]
     if a.vararg:
@@ -108,7 +108,7 @@ def target_bindings(
     scope: Scope,
     path: tuple[int, ...] = (),
 ) -> Iterator[Binding]:
-    """The bindings that assigning `value` to `target` makes."""
+    """Yield the bindings made by assigning `value` to `target`."""
     if isinstance(target, ast.Name):
         yield Binding(target.id, kind, statement, scope, value, path)
     elif isinstance(target, ast.Starred):
@@ -123,7 +123,7 @@ def target_bindings(
 
 
 class _Declarations(ast.NodeVisitor):
-    """Names bound directly in one scope, and its global and nonlocal declarations."""
+    """The names bound directly in one scope, and its global and nonlocal declarations."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -159,7 +159,7 @@ class _Declarations(ast.NodeVisitor):
         pass
 
     def _comprehension(self, node: ast.expr) -> None:
-        # Targets are local to the comprehension; only a walrus inside binds outside.
+        # Targets are local to the comprehension; only `:=` inside binds a name outside.
         for child in ast.walk(node):
             if isinstance(child, ast.NamedExpr):
                 self.bound.add(child.target.id)

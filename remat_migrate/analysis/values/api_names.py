@@ -1,4 +1,4 @@
-"""Which identifiers may name an Api in a module: the Apis' own names, and aliases of them."""
+"""The identifiers that may name an Api in a module: the names of the Apis, and aliases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .values import ModuleValue
 
 
 def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
-    """Identifiers that may name an Api in a module: its own names, and aliases of them."""
+    """Return the identifiers that may name an Api in a module."""
     known = evaluator.apis.last_names | evaluator.aliases
     key = (module, known, frozenset(evaluator.passed))
     if key not in evaluator.names:
@@ -34,7 +34,7 @@ def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
 
 
 def _starred(module: Module, evaluator: Evaluator) -> list[Module]:
-    """A module, and those that it imports everything from, through any number of others."""
+    """Return a module and those that it imports with `*`, directly or through others."""
     found = {module: None}
     left = [module]
     while left:
@@ -56,14 +56,16 @@ def _star_bases(module: Module, evaluator: Evaluator) -> Iterator[Module]:
 def _names_in(
     module: Module, evaluator: Evaluator, known: dict[Module, frozenset[str]]
 ) -> frozenset[str]:
-    """The identifiers of one module; `known` are those of the modules that it imports from."""
+    """Return the identifiers of one module; `known` holds those of the modules that it imports
+    from.
+    """
     names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
     naming = _find_naming(module)
-    # `ops.save` and `getattr(ops, "save")`, where another module says what `save` is.
+    # `ops.save` and `getattr(ops, "save")`, where another module defines `save`.
     names |= {word for word in evaluator.aliases if word in find_mentions(module).attributes}
     names |= evaluator.aliases & naming.texts
     for base in _star_bases(module, evaluator):
-        # What a module imports in this way is not among the names that it binds.
+        # Names imported in this way are not among those that the module binds.
         given = known[base]
         names |= given if base.star_imports else given & base.scope_of(base.tree).bound
     for node in naming.imports:
@@ -81,7 +83,7 @@ def _names_in(
     return frozenset(names)
 
 
-# Calls that give a value of their arguments, or hold it.
+# Calls that return one of their arguments, or a container of them.
 _HOLDING = frozenset(
     {"partial", "getattr", "get", "staticmethod", "dict", "SimpleNamespace", "MappingProxyType"}
 )
@@ -89,11 +91,11 @@ _HOLDING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """What gives names to things in a module.
+    """Where a module names things.
 
     Attributes:
         imports: the `from` imports.
-        aliases: other names, each with the identifiers that the value may be known by.
+        aliases: other names, each with the identifiers by which the value may be known.
         texts: the attributes that `getattr` reads.
     """
 

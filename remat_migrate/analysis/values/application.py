@@ -11,7 +11,7 @@ from .values import External, Partial, Value
 
 
 def api_of(apis: ApiTable, callee: Value) -> Api | None:
-    """The Api that calling a value applies, looking through `functools.partial`."""
+    """Return the Api that calling a value applies, looking through `functools.partial`."""
     while isinstance(callee, Partial):
         callee = callee.func
     return apis.find(callee.name) if isinstance(callee, External) else None
@@ -20,13 +20,15 @@ def api_of(apis: ApiTable, callee: Value) -> Api | None:
 def given(
     callee: Value, module: Module, node: ast.Call | None
 ) -> Iterator[tuple[Module, ast.Call, list[ast.expr]]]:
-    """The calls that give arguments, innermost partial first, with their positional arguments."""
+    """Yield the calls that supply arguments, innermost partial first, with their positional
+    arguments.
+    """
     chain: list[tuple[Module, ast.Call, list[ast.expr]]] = []
     if node is not None:
         chain.append((module, node, list(node.args)))
     while isinstance(callee, Partial):
-        # A factory called without a subject (`nnx.remat(prevent_cse=False)`) is a Partial, too,
-        # made by a call of the Api itself: its arguments are all options.
+        # A factory called without a subject (`nnx.remat(prevent_cse=False)`) is also a Partial,
+        # created by a call of the Api itself: all its arguments are options.
         args = callee.call.args[1:] if callee.by_functools else callee.call.args
         chain.append((callee.module, callee.call, list(args)))
         callee = callee.func
@@ -36,7 +38,7 @@ def given(
 def subject_of(
     apis: ApiTable, callee: Value, module: Module, node: ast.Call | None
 ) -> tuple[Module, ast.expr] | None:
-    """The function or class that an application wraps; None when it gives none."""
+    """Return the function or class that an application wraps; None if it passes none."""
     api = api_of(apis, callee)
     if api is None:
         return None

@@ -1,4 +1,4 @@
-"""Which argument of a call goes to which parameter, as Python binds them."""
+"""The binding of a call's arguments to parameters, as Python does it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..names.scopes import FunctionNode
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A call's arguments by parameter.
+    """The arguments of a call by parameter.
 
     Attributes:
-        by_name: the expression that each named parameter gets; absent ones keep their default.
-        by_position: those of `by_name` that are passed by position.
-        star: expressions that land in `*args`.
-        double_star: keywords that land in `**kwargs`.
-        unclear: the call spreads `*x` or `**x`, so more parameters may be given than `by_name`.
-        wrong: the call does not fit the signature.
+        by_name: the expression for each named parameter; absent ones keep their default.
+        by_position: the names in `by_name` that are passed by position.
+        star: expressions that go into `*args`.
+        double_star: keywords that go into `**kwargs`.
+        unclear: the call unpacks `*x` or `**x`, so it may pass more parameters than `by_name`.
+        wrong: the call does not match the signature.
         skip: how many leading parameters are bound already (`self`).
     """
 
@@ -33,7 +33,7 @@ class Arguments:
 
 
 def positional_parameters(function: FunctionNode) -> list[ast.arg]:
-    """The parameters that may be passed by position, without `*args`."""
+    """Return the parameters that may be passed by position, without `*args`."""
     return [*function.args.posonlyargs, *function.args.args]
 
 
@@ -79,7 +79,7 @@ def bind_call(
 def with_partials(
     args: Sequence[ast.expr], keywords: Sequence[ast.keyword], partials: Iterable[ast.Call]
 ) -> tuple[list[ast.expr], list[ast.keyword]]:
-    """Arguments with those that calls of `functools.partial` give before them, outermost first."""
+    """Return the arguments together with those of `functools.partial` calls, outermost first."""
     args, keywords = list(args), list(keywords)
     for call in partials:
         args = [*call.args[1:], *args]
@@ -92,7 +92,7 @@ def with_partials(
 
 
 def call_order(function: FunctionNode) -> tuple[tuple[str, str], ...]:
-    """Names and defaults of positional parameters: what passing them by position depends on."""
+    """Return the names and defaults of positional parameters, which positional calls depend on."""
     return tuple(
         (p.arg, ast.dump(d) if (d := default_of(function, p)) is not None else "")
         for p in positional_parameters(function)
@@ -100,7 +100,7 @@ def call_order(function: FunctionNode) -> tuple[tuple[str, str], ...]:
 
 
 def default_of(function: FunctionNode, parameter: ast.arg) -> ast.expr | None:
-    """The default of a parameter, or None."""
+    """Return the default of a parameter, or None."""
     a = function.args
     positional = positional_parameters(function)
     if parameter in positional:

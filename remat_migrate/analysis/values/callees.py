@@ -1,4 +1,4 @@
-"""What is called in the end when a value is called: the function, and what is bound already."""
+"""The function that calling a value runs in the end, and the arguments bound already."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Target:
 
     Attributes:
         function: the function or method.
-        owner: the class of which an instance is called, or a method of one.
-        skip: how many leading parameters are not the caller's: `self`, arguments of partials.
-        given: parameters that partials give by keyword.
+        owner: the class whose instance is called, or whose method.
+        skip: how many leading parameters the caller does not pass: `self`, arguments of partials.
+        given: the parameters that partials pass by keyword.
     """
 
     function: Function
@@ -31,7 +31,7 @@ class Target:
 
 
 def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
-    """The functions that calling `value` runs; of a class, its `__call__`."""
+    """Yield the functions that calling `value` runs; for a class, its `__call__`."""
     match value:
         case Function(module=module, node=node):
             cls = module.enclosing_class(node)
@@ -61,9 +61,9 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
 
 
 def applied_module(value: Value) -> tuple[Instance, int] | None:
-    """What is run by a call of `apply` or `init`, and how many arguments stand before its own.
+    """Return what a call of `apply` or `init` runs, and how many arguments precede its own.
 
-    That of a Flax module runs `__call__`, that of `haiku.transform(f)` runs `f`.
+    For a Flax module that is `__call__`, for `haiku.transform(f)` it is `f`.
     """
     match value:
         case Bound(func=External(name), receiver=Instance() as model):
@@ -74,9 +74,9 @@ def applied_module(value: Value) -> tuple[Instance, int] | None:
 
 
 def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
-    """Whether instances of a class may be arguments of a JAX function.
+    """Return whether instances of a class can be arguments of a JAX function.
 
-    By its bases (NamedTuple, Equinox, Flax struct and nnx) and by its registration.
+    Decided by its bases (NamedTuple, Equinox, Flax struct and nnx) and by its registration.
     """
     for owner in class_chain(evaluator, cls):
         if isinstance(owner, External):
@@ -104,9 +104,11 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
 
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    """Whether instances of a class are values: equal only if all their parts are, for ever.
+    """Return whether instances of a class are values: immutable, and equal only if all their parts
+    are.
 
-    Enums; frozen dataclasses and named tuples of numbers, strings, functions and the like.
+    Such are enums, and frozen dataclasses and named tuples of numbers, strings, functions, and the
+    like.
     """
     for owner in class_chain(evaluator, cls):
         if isinstance(owner, External):
@@ -139,7 +141,7 @@ def _is_value_field(statement: ast.stmt) -> bool:
         for n in ast.walk(statement.annotation)
         if isinstance(n, ast.Name | ast.Attribute)
     }
-    # `dataclasses.field(compare=False)`: not a part of what is compared.
+    # `dataclasses.field(compare=False)` takes no part in comparisons.
     plain = not isinstance(statement.value, ast.Call)
     return plain and bool(names) and names <= _VALUE_TYPES
 
@@ -158,7 +160,8 @@ _PYTREE_BASES = frozenset(
         "flax.nnx.Pytree",
     }
 )
-# Packages of bases that make no pytree: a subclass of `dict` is as opaque to JAX as an object.
+# Packages whose base classes do not make pytrees: to JAX, a subclass of `dict` is as opaque as an
+# object.
 _NO_PYTREE_BASES = frozenset({"builtins", "flax", "haiku", "typing", "abc"})
 _PYTREE_DECORATORS = frozenset(
     {
@@ -174,19 +177,19 @@ _PYTREE_DECORATORS = frozenset(
 
 
 def class_of(value: Value) -> Class | None:
-    """The class of an instance, or the class itself, where it is the project's."""
+    """Return the class of an instance, or a class itself, if it is the project's."""
     cls = value.cls if isinstance(value, Instance) else value
     return cls if isinstance(cls, Class) else None
 
 
 def receiver_of(value: Value | None) -> Class | None:
-    """The class of the object that a method is bound to."""
+    """Return the class of the object that a method is bound to."""
     bound = (layer.receiver for layer in layers(value) if isinstance(layer, Bound))
     return next((cls for cls in map(class_of, bound) if cls is not None), None)
 
 
 def layers(value: Value | None) -> Iterator[Value]:
-    """A value and what it stands around, outermost first: checkpoints, transforms, partials."""
+    """Yield a value and what it wraps, outermost first: checkpoints, transforms, partials."""
     while value is not None:
         yield value
         match value:
@@ -199,21 +202,23 @@ def layers(value: Value | None) -> Iterator[Value]:
 
 
 def underlying(value: Value | None) -> Value | None:
-    """The function that calling a value runs in the end, or the class that it instantiates."""
+    """Return the function that calling a value runs in the end, or the class that it
+    instantiates.
+    """
     *_, last = layers(value) if value is not None else (None,)
     return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
 
 
 def skipped(value: Value | None) -> int:
-    """How many leading parameters are bound already (`self`)."""
+    """Return how many leading parameters are bound already (`self`)."""
     return int(any(isinstance(layer, Bound) for layer in layers(value)))
 
 
 def partial_calls(value: Value | None) -> Iterator[ast.Call]:
-    """The calls of `functools.partial` on the way to the function, outermost first."""
+    """Return the calls of `functools.partial` on the way to the function, outermost first."""
     return (layer.call for layer in layers(value) if isinstance(layer, Partial))
 
 
 def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
-    """The arguments of a call with those that partials on the way give."""
+    """Return the arguments of a call together with those of partials on the way."""
     return with_partials(node.args, node.keywords, partial_calls(value))

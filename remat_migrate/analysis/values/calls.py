@@ -1,4 +1,4 @@
-"""What calling a value gives: applications, partials, instances, what functions return."""
+"""The value of a call: applications, partials, instances, and what functions return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .values import (
 
 
 def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
-    """What calling `callee` with the arguments of `node` gives."""
+    """Return what calling `callee` with the arguments of `node` returns."""
     if api_of(ev.apis, callee) is not None:
         return _applied(ev, callee, module, node)
     match callee:
@@ -70,7 +70,7 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
                 return frozenset((Instance(callee),))
             return frozenset((Result(name),))
         case Class() | Applied() | Wrapped() if _is_class(callee):
-            # A wrapped Flax class makes instances whose calls are the wrapped ones.
+            # A wrapped Flax class makes instances whose calls are wrapped.
             return frozenset((Instance(callee),))
         case Applied(target=Parameter() | None) if _may_be_class(ev, callee):
             return frozenset((Instance(callee),)) if _is_called(module, node) else NOTHING
@@ -86,7 +86,7 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
 
 
 def _is_class(value: Value | None) -> bool:
-    """Whether a value is a class, wrapped or not."""
+    """Return whether a value is a class, wrapped or not."""
     match value:
         case Class() | Applied(target=External()):
             return True
@@ -96,7 +96,7 @@ def _is_class(value: Value | None) -> bool:
 
 
 def _may_be_class(ev: Evaluation, applied: Applied) -> bool:
-    """Whether an application takes classes: `nn.remat(get_block(name))`."""
+    """Return whether an application takes classes: `nn.remat(get_block(name))`."""
     node = applied.node
     values = ev.values(applied.module, node.func if isinstance(node, ast.Call) else node)
     apis = [api_of(ev.apis, value) for value in values]
@@ -104,7 +104,7 @@ def _may_be_class(ev: Evaluation, applied: Applied) -> bool:
 
 
 def _is_called(module: Module, node: ast.Call) -> bool:
-    """Whether what a call makes is called in turn: `block(8)(x)`, or under a name."""
+    """Return whether the result of a call is called: `block(8)(x)`, possibly through a name."""
     parent = module.parent(node)
     if isinstance(parent, ast.Call):
         return parent.func is node
@@ -163,7 +163,7 @@ def _returned_to(
 
 
 def returned(ev: Evaluation, function: Function) -> Values:
-    """What a function may return, in terms of its parameters."""
+    """Return what a function may return, in terms of its parameters."""
     node = function.node
     known = ev.returned.get(node)
     if known is not None:
@@ -182,7 +182,7 @@ def returned(ev: Evaluation, function: Function) -> Values:
 
 
 def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
-    """`values` with parameters replaced by what is passed for them."""
+    """Return `values` with parameters replaced by arguments."""
     found: set[Value] = set()
     for value in values:
         match value:
@@ -202,7 +202,7 @@ def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
 def apply_decorator(
     ev: Evaluation, callee: Value, module: Module, node: ast.expr, argument: Value
 ) -> Values:
-    """What calling `callee` with one value gives, as a decorator does."""
+    """Return the result of calling `callee` with one value, as a decorator does."""
     if api_of(ev.apis, callee) is not None:
         return frozenset((Applied(module, node, argument),))
     match callee:
@@ -233,7 +233,7 @@ def _mentions(value: Value | None, function: FunctionNode) -> bool:
 
 
 def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
-    """The expressions that a function returns, not those of functions inside it."""
+    """Yield the expressions that a function returns, without those of nested functions."""
     if isinstance(node, ast.Lambda):
         yield node.body
         return
@@ -244,7 +244,7 @@ def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
             continue
         if isinstance(inner, ast.Return) and inner.value is not None:
             yield inner.value
-        # No statement stands in an expression, but for those of lambdas.
+        # Expressions contain no statements, except in lambdas.
         stack += [child for child in ast.iter_child_nodes(inner) if not isinstance(child, ast.expr)]
 
 

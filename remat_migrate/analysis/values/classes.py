@@ -1,4 +1,4 @@
-"""Classes: their bases in order of lookup, and what their attributes denote."""
+"""Classes: their method resolution order, and what their attributes denote."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .values import Applied, Bound, Class, External, Function, Instance, Value, 
 
 
 def class_chain(ev: Evaluation, cls: Class) -> Iterator[Value]:
-    """A class and its bases in method resolution order (C3); external bases as External."""
+    """Yield a class and its bases in method resolution order (C3); external bases as External."""
     return _linearized(ev, cls, {})
 
 
 def _linearized(ev: Evaluation, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
-    """The order of lookup from `cls` on; `known` holds the orders of bases that are merged."""
+    """Return the resolution order of `cls`; `known` holds the orders of bases being merged."""
     seen: set[Value] = set()
     while True:
         if isinstance(cls, Class) and not cls.exact:
@@ -39,12 +39,14 @@ def _linearized(ev: Evaluation, cls: Value, known: dict[Value, list[Value]]) -> 
 
 
 def _bases(ev: Evaluation, cls: Value) -> list[Value]:
-    """The bases of a class; a base that is checkpointed or otherwise lifted is the class itself."""
+    """Return the bases of a class; for a base that is checkpointed or otherwise lifted, the class
+    itself.
+    """
     found: dict[Value, None] = {}
     for base in cls.node.bases if isinstance(cls, Class) else ():
         assert isinstance(cls, Class)
         inner = base.value if isinstance(base, ast.Subscript) else base
-        # More than one only where a name is bound to one or another.
+        # More than one only if a name has several bindings.
         for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_place):
             if isinstance(value, Class):
                 found[replace(value, exact=True)] = None
@@ -68,7 +70,7 @@ def _place(value: Value) -> tuple[str, int]:
 
 
 def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
-    """The C3 merge of the orders of some bases; where they contradict one another, the first."""
+    """Merge the orders of some bases by C3; if they contradict one another, return the first."""
     left = [list(order) for order in orders if order]
     while left:
         heads = (order[0] for order in left)
@@ -78,14 +80,14 @@ def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
 
 
 def class_attribute(ev: Evaluation, cls: Class, name: str, receiver: Instance | None) -> Values:
-    """What an attribute of a class, or of its instance `receiver`, denotes."""
+    """Return what an attribute of a class, or of its instance `receiver`, denotes."""
     return attribute_in(ev, class_chain(ev, cls), cls, name, receiver)
 
 
 def attribute_in(
     ev: Evaluation, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
 ) -> Values:
-    """The same, looked up in `chain`: the method resolution order of `cls` or the rest of it."""
+    """Return the same, looked up in `chain`: the resolution order of `cls` or the rest of it."""
     found: set[Value] = set()
     for owner in chain:
         if not isinstance(owner, Class):
@@ -116,13 +118,13 @@ def attribute_in(
         if found:
             return frozenset(found)
     if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):
-        # Of a Flax module: `model.apply(variables, x)` calls `__call__(x)`.
+        # For a Flax module, `model.apply(variables, x)` calls `__call__(x)`.
         return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
     return frozenset()
 
 
 def is_decorated(node: ast.AST, name: str) -> bool:
-    """Whether a function has a decorator that is a plain name."""
+    """Return whether a function has a decorator that is a plain name."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
         isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
     )
@@ -130,7 +132,7 @@ def is_decorated(node: ast.AST, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
-    """What the methods of a class assign to attributes of their first parameter."""
+    """Return what the methods of a class assign to attributes of their first parameter."""
     found: dict[str, tuple[ast.expr, ...]] = {}
     for method in node.body:
         if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -155,7 +157,7 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
 
 @lru_cache(maxsize=4096)
 def class_annotations(node: ast.ClassDef) -> Mapping[str, ast.expr]:
-    """The annotated fields in a class body."""
+    """Return the annotated fields in a class body."""
     return {
         s.target.id: s.annotation
         for s in node.body

@@ -1,4 +1,4 @@
-"""Elements of containers that are written out: literals, comprehensions, `append`, `zip`."""
+"""The elements of containers in the source: literals, comprehensions, `append`, `zip`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Part = tuple[Module, ast.expr]
 
 
 def elements(container: Container) -> Iterator[Part]:
-    """The expressions of which every element is one; nothing when they cannot be seen."""
+    """Yield the expressions of which each element is one; nothing if they are unknown."""
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() | ast.Set():
@@ -38,13 +38,13 @@ def elements(container: Container) -> Iterator[Part]:
         case ast.DictComp():
             yield module, node.value
         case ast.Call():
-            # zip, enumerate, items: tuples of the elements of the arguments, see `items`.
+            # zip, enumerate, and items produce tuples, see `items`.
             for keyword in node.keywords:
                 yield module, keyword.value
 
 
 def items(container: Container, index: object) -> Iterator[Part]:
-    """The expressions that `container[index]` may be."""
+    """Yield the expressions that `container[index]` may be."""
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() if isinstance(index, int):
@@ -80,7 +80,7 @@ def items(container: Container, index: object) -> Iterator[Part]:
 
 
 def literal_index(node: ast.expr) -> object:
-    """The constant that an index is, -1 too; None for others."""
+    """Return the constant value of an index, including -1; None for other expressions."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -90,7 +90,7 @@ def literal_index(node: ast.expr) -> object:
 
 
 def keys(container: Container) -> Iterator[Part]:
-    """The expressions that a loop over the container itself sees."""
+    """Yield the expressions that a loop over the container sees."""
     if isinstance(container.node, ast.Dict):
         yield from ((container.module, key) for key in container.node.keys if key is not None)
     elif not isinstance(container.node, ast.DictComp | ast.Call):
@@ -98,7 +98,7 @@ def keys(container: Container) -> Iterator[Part]:
 
 
 def looked_up(call: ast.Call) -> list[ast.expr]:
-    """What `mapping.get(key, default)` may give, as expressions."""
+    """Return the expressions that `mapping.get(key, default)` may return."""
     match call:
         case ast.Call(func=ast.Attribute(value=mapping, attr="get" | "pop"), args=[key, *default]):
             return [_item(mapping, key), *default]
@@ -106,15 +106,15 @@ def looked_up(call: ast.Call) -> list[ast.expr]:
 
 
 def _of(module: Module, iterable: ast.expr) -> Iterator[Part]:
-    """An expression of its own that evaluates to any element."""
+    """Return an expression that evaluates to any element."""
     yield module, _item(iterable, None)
 
 
 @lru_cache(maxsize=65536)
 def _item(iterable: ast.expr, index: object) -> ast.expr:
-    """`iterable[index]` as an expression, `iterable[_]` for None; the same one every time.
+    """Return `iterable[index]` as an expression, `iterable[_]` for None; always the same node.
 
-    Evaluation notices by the expression that it goes in circles (`blocks.extend(blocks)`).
+    Because the node is the same, evaluation detects cycles (`blocks.extend(blocks)`).
     """
     slot: ast.expr = ast.Name("_", ast.Load())
     if isinstance(index, ast.expr):
@@ -125,7 +125,7 @@ def _item(iterable: ast.expr, index: object) -> ast.expr:
 
 
 def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
-    """What `options["name"] = value` puts into a dict later."""
+    """Return the values that `options["name"] = value` later adds to a dict."""
     if isinstance(container.node, ast.Dict):
         for key, (_, value) in stored(container.module, container.node):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -134,7 +134,7 @@ def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
 
 @dataclass(slots=True)
 class _Added:
-    """What is added later to the lists and dicts of a module, found once for each."""
+    """What is later added to the lists and dicts of a module, found once for each."""
 
     parts: dict[ast.List, tuple[Part, ...]] = field(default_factory=dict)
     entries: dict[ast.Dict, tuple[tuple[ast.expr, Part], ...]] = field(default_factory=dict)
@@ -144,7 +144,7 @@ _ADDED: WeakKeyDictionary[Module, _Added] = WeakKeyDictionary()
 
 
 def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
-    """What is added later to the list that a literal starts."""
+    """Return what is later added to the list that starts as a literal."""
     known = _ADDED.setdefault(module, _Added()).parts
     if literal not in known:
         known[literal] = tuple(_appended(module, literal))
@@ -152,7 +152,7 @@ def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
 
 
 def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ...]:
-    """What is added later to the dict that a literal starts, by key."""
+    """Return what is later added, by key, to the dict that starts as a literal."""
     known = _ADDED.setdefault(module, _Added()).entries
     if literal not in known:
         known[literal] = tuple(_stored(module, literal))
@@ -160,7 +160,7 @@ def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ..
 
 
 def _appended(module: Module, literal: ast.List) -> Iterator[Part]:
-    """What `.append`, `.insert` and `.extend` add to the list that a literal starts."""
+    """Yield what `.append`, `.insert`, and `.extend` add to the list that starts as a literal."""
     shown, within = _name_of(module, literal)
     for node in ast.walk(within) if within is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
@@ -173,7 +173,7 @@ def _appended(module: Module, literal: ast.List) -> Iterator[Part]:
 
 
 def _stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Part]]:
-    """What `mapping[key] = value` adds to the dict that a literal starts, by key."""
+    """Yield what `mapping[key] = value` adds to the dict that starts as a literal, by key."""
     shown, within = _name_of(module, literal)
     for node in ast.walk(within) if within is not None else ():
         if isinstance(node, ast.Assign):
@@ -183,7 +183,7 @@ def _stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Part]
 
 
 def _name_of(module: Module, literal: ast.expr) -> tuple[str, ast.AST | None]:
-    """The name that a literal is assigned to, as a dump of reading it, and where it is known."""
+    """Return the name that a literal is assigned to, as a dump of its read, and its scope."""
     holder = module.parent(literal)
     if isinstance(holder, ast.Assign) and len(holder.targets) == 1:
         target = holder.targets[0]

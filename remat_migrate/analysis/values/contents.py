@@ -1,7 +1,7 @@
-"""What the code of a function shows of its values: containers, dictionaries, strings.
+"""What the code of a function reveals about its values: containers, dictionaries, strings.
 
-The keys, the length and the structure of a container are known while tracing, whatever it holds,
-and a string is never traced.
+The keys, length, and structure of a container are known at trace time, whatever it holds, and a
+string is never traced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..names.scopes import Binding, FunctionNode
 from .evaluation import Evaluation
 from .values import External
 
-# Methods of strings that no container and no array has.
+# Methods of strings that neither containers nor arrays have.
 _TEXT_METHODS = frozenset(dir(str)) - frozenset((*dir(list), *dir(dict), *dir(set), *dir(bool)))
 _VIEWS = frozenset({"keys", "items", "values"})
 _MAPPING_TYPES = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "FrozenDict"})
@@ -33,7 +33,7 @@ Stored = tuple[ast.Name, str | int | None, ast.expr]
 
 
 def contents_of(evaluator: Evaluation, module: Module, function: FunctionNode) -> Contents:
-    """What a function's code shows of its values."""
+    """Return what a function's code reveals about its values."""
     found = evaluator.contents.get(function)
     if not isinstance(found, Contents):
         found = evaluator.contents[function] = Contents(evaluator, module, function)
@@ -41,7 +41,7 @@ def contents_of(evaluator: Evaluation, module: Module, function: FunctionNode) -
 
 
 class Contents:
-    """What one function's code shows of its values, nested functions included."""
+    """What one function's code reveals about its values, including nested functions."""
 
     def __init__(self, evaluator: Evaluation, module: Module, function: FunctionNode) -> None:
         self.evaluator = evaluator
@@ -49,14 +49,12 @@ class Contents:
         self._mappings: set[Binding | str] = set()
         self._containers: set[Binding | str] = set()
         self._texts: set[Binding] = set()
-        # Of the question that is being answered: a name may be bound to something made of itself.
+        # Answers to the question being answered: a name may be bound to something made from itself.
         self._answers: dict[tuple[Callable[[Binding], bool], Binding], bool] = {}
-        # What is put into the objects of a name, with the key or attribute if it is known.
+        # What is stored in the object of a name, with the key or attribute if it is known.
         self.stored: dict[str, list[Stored]] = {}
         for node in ast.walk(function):
             self._see(node)
-
-    # -- collecting
 
     def _see(self, node: ast.AST) -> None:
         match node:
@@ -112,7 +110,9 @@ class Contents:
             self.stored.setdefault(target.value.id, []).append((target.value, key, value))
 
     def _is_key_of(self, key: ast.Name, base: ast.expr) -> bool:
-        """`tree[name]`, where `name` comes from a loop over `tree` or is made as a string."""
+        """Return whether this is `tree[name]`, where `name` comes from a loop over `tree` or is
+        built as a string.
+        """
         for binding in self.module.reaching(key):
             if binding.value is None:
                 continue
@@ -128,7 +128,9 @@ class Contents:
         self._mark_holder(node)
 
     def _mark_holder(self, node: ast.expr) -> None:
-        """What holds a dictionary, `params[0]` say, is a container and no array."""
+        """Note that whatever holds a dictionary, such as `params[0]`, is a container and not an
+        array.
+        """
         if isinstance(node, ast.Subscript):
             self._containers |= set(self._known_as(node.value))
             self._mark_holder(node.value)
@@ -145,12 +147,11 @@ class Contents:
         elif isinstance(node, ast.Attribute | ast.Subscript):
             yield ast.dump(node)
 
-    # -- questions
-
     def _holds_for_all(self, holds: Callable[[Binding], bool], name: ast.Name) -> bool:
-        """Whether it holds for all that a name is bound to.
+        """Return whether a predicate holds for all bindings of a name.
 
-        In a loop `y` may be bound to `y + [x]`: that holds if it holds for the other bindings.
+        In a loop, `y` may be bound to `y + [x]`: the predicate holds there if it holds for the
+        other bindings.
         """
         bindings = self.module.reaching(name)
         outermost = not self._answers
@@ -164,7 +165,9 @@ class Contents:
         return answer
 
     def is_mapping(self, node: ast.expr) -> bool:
-        """Whether an expression is a dictionary: only its values can be traced, not its keys."""
+        """Return whether an expression is a dictionary: its values can be traced, but not its
+        keys.
+        """
         match node:
             case ast.Dict() | ast.DictComp():
                 return True
@@ -184,7 +187,7 @@ class Contents:
         return ast.dump(node) in self._mappings if _is_path(node) else False
 
     def is_mapping_binding(self, binding: Binding) -> bool:
-        """Whether what a binding gives its name is a dictionary."""
+        """Return whether a binding gives its name a dictionary."""
         if binding in self._mappings:
             return True
         if binding.kind in ("assign", "augment") and binding.value is not None:
@@ -197,7 +200,9 @@ class Contents:
         return _annotated(binding.node, _MAPPING_TYPES)
 
     def is_container(self, node: ast.expr) -> bool:
-        """Whether an expression is a container, whose truth and length are known while tracing."""
+        """Return whether an expression is a container, whose truth and length are known at trace
+        time.
+        """
         if self.is_mapping(node):
             return True
         match node:
@@ -236,11 +241,11 @@ class Contents:
         return _annotated(binding.node, _SEQUENCE_TYPES)
 
     def shows_container(self, binding: Binding) -> bool:
-        """Whether the code uses what a binding gives its name as a container."""
+        """Return whether the code uses a bound value as a container."""
         return binding in self._containers or binding in self._mappings
 
     def is_text(self, node: ast.expr) -> bool:
-        """Whether an expression is a string."""
+        """Return whether an expression is a string."""
         match node:
             case ast.Constant(value=str()) | ast.JoinedStr():
                 return True
@@ -273,7 +278,7 @@ class Contents:
 
 
 def unwrapped(iterable: ast.expr) -> ast.expr:
-    """What `sorted(x)`, `list(x)`, `x[:-1]` and the like loop over: `x`."""
+    """Return what `sorted(x)`, `list(x)`, `x[:-1]`, and the like iterate over: `x`."""
     match iterable:
         case ast.Call(
             func=ast.Name(id="sorted" | "list" | "tuple" | "reversed" | "set" | "iter"),
@@ -286,7 +291,7 @@ def unwrapped(iterable: ast.expr) -> ast.expr:
 
 
 def _looped(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr | None:
-    """The expression an element of which a loop variable is."""
+    """Return the expression that a loop variable iterates over."""
     iterable = unwrapped(iterable)
     match iterable:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]) if path == (1,):
@@ -301,7 +306,7 @@ def _looped(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr | None:
 
 
 def _is_starred(binding: Binding) -> bool:
-    """`*rest`, and not a name behind a starred one."""
+    """Return whether a target is `*rest`, and not a name after a starred one."""
     return any(
         isinstance(part, ast.Starred)
         and isinstance(part.value, ast.Name)

@@ -1,4 +1,4 @@
-"""What declarations say of a parameter: annotations, defaults, `argnums`."""
+"""What declarations say about a parameter: annotations, defaults, `argnums`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _WRAPPERS = frozenset({"Optional", "Final", "Annotated", "Union", "ClassVar"})
 
 
 def join(kinds: list[Kind]) -> Kind:
-    """The kind of something that is one of several."""
+    """Return the kind of a value that is one of several."""
     if "array" in kinds:
         return "array"
     return "python" if kinds and all(k == "python" for k in kinds) else "unknown"
 
 
 def annotation_kind(annotation: ast.expr | None) -> Kind:
-    """What a type annotation says; a `float` says nothing, for scalars of JAX pass for floats."""
+    """Return what a type annotation says; `float` says nothing, because JAX scalars pass for
+    floats.
+    """
     match annotation:
         case None:
             return "unknown"
@@ -58,7 +60,9 @@ def annotation_kind(annotation: ast.expr | None) -> Kind:
 
 
 def default_kind(default: ast.expr | None) -> Kind:
-    """What a default says: `False`, `1`, `"mean"` are of Python; `None` and floats say nothing."""
+    """Return what a default says: `False`, `1`, and `"mean"` are Python values; `None` and floats
+    say nothing.
+    """
     match default:
         case ast.Constant(value=None | float()) | None:
             return "unknown"
@@ -72,7 +76,9 @@ def default_kind(default: ast.expr | None) -> Kind:
 
 
 def gradient_places(call: ast.Call) -> list[int]:
-    """The `argnums` of `jax.grad(f, argnums=...)`; the first argument if they are not literal."""
+    """Return the `argnums` of `jax.grad(f, argnums=...)`; the first argument unless they are
+    literal.
+    """
     option = call.args[1] if len(call.args) > 1 else None
     for keyword in call.keywords:
         if keyword.arg == "argnums":
@@ -84,5 +90,5 @@ def gradient_places(call: ast.Call) -> list[int]:
     except ValueError:
         return [0]
     places = given if isinstance(given, tuple | list) else [given]
-    # Tests pass what is rejected: `argnums=1.5`.
+    # Tests pass rejected values: `argnums=1.5`.
     return list(places) if all(isinstance(place, int) for place in places) else [0]

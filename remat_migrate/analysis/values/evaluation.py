@@ -1,7 +1,7 @@
-"""What the parts of the evaluator share: its tables, what it has found, and its questions.
+"""What the modules of the evaluator share: its tables, its results so far, and its questions.
 
 An expression may be a call, whose result is what another expression denotes, and so on: the modules
-of this package call one another. They all take an `Evaluation`; `Evaluator` implements it.
+of this package call one another. They all take an `Evaluation`, which `Evaluator` implements.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Evaluation(ABC):
     Attributes:
         apis: the checkpoint family.
         transforms: the functions that differentiate and that loop.
-        find_module: the project's module for a dotted name seen from an importing module.
-        find_installed: an installed module by its dotted name, see `opened`.
-        subclasses: the classes that inherit from a class.
+        find_module: returns the project's module for a dotted name in an importing module.
+        find_installed: returns an installed module by its dotted name, see `opened`.
+        subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        applies: what the project gives as `apply_fn` of training states.
+        applies: what the project passes as `apply_fn` of training states.
         returned: what functions return, as far as it was asked.
-        running: what is being evaluated, to end recursion.
-        names, contents, light: answers kept for `api_names`, `contents` and `workload`.
+        running: the questions being answered, to detect recursion.
+        names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
     """
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:

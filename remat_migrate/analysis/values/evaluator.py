@@ -1,4 +1,6 @@
-"""What an expression denotes: names followed through imports, assignments, calls and classes."""
+"""What an expression denotes: names are followed through imports, assignments, calls, and
+classes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class Evaluator(Evaluation):
         self._members: dict[tuple[Module, str], Values] = {}
 
     def forget(self) -> None:
-        """Drop what is known, because more Apis are."""
+        """Drop what was found, because the family has grown."""
         for known in (self._known, self._members, self.returned):
             known.clear()
 
@@ -56,10 +58,8 @@ class Evaluator(Evaluation):
             found.add(value)
             self.forget()
 
-    # -- names
-
     def dotted(self, name: str, importer: Module) -> Values:
-        """What a dotted name imported in `importer` denotes."""
+        """Return what a dotted name imported in `importer` denotes."""
         api = self.apis.find(name)
         if api is not None:
             return frozenset((External(api.name),))
@@ -81,9 +81,9 @@ class Evaluator(Evaluation):
         return frozenset((External(name),))
 
     def opened(self, outside: External) -> Values:
-        """The function or class behind an external name, where its package's source is found.
+        """Return the function or class behind an external name, if its package's source is found.
 
-        JAX, Flax and the like stay names: what matters of them is in tables.
+        JAX, Flax, and the like stay names: tables say what matters about them.
         """
         name = outside.name
         if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
@@ -99,12 +99,12 @@ class Evaluator(Evaluation):
         return self._opened[name]
 
     def dotted_external(self, name: str) -> Values:
-        """An external name, as an Api where it is one, else by its public name."""
+        """Return an external name, as an Api if it is one, else by its public name."""
         api = self.apis.find(name)
         return frozenset((External(api.name if api else public_name(name)),))
 
     def member(self, module: Module, name: str) -> Values:
-        """What a module-level name of a module denotes, submodules and `import *` included."""
+        """Return what a module-level name denotes, including submodules and `import *`."""
         key = (module, name)
         if key in self._members:
             return self._members[key]
@@ -131,7 +131,7 @@ class Evaluator(Evaluation):
         return found
 
     def import_base(self, node: ast.ImportFrom, module: Module) -> Values:
-        """The module or package that `from base import name` imports from."""
+        """Return the module or package that `from base import name` imports from."""
         if not node.level:
             return self.dotted(node.module or "", module)
         parts = module.name.split(".")
@@ -140,7 +140,9 @@ class Evaluator(Evaluation):
         return self.dotted(".".join([*base, *([node.module] if node.module else [])]), module)
 
     def imports_api(self, module: Module, node: ast.ImportFrom, alias: ast.alias) -> bool:
-        """Whether a name imported from a module of the project is an Api or a partial of one."""
+        """Return whether a name imported from a module of the project is an Api or a partial of
+        one.
+        """
         head = (node.module or "").partition(".")[0]
         if not node.level and head in KNOWN_PACKAGES:
             return False
@@ -151,7 +153,7 @@ class Evaluator(Evaluation):
         return False
 
     def holds_api(self, value: Value) -> bool:
-        """Whether a value is an Api, a partial of one, or a container of such values."""
+        """Return whether a value is an Api, a partial of one, or a container of such values."""
         if isinstance(value, Container):
             return any(
                 api_of(self.apis, element) is not None
@@ -175,8 +177,6 @@ class Evaluator(Evaluation):
             return self.dotted(alias.name.partition(".")[0], module)
         return self.dotted(alias.name, module)
 
-    # -- bindings
-
     def _bindings(self, module: Module, bindings: Iterable[Binding]) -> Values:
         found: set[Value] = set()
         for binding in bindings:
@@ -184,7 +184,7 @@ class Evaluator(Evaluation):
         return frozenset(found)
 
     def binding(self, module: Module, binding: Binding) -> Values:
-        """What one binding gives its name."""
+        """Return what one binding gives its name."""
         node = binding.node
         match binding.kind:
             case "assign" | "augment":
@@ -225,7 +225,9 @@ class Evaluator(Evaluation):
         return frozenset(found)
 
     def _iterated(self, module: Module, iterable: ast.expr) -> Values:
-        """The values that a loop over `iterable` sees; tuples made by zip and enumerate too."""
+        """Return the values that a loop over `iterable` sees, including tuples made by zip and
+        enumerate.
+        """
         found: set[Value] = set()
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
             name = iterable.func.id
@@ -247,7 +249,7 @@ class Evaluator(Evaluation):
         return frozenset(found)
 
     def annotated(self, module: Module, annotation: ast.expr) -> Values:
-        """Instances of the project's classes that an annotation names."""
+        """Return instances of the project's classes that an annotation names."""
         return annotated_values(self, module, annotation)
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
@@ -257,7 +259,7 @@ class Evaluator(Evaluation):
         return values
 
     def definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
-        """What a `def` binds its name to: the function with its decorators applied."""
+        """Return what a `def` binds its name to: the function with its decorators applied."""
         api = self.apis.find(module.qualified_name(node))
         if api is not None:
             return frozenset((External(api.name),))
@@ -278,7 +280,7 @@ class Evaluator(Evaluation):
             if factories & TRANSPARENT:
                 return inner
             for name in factories & SAME_CALL:
-                # `@jax.jit(static_argnums=1)`: a factory of newer releases.
+                # `@jax.jit(static_argnums=1)`: the factory form of newer releases.
                 return frozenset(Wrapped(name, v, module, decorator) for v in inner)
         for value in callee:
             if isinstance(value, External) and (
@@ -290,15 +292,13 @@ class Evaluator(Evaluation):
             for target in inner:
                 found |= apply_decorator(self, value, module, decorator, target)
         if keep_unknown:
-            # A decorated class is still called and looked into as the class it is.
+            # A decorated class is still called and inspected as the class.
             applied = {v for v in found if isinstance(v, Applied)}
             return frozenset(applied) or inner
         return frozenset(found) or frozenset(Wrapped("?", v, module, decorator) for v in inner)
 
-    # -- expressions
-
     def values(self, module: Module, node: ast.expr) -> Values:
-        """What an expression may denote; empty when nothing is known."""
+        """Return what an expression may denote; empty when nothing is known."""
         known = self._known.get(node)
         if known is not None:
             return known
@@ -349,7 +349,7 @@ class Evaluator(Evaluation):
             case ast.Subscript():
                 return self._subscript(module, node)
             case ast.BinOp(op=ast.BitOr()):
-                # Two dicts put together: each may hold what is looked for.
+                # A union of two dicts: either may hold the value.
                 sides = self.values(module, node.left) | self.values(module, node.right)
                 return frozenset(v for v in sides if isinstance(v, Container))
         return NOTHING
@@ -373,7 +373,7 @@ class Evaluator(Evaluation):
         return NOTHING
 
     def attribute(self, base: Value, name: str) -> Values:
-        """What `base.name` denotes."""
+        """Return what `base.name` denotes."""
         match base:
             case External():
                 return self.dotted_external(f"{base.name}.{name}")
@@ -405,8 +405,6 @@ class Evaluator(Evaluation):
                 for owner, part in list(parts):
                     found |= self.values(owner, part)
         return frozenset(found)
-
-    # -- calls
 
     def _call(self, module: Module, node: ast.Call) -> Values:
         found = [self.values(module, expr) for expr in looked_up(node)]

@@ -1,7 +1,8 @@
-"""What `haiku.transform(f)` makes: `init` and `apply`, which call `f` with what follows the state.
+"""What `haiku.transform(f)` returns: `init` and `apply`, which call `f` with the arguments after
+the state.
 
-Such a pair is an instance of the wrapped function, as a Flax module is one of its class: both have
-an `apply` that runs something else with some of its arguments.
+Such a pair is an instance of the wrapped function, as a Flax module is an instance of its class:
+both have an `apply` that runs something else with some of its arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _METHODS = ("init", "apply")
 
 
 def transformed(name: str, module: Module, node: ast.expr, inner: Values) -> Values:
-    """What a function of Haiku makes of the first argument; nothing if it is none of these."""
+    """Return what a Haiku transform makes of its first argument; nothing for other functions."""
     if name in _LEADING:
         return frozenset(Instance(Wrapped(name, value, module, node)) for value in inner)
     if name == _WITHOUT_KEY:
@@ -31,7 +32,7 @@ def transformed(name: str, module: Module, node: ast.expr, inner: Values) -> Val
 
 
 def is_transformed(value: Value) -> bool:
-    """Whether a value is such a pair."""
+    """Return whether a value is such a pair."""
     match value:
         case Instance(cls=Wrapped(how=how)):
             return how in _LEADING or how == _WITHOUT_KEY
@@ -39,14 +40,14 @@ def is_transformed(value: Value) -> bool:
 
 
 def unpacked(value: Value, step: int) -> Values:
-    """What `init, apply = haiku.transform(f)` gives a name."""
+    """Return what `init, apply = haiku.transform(f)` binds to a name."""
     if not is_transformed(value) or step not in (0, 1):
         return NOTHING
     return frozenset((Bound(External(f"flax.linen.Module.{_METHODS[step]}"), value),))
 
 
 def leading_arguments(method: str, model: Value) -> int:
-    """How many arguments `apply` or `init` of a model takes before those that it hands on."""
+    """Return how many arguments `apply` or `init` of a model takes before those it passes on."""
     if method != "apply" or not is_transformed(model):
         return 1  # the variables, or the random key
     assert isinstance(model, Instance)

@@ -1,8 +1,8 @@
-"""Which expressions may hold a value, by the words that it can be reached under.
+"""The expressions that may denote a value, found by the words it can be reached under.
 
 A value travels under names: the name it is assigned to, the function that returns it, the loop that
-runs over it. Only expressions that have one of these words in them are evaluated, which are few,
-and only where the value may have got to.
+iterates over it. Only expressions with one of these words are evaluated, which are few, and only
+where the value may have arrived.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LOOKED_AT = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-# A word, and whether it is a local name of a function.
+# A word, and the module if it is a local name of a function there.
 _Put = tuple[str, bool]
 
 
 class WordReach:
-    """The expressions of some modules that may hold a value.
+    """The expressions of some modules that may denote a value.
 
     Attributes:
         words: the names and attributes under which it can be reached.
@@ -44,13 +44,13 @@ class WordReach:
         definition: tuple[Module, ast.AST] | None = None,
         by_name: bool = True,
     ) -> None:
-        """`words` and `places` are those under which, and where, the value is made.
+        """Start from `words` and `places`: the names under which the value is made, and where.
 
         A word comes with the module in which it is a local name, or None.
 
-        `is_it` tells what is the value, or holds it, from what is not; `definition` is what defines
-        it. `by_name`: a function that only has one of the words for a name may be the value, or
-        make it.
+        `is_it` tells whether something is the value or holds it; `definition` is the definition of
+        the value. With `by_name`, a function that merely has one of the words as its name may be
+        the value or return it.
         """
         self._by_name = by_name
         self._makers: set[ast.AST] = set(_defining(*definition)) if definition else set()
@@ -73,7 +73,7 @@ class WordReach:
                 self._follow(module, word)
 
     def expressions(self, module: Module) -> list[ast.expr]:
-        """The names, attributes, calls and subscripts to look at, by place."""
+        """Return the names, attributes, calls, and subscripts to look at, by place."""
         return sorted(self._found[module], key=_place)
 
     def _reach(self, word: str, within: Module | None = None) -> None:
@@ -97,7 +97,9 @@ class WordReach:
                     self._instances(module, cls)
 
     def _instances(self, module: Module, cls: ast.ClassDef) -> None:
-        """In a class whose instances are called so, the first name of a method is the value."""
+        """In a class whose instances are called by that word, follow the first parameter of the
+        methods.
+        """
         names = find_mentions(module).names
         for method in cls.body:
             if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -107,7 +109,9 @@ class WordReach:
                             self._climb(module, name)
 
     def _climb(self, module: Module, node: ast.AST) -> None:
-        """An expression with what it is a part of, as far as that is known to be something."""
+        """Yield an expression and the expressions that contain it, as far as they may denote the
+        value.
+        """
         found = self._found[module]
         child = node
         while True:
@@ -130,7 +134,7 @@ class WordReach:
             child = parent
 
     def _leads_on(self, value: Value) -> bool:
-        """Whether a value is the one that is looked for, holds it, or makes it when called."""
+        """Return whether a value is the one searched for, holds it, or returns it when called."""
         match value:
             case Function(node=ast.Lambda()):
                 return any(map(self._is_it, (value, *returned(self._evaluator, value))))
@@ -149,7 +153,9 @@ class WordReach:
 
 
 def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
-    """The words that a part of `parent` gets by standing there, but for names of definitions."""
+    """Yield the words that a part of `parent` gets from its position, except names of
+    definitions.
+    """
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
@@ -178,7 +184,7 @@ def _named(module: Module, makers: Iterable[ast.AST]) -> Iterator[_Put]:
 
 
 def defined(module: Module, node: Definition) -> Iterator[_Put]:
-    """The name of a definition; for `__call__` and the like its class, too."""
+    """Yield the name of a definition; for `__call__` and the like, also that of its class."""
     scope = module.scope_at(node)
     yield node.name, scope.is_function and node.name not in scope.global_names
     if isinstance(scope.node, ast.ClassDef) and node.name.startswith("__"):
@@ -186,9 +192,9 @@ def defined(module: Module, node: Definition) -> Iterator[_Put]:
 
 
 def _makers(module: Module, node: ast.AST) -> set[ast.AST]:
-    """The definitions whose name denotes, or gives when called, a part of `node`.
+    """Yield the definitions whose name denotes a part of `node`, or returns it when called.
 
-    Of what a function returns it is the function, and for `__call__` and the like its class.
+    For what a function returns, that is the function, and for `__call__` and the like its class.
     """
     if isinstance(node, Definition):
         return {node}
@@ -199,7 +205,7 @@ def _makers(module: Module, node: ast.AST) -> set[ast.AST]:
 
 
 def _defining(module: Module, node: ast.AST) -> Iterator[ast.AST]:
-    """A definition; of `__call__` and the like its class, too."""
+    """Yield a definition; for `__call__` and the like, also its class."""
     if isinstance(node, Definition):
         yield node
     if isinstance(node, FunctionNode):
@@ -226,7 +232,9 @@ def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:
 
 
 def _is_looped_over(module: Module, node: ast.expr) -> bool:
-    """Whether a loop runs over a call, or over one that it is part of: `enumerate(blocks)`."""
+    """Return whether a loop iterates over a call, or over one that contains it:
+    `enumerate(blocks)`.
+    """
     child: ast.AST = node
     while isinstance(parent := module.parent(child), ast.Call | ast.Attribute):
         child = parent

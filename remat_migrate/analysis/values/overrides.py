@@ -1,9 +1,8 @@
-"""What a method call may run: the overrides of subclasses, and those that are not seen.
+"""What a method call may run: overrides in subclasses, including those that are not in the project.
 
-`self` may be an instance of any class that inherits from the one whose method is read. Where the
-class is known, as in `nn.remat(DropBlock)`, its own method resolution order decides; where it is
-not, every override in the project counts, and others may override what the project's classes leave
-open.
+`self` may be an instance of any subclass. If the class is known, as in `nn.remat(DropBlock)`, its
+own method resolution order decides. If not, every override in the project counts, and classes
+outside the project may override methods that the project's classes leave open.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from .values import (
 
 @dataclass(frozen=True, slots=True)
 class Callees:
-    """What an expression may denote where methods may be overridden.
+    """What an expression may denote if methods may be overridden.
 
     Attributes:
-        values: what is seen; abstract methods are left out.
-        others: whether classes that are not seen may override what is found.
-        abstract: whether nothing but an abstract method is found.
+        values: what is found; abstract methods are left out.
+        others: whether classes outside the project may override what is found.
+        abstract: whether only an abstract method is found.
     """
 
     values: Values = NOTHING
@@ -46,14 +45,14 @@ class Callees:
     abstract: bool = False
 
     def around(self, wrap: Callable[[Value], Value]) -> Callees:
-        """The same with something around each value."""
+        """Return the same with something around each value."""
         return replace(self, values=frozenset(map(wrap, self.values)))
 
 
 class Overrides:
     """Looks methods up in the class of an object.
 
-    `subclasses_of` gives the subclasses of a class; without it only the class itself counts.
+    `subclasses_of` returns the subclasses of a class; without it, only the class itself counts.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Overrides:
         self._known: dict[tuple[Value, str], Callees] = {}
 
     def callees(self, module: Module, node: ast.expr, receiver: Class | None = None) -> Callees:
-        """What calling an expression may run.
+        """Return what calling an expression may run.
 
         Args:
             module: the module.
@@ -78,7 +77,7 @@ class Overrides:
         return _joined([replace(found, values=NOTHING), *called])
 
     def _called(self, value: Value) -> Callees:
-        """A value with `__call__` in the place of an instance that may be a subclass's."""
+        """Return a value with `__call__` in place of an instance that may belong to a subclass."""
         match value:
             case Instance(cls=Class(exact=False)):
                 found = self.attribute(value, "__call__")
@@ -109,7 +108,7 @@ class Overrides:
         return _joined([self._spread(v) for v in self.evaluator.values(module, node)])
 
     def _objects(self, module: Module, node: ast.expr, receiver: Class | None) -> Values:
-        """What an expression denotes on which an attribute is looked up."""
+        """Return what an expression denotes on which an attribute is looked up."""
         if receiver is not None and isinstance(node, ast.Name):
             return frozenset(_of_class(v, receiver) for v in self._self(module, node)) or (
                 self.evaluator.values(module, node)
@@ -119,7 +118,7 @@ class Overrides:
         return self.evaluator.values(module, node)
 
     def _self(self, module: Module, node: ast.Name) -> Values:
-        """The object that a method is called on, if a name is its first parameter."""
+        """Return the object that a method is called on, if a name is its first parameter."""
         for binding in module.reaching(node):
             function = binding.scope.node
             if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
@@ -132,7 +131,7 @@ class Overrides:
         return values if all(class_of(v) is not None for v in values) else NOTHING
 
     def _spread(self, value: Value) -> Callees:
-        """A value with the overrides of the method in it."""
+        """Return a value together with the overrides of the method in it."""
         match value:
             case Bound(func=func, receiver=receiver):
                 cls, function = class_of(receiver), underlying(func)
@@ -147,7 +146,7 @@ class Overrides:
         return Callees(frozenset((value,)))
 
     def attribute(self, base: Value, name: str) -> Callees:
-        """What `base.name` may denote."""
+        """Return what `base.name` may denote."""
         cls = class_of(base)
         if cls is None or cls.exact:
             return Callees(self.evaluator.attribute(base, name))
@@ -177,7 +176,9 @@ class Overrides:
     def _after(
         self, module: Module, call: ast.Call, name: str, receiver: Class | None
     ) -> Callees | None:
-        """What `super().name` may denote: the next in the order of the object's class."""
+        """Return what `super().name` may denote: the next in the resolution order of the object's
+        class.
+        """
         methods = (f for f in module.ancestors(call) if isinstance(f, ast.FunctionDef))
         function = next((f for f in methods if module.enclosing_class(f) is not None), None)
         node = module.enclosing_class(function) if function is not None else None
@@ -208,7 +209,7 @@ class Overrides:
 
 
 def is_abstract(evaluator: Evaluator, function: Function) -> bool:
-    """Whether a method does nothing but stand for those that override it."""
+    """Return whether a method only stands for its overrides."""
     node = function.node
     if isinstance(node, ast.Lambda):
         return False
@@ -232,7 +233,7 @@ def _raises_not_implemented(statement: ast.stmt) -> bool:
 
 
 def _is_open(evaluator: Evaluator, cls: Class, name: str, found: set[Value]) -> bool:
-    """Whether a class outside the project may inherit from `cls` and override a method."""
+    """Return whether a class outside the project may inherit from `cls` and override a method."""
     if cls.node.name.startswith("_") or (name.startswith("__") and not name.endswith("__")):
         return False
     if cls.module.enclosing_function(cls.node) is not None or _is_final(cls.node):
@@ -249,14 +250,14 @@ def _is_final(node: ast.AST) -> bool:
 
 
 def _of_class(base: Value, cls: Class) -> Value:
-    """`base`, an instance or a class, with another class."""
+    """Return `base`, an instance or a class, with another class."""
     return Instance(cls) if isinstance(base, Instance) else cls
 
 
 def _holder(function: Value | None, cls: Class, own: set[Value]) -> Class:
-    """The class whose instances a method may be bound to that was found for a `cls`.
+    """Return the class whose instances a method may be bound to, found for `cls`.
 
-    The class itself, unless a subclass or a mixin of one defines the method.
+    That is `cls` itself, unless a subclass or a mixin of one defines the method.
     """
     if isinstance(function, Function):
         node = function.module.enclosing_class(function.node)

@@ -1,4 +1,4 @@
-"""What a parameter may hold: `self`, defaults, annotated classes, Apis that are passed for it."""
+"""What a parameter may hold: `self`, defaults, annotated classes, Apis passed for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .values import NOTHING, Class, External, Instance, Parameter, Value, Values
 def parameter_values(
     ev: Evaluation, module: Module, function: FunctionNode, node: ast.arg
 ) -> Values:
-    """What is known of a parameter's value."""
+    """Return what is known about the value of a parameter."""
     found: set[Value] = {Parameter(module, function, node.arg)}
     found |= ev.passed.get((function, node.arg), set())
     cls = module.enclosing_class(function)
@@ -35,7 +35,7 @@ def parameter_values(
 
 
 def annotated_values(ev: Evaluation, module: Module, annotation: ast.expr) -> Values:
-    """Instances of the project's classes that an annotation names."""
+    """Return instances of the project's classes that an annotation names."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         name = annotation.value
         return _instances(ev.member(module, name)) if name.isidentifier() else NOTHING
@@ -52,5 +52,5 @@ def annotated_values(ev: Evaluation, module: Module, annotation: ast.expr) -> Va
 
 
 def _instances(values: Values) -> Values:
-    """Instances of some classes, or of subclasses."""
+    """Return instances of some classes, or of their subclasses."""
     return frozenset(Instance(replace(v, exact=False)) for v in values if isinstance(v, Class))

@@ -1,7 +1,7 @@
 """What an expression may denote, as far as checkpoints are concerned.
 
-A value is symbolic: a function of the project, an external name, the result of applying an Api to
-a function. Evaluation gives a set of values; an empty set means that nothing is known.
+A value is symbolic: a function of the project, an external name, the result of applying an Api to a
+function. Evaluation returns a set of values; an empty set means that nothing is known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ModuleValue:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function, method or lambda of the project, before its decorators."""
+    """A function, method, or lambda of the project, before its decorators."""
 
     module: Module
     node: FunctionNode
@@ -39,7 +39,7 @@ class Function:
 class Class:
     """A class of the project.
 
-    `exact`: it is this class; else this one or any that inherits from it, as that of `self` is.
+    If `exact`, it is this class; otherwise it may be a subclass, as the class of `self` may.
     """
 
     module: Module
@@ -56,7 +56,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A method with the instance it is bound to."""
+    """A method with the instance that it is bound to."""
 
     func: Value
     receiver: Value
@@ -64,10 +64,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """`func` with some arguments given, with the call that gave them.
+    """`func` with some arguments, and the call that passed them.
 
-    `by_functools`: the call is `functools.partial(func, ...)`; else it is a call of `func` itself
-    that left out the function to wrap (`nnx.remat(prevent_cse=False)`).
+    If `by_functools`, the call is `functools.partial(func, ...)`; otherwise it is a call of `func`
+    itself without the function to wrap (`nnx.remat(prevent_cse=False)`).
     """
 
     func: Value
@@ -80,8 +80,8 @@ class Partial:
 class Applied:
     """An Api applied to `target`.
 
-    `node` is the application: the call, or the decorator's expression. A target of None is one
-    that cannot be seen.
+    `node` is the application: the call, or the decorator expression. The target is None if it is
+    unknown.
     """
 
     module: Module
@@ -101,7 +101,7 @@ class Wrapped:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A list, tuple, set, dict or comprehension."""
+    """A list, tuple, set, dict, or comprehension."""
 
     module: Module
     node: ast.expr
@@ -109,14 +109,14 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal: number, string, bool, None."""
+    """A literal: number, string, bool, or None."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What is passed for a parameter."""
+    """The argument for a parameter."""
 
     module: Module
     function: FunctionNode
@@ -125,7 +125,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an external function returns."""
+    """The result of an external function."""
 
     name: str
 
