@@ -96,7 +96,7 @@ def check_after(found: Findings, where: str, subject: Subject, root: Path) -> No
             break
     _check_tree(found, f"{where}, the next --fix, undo", subject.old, twin)
     found.counts["of these from a mixed tree"] += is_mixed
-    found.counts["of these with half a fix put back"] += "note: put back" in finished.err
+    found.counts["of these with half a fix put back"] += "note: restored" in finished.err
 
 
 def _check_tree(found: Findings, where: str, wanted: Tree, root: Path) -> None:

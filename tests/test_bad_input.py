@@ -103,7 +103,7 @@ def test_a_path_that_does_not_exist(project: Path) -> None:
 def test_a_directory_without_python(tmp_path: Path) -> None:
     write_files(tmp_path, {"empty/notes.txt": "checkpoint\n", "deploy/run.sh": "true\n"})
     ran = cli(tmp_path, "empty")
-    assert (ran.code, ran.out) == (0, "Nothing found in 0 files.\n")
+    assert (ran.code, ran.out) == (0, "No findings in 0 files.\n")
     assert ran.err == "warning: no Python files under empty\n"
     ran = cli(tmp_path, "deploy", "--fix")
     assert ran.code == 0

@@ -60,7 +60,7 @@ def test_what_a_baseline_is(folder: Path) -> None:
 
 def test_known_findings_are_hidden(folder: Path) -> None:
     ran = compared(folder)
-    assert (ran.code, ran.out, ran.err) == (0, "Nothing found in 2 files.  (3 known)\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "No findings in 2 files.  (3 known)\n", "")
     ran = cli(folder, "report", "--baseline", "known.json", "--output-format", "json")
     assert ran.code == 0
     assert json.loads(ran.out)["summary"]["known"] == 3
@@ -97,15 +97,15 @@ def test_of_several_alike_as_many_are_known_as_were_there(folder: Path) -> None:
     assert [e["count"] for e in entries(folder)] == [3, 1, 1]
     write_files(folder, {"src/a.py": ONE.replace(body, body * 2)})
     ran = compared(folder)
-    assert (ran.code, last(ran)) == (0, "Nothing found in 2 files.  (4 known, 1 stale)")
+    assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (4 known, 1 stale)")
 
 
 def test_stale_entries_are_told_and_rewriting_drops_them(folder: Path) -> None:
     write_files(folder, {"src/b.py": ONE})
     ran = compared(folder)
-    assert (ran.code, last(ran)) == (0, "Nothing found in 2 files.  (2 known, 1 stale)")
+    assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (2 known, 1 stale)")
     assert ran.err == (
-        "note: 1 finding of known.json is gone; --write-baseline known.json takes it out\n"
+        "note: 1 finding of known.json is gone; --write-baseline known.json removes it\n"
         "  src/b.py: RMT101 in h: return jax.checkpoint(g, concrete=True)(x)\n"
     )
     summary = json.loads(cli(folder, "--baseline", "known.json", "--output-format", "json").out)[
@@ -197,7 +197,7 @@ def test_known_ones_are_not_mended(folder: Path) -> None:
     assert ran.code == 0
     assert "concrete" not in (folder / "src/c.py").read_text()
     assert (folder / "src/b.py").read_text() == before
-    assert last(ran) == "Nothing left.  (3 known)"
+    assert last(ran) == "No findings left.  (3 known)"
     assert ran.out.splitlines()[-2] == "Fixed 1: 1 RMT101."
 
 
@@ -242,7 +242,7 @@ def test_the_settings_may_name_it(folder: Path) -> None:
     assert load_settings(folder, folder).baseline == folder / "known.json"
     for start, number in ((folder, 3), (folder / "src", 2)):
         ran = cli(start, "--output-format", "concise")
-        assert (ran.code, last(ran)) == (0, f"Nothing found in {number} files.  (3 known)")
+        assert (ran.code, last(ran)) == (0, f"No findings in {number} files.  (3 known)")
     ran = cli(folder, "--no-baseline", "--output-format", "concise")
     assert (ran.code, last(ran)) == (1, "Found 3 in 2 files: 3 fixable.")
     (folder / "known.json").unlink()
@@ -352,7 +352,7 @@ def test_entries_that_a_merge_doubled_count_once(folder: Path) -> None:
     document = json.loads((folder / "known.json").read_text())
     document["findings"] += document["findings"]
     (folder / "known.json").write_text(json.dumps(document))
-    assert last(compared(folder)) == "Nothing found in 2 files.  (3 known)"
+    assert last(compared(folder)) == "No findings in 2 files.  (3 known)"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_with_comments_that_suppress(folder: Path) -> None:
     assert "RMT001" in ran.out
     assert last(ran) == "Found 1 in 1 file: 1 fixable.  (1 suppressed, 2 known, 1 stale)"
     cli(folder, "--write-baseline", "known.json")
-    assert last(compared(folder)) == "Nothing found in 3 files.  (1 suppressed, 3 known)"
+    assert last(compared(folder)) == "No findings in 3 files.  (1 suppressed, 3 known)"
 
 
 def notebook(*cells: str) -> str:

@@ -71,7 +71,7 @@ class TestFix:
     def test_what_can_be_mended_is(self, project: Path) -> None:
         before = read_files(project)
         ran = cli(project, "--fix", "src")
-        assert (ran.code, ran.out, ran.err) == (0, "Fixed 1: 1 RMT001.\nNothing left.\n", "")
+        assert (ran.code, ran.out, ran.err) == (0, "Fixed 1: 1 RMT001.\nNo findings left.\n", "")
         assert read_files(project) == before | {"src/old.py": MENDED.encode()}
 
     def test_what_is_left_is_reported(self, project: Path) -> None:
@@ -80,13 +80,13 @@ class TestFix:
         assert ran.code == 1
         first, *rest = ran.out.splitlines()
         assert first.startswith("src/bad.py:3:19: RMT000 ")
-        assert rest == ["Fixed 1: 1 RMT001.", "Left 1 in 1 file: 1 needs you."]
+        assert rest == ["Fixed 1: 1 RMT001.", "Remaining: 1 in 1 file: 1 manual."]
         assert cli(project, "--fix", "--exit-zero").code == 0
 
     def test_nothing_to_fix_writes_nothing(self, project: Path) -> None:
         before = {path: path.stat().st_mtime_ns for path in project.rglob("*")}
         ran = cli(project, "--fix", "src/new.py")
-        assert (ran.code, ran.out) == (0, "Nothing found in 1 file.\n")
+        assert (ran.code, ran.out) == (0, "No findings in 1 file.\n")
         assert {path: path.stat().st_mtime_ns for path in project.rglob("*")} == before
 
     def test_json_has_what_is_left_and_the_number_fixed(self, project: Path) -> None:
@@ -98,10 +98,10 @@ class TestFix:
         with_rules(Swap("other", "second", Safety.UNSAFE))
         ran = cli(project, "--fix", "src")
         assert ran.code == 1
-        assert "Left 1 in 1 file: 1 fixable with --unsafe-fixes." in ran.out
+        assert "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes." in ran.out
         assert read_files(project)["src/new.py"] == CLEAN.encode()
         ran = cli(project, "--fix", "--unsafe-fixes", "src")
-        assert (ran.code, ran.out) == (0, "Fixed 1: 1 SWAP001.\nNothing left.\n")
+        assert (ran.code, ran.out) == (0, "Fixed 1: 1 SWAP001.\nNo findings left.\n")
         assert read_files(project)["src/new.py"] == CLEAN.replace("other", "second").encode()
 
     def test_unsafe_fixes_alone_write_nothing(
@@ -122,7 +122,7 @@ class TestFix:
         assert ran.code == 1
         assert ran.err == (
             "warning: src/old.py was not named (1 fix not made)\n"
-            "warning: to have it fixed: remat-migrate --fix src/new.py src/old.py\n"
+            "warning: to fix it: remat-migrate --fix src/new.py src/old.py\n"
         )
         assert read_files(project) == before
         assert cli(project, "--fix", "src").code == 0
@@ -154,7 +154,8 @@ class TestFix:
         ran = cli(project, "--fix", "src", "--output-format", "concise")
         assert ran.code == 1
         assert ran.err == (
-            "warning: src/old.py changed on disk since it was read; run again; it is as it was\n"
+            "warning: src/old.py changed on disk since it was read; run again;"
+            " the file is unchanged\n"
         )
         assert ran.out.startswith("src/old.py:1:13: RMT001 ")
         assert "Fixed 1: 1 RMT001." in ran.out
@@ -173,7 +174,7 @@ class TestFix:
         ran = cli(project, "--fix", "src", "--output-format", "concise")
         assert ran.code == 2
         assert ran.err == (
-            "error: src/old.py cannot be written: No space left on device; it is as it was\n"
+            "error: src/old.py cannot be written: No space left on device; the file is unchanged\n"
         )
         assert read_files(project) == before
 
@@ -189,7 +190,7 @@ class TestFix:
         entry.with_name(entry.name.replace(".json", ".open.json")).write_text(json.dumps(content))
         entry.unlink()
         ran = cli(project, "--fix", "src/old.py")
-        assert ran.err.startswith("note: put back src/old.py: a run that was killed")
+        assert ran.err.startswith("note: restored src/old.py: a run was killed")
         assert (project / "src/old.py").read_bytes() == fixed["src/old.py"]
 
     def test_a_wrong_fix_is_dropped_and_said(
@@ -223,7 +224,7 @@ class TestDiff:
         ran = cli(project, "--diff", "src")
         assert ran.code == 1
         assert ran.out.startswith("--- a/src/old.py\n+++ b/src/old.py\n@@ -1,")
-        assert ran.err == "Would fix 1; 1 would be left.\n"
+        assert ran.err == "Would fix 1, leaving 1.\n"
         assert read_files(project) == before
         subprocess.run(["git", "apply"], input=ran.out.encode(), cwd=project, check=True)
         assert read_files(project) == before | {"src/old.py": MENDED.encode()}
@@ -271,7 +272,7 @@ class TestStandardInput:
     def test_the_mended_text_is_on_standard_output(self, project: Path) -> None:
         ran = cli(project, "-", "--fix", stdin=IDLE.encode())
         assert (ran.code, ran.out) == (0, MENDED)
-        assert ran.err == "Fixed 1: 1 RMT001.\nNothing left.\n"
+        assert ran.err == "Fixed 1: 1 RMT001.\nNo findings left.\n"
 
     def test_a_text_without_findings_comes_back(self, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["out/"]\n')
@@ -304,7 +305,7 @@ class TestUndo:
         cli(project, "--fix", "src")
         ran = cli(project / "src", "undo")
         assert ran.code == 0
-        assert ran.out.startswith("restored old.py\nRestored 1 file as before the fixes of 20")
+        assert ran.out.startswith("restored old.py\nRestored 1 file to before the fixes of 20")
         assert read_files(project) == before
 
     def test_nothing_to_undo(self, project: Path) -> None:

@@ -39,7 +39,7 @@ class TestExitCodes:
 
     def test_nothing_found(self, project: Path) -> None:
         ran = cli(project, "src/new.py")
-        assert (ran.code, ran.out, ran.err) == (0, "Nothing found in 1 file.\n", "")
+        assert (ran.code, ran.out, ran.err) == (0, "No findings in 1 file.\n", "")
 
     def test_findings(self, project: Path) -> None:
         ran = cli(project, "src")
@@ -170,7 +170,7 @@ class TestOutput:
     def test_statistics(self, project: Path) -> None:
         assert cli(project, "src", "--statistics").out == (
             "1  RMT001  [*]  unused-suppression  in 1 file\n\n"
-            "[*] all of them mended by --fix\nFound 1 in 1 file: 1 fixable.\n"
+            "[*] all fixable with --fix\nFound 1 in 1 file: 1 fixable.\n"
         )
 
     def test_report_table_and_json(self, project: Path) -> None:
@@ -225,12 +225,12 @@ class TestStandardInput:
 
     def test_it_takes_the_place_of_the_file(self, project: Path) -> None:
         ran = cli(project, "-", "--stdin-filename", "src/old.py", stdin=b"x = 1\n")
-        assert (ran.code, ran.out) == (0, "Nothing found in 1 file.\n")
+        assert (ran.code, ran.out) == (0, "No findings in 1 file.\n")
 
     def test_settings_hold_for_it(self, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["old/"]\n')
         ran = cli(project, "-", "--stdin-filename", "old/x.py", stdin=b"x  # noqa: RMT999\n")
-        assert (ran.code, ran.out) == (0, "Nothing found in 0 files.\n")
+        assert (ran.code, ran.out) == (0, "No findings in 0 files.\n")
 
     def test_bytes_that_are_no_text(self, project: Path) -> None:
         ran = cli(project, "-", stdin=b"\xff\xfe\x00")

@@ -81,8 +81,8 @@ def test_fixing_leaves_advice_alone(project: Path) -> None:
     assert shown.endswith(" [advice]")
     assert summary == [
         "Fixed 1: 1 RMT102.",
-        "Nothing left.",
-        "Advice: 1 in 1 file: 1 needs you.",
+        "No findings left.",
+        "Advice: 1 in 1 file: 1 manual.",
     ]
     assert cli(project, "--fix").code == 0
     assert cli(project, "--fix", "--fail-on", "note").code == 1
@@ -91,7 +91,7 @@ def test_fixing_leaves_advice_alone(project: Path) -> None:
 def test_a_difference_fails_where_something_would_change(project: Path) -> None:
     ran = cli(project, "--diff")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == "Nothing to fix.\nAdvice: 1 in 1 file: 1 needs you.\n"
+    assert ran.err == "Nothing to fix.\nAdvice: 1 in 1 file: 1 manual.\n"
     write_files(project, {"code.py": ERROR + "print(jax)\n"})
     before = read_files(project)
     for arguments, code in (((), 1), (("--fail-on", "error"), 1), (("--exit-zero",), 0)):
@@ -125,7 +125,7 @@ def test_every_format_has_its_word_for_advice(project: Path) -> None:
     failing = cli(project, "--output-format", "junit", "--fail-on", "note").out
     assert 'failures="1" errors="0"' in failing
     assert json.loads(formats["rdjson"])["diagnostics"][0]["severity"] == "INFO"
-    assert formats["full"].endswith("\nAdvice: 1 in 1 file: 1 needs you.\n")
+    assert formats["full"].endswith("\nAdvice: 1 in 1 file: 1 manual.\n")
 
 
 @pytest.mark.parametrize(

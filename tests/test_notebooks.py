@@ -175,7 +175,7 @@ def test_what_is_no_notebook_is_left_alone(tmp_path: Path) -> None:
         "d.py": "import a\n",
     }
     write_files(tmp_path, files)
-    assert cli(tmp_path).out == "Nothing found in 3 files.\n"
+    assert cli(tmp_path).out == "No findings in 3 files.\n"
     write_files(tmp_path, {"a.ipynb": '{"cells": ["remat",]}'})
     ran = cli(tmp_path, "--output-format", "concise")
     assert ran.out.startswith("a.ipynb:1:20: RMT000 is no notebook: its JSON is wrong")

@@ -149,7 +149,7 @@ def test_a_fix_keeps_to_the_files_that_changed(repository: Repository) -> None:
     repository.write(model=model)
     git(repository.folder, "add", "model.py")
     code, printed = repository.run()
-    assert (code, "Nothing left." in printed) == (1, True), printed
+    assert (code, "No findings left." in printed) == (1, True), printed
     assert repository.text("caller.py") == caller
     assert "def f(x, flag):\n" in repository.text("model.py")
     # With both of them changed the calls are edited.

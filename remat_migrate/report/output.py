@@ -1,4 +1,4 @@
-"""Where a report goes: standard output or a file, in one of the formats."""
+"""Writes reports to stdout or to a file, in any format."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
     from ..verify.evidence import Proof
 
-_WIDTH = 100
-_WIDEST = 140
+_DEFAULT_WIDTH = 100
+_MAX_WIDTH = 140
 
 
 def write_report(
@@ -33,13 +33,13 @@ def write_report(
     """Write a report in one of the formats.
 
     Args:
-        report: what to write; with sites, the format `full` shows their table, not the findings.
-        output_format: the format's name.
+        report: the report; if it has sites, the text formats show their table.
+        output_format: the name of the format.
         to: a stream or a file.
-        count_only: in the text formats, show the number of findings by rule instead of each.
+        count_only: in the text formats, show the number of findings of each rule.
 
     Returns:
-        what was written.
+        What was written.
 
     Raises:
         UsageError: the file cannot be written.
@@ -87,8 +87,7 @@ def write_measurements(
 ) -> None:
     """Write measurements in the format `full`, `json` or `html` to a stream or a file.
 
-    As JSON one is an object, several are an array, in which the targets that could not be measured
-    have a place with the reason.
+    JSON is an object for one target and an array for several, which includes the failed targets.
 
     Raises:
         UsageError: the file cannot be written.
@@ -109,7 +108,7 @@ def write_measurements(
         for one in found:
             lines += [*([""] if lines else []), *measurement_lines(one, screen)]
             if one.jaxprs is not None:
-                from .terminal.passes import side_by_side
+                from .terminal.jaxprs import side_by_side
 
                 lines += ["", *side_by_side(*one.jaxprs, screen)]
         _write(lines, to)
@@ -133,9 +132,9 @@ def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
-    """Write how a file changes, so that `git apply` takes it; coloured on a terminal.
+    """Write a diff that `git apply` accepts, colored on a terminal.
 
-    The lines are in the file's own encoding: a patch is bytes.
+    A patch is bytes, so the lines keep the file's own encoding.
     """
     from ..text.diff import unified_diff
 
@@ -159,19 +158,19 @@ def _write_step_summary(report: Report) -> None:
     try:
         write_step_summary(report)
     except OSError as error:
-        # The annotations are there; that is no reason for the job to fail.
-        say(f"warning: the summary of the job cannot be written: {error}")
+        # The annotations are written, so the job need not fail.
+        say(f"warning: the job summary cannot be written: {error}")
 
 
-# The packages of the formats that people read.
+# The packages of the human-readable formats.
 _PACKAGES = {"full": "terminal", "concise": "terminal", "html": "pages", "markdown": "pages"}
 
 
 class _Format(Protocol):
-    """What a format's module offers."""
+    """The module of a format."""
 
     def render(self, report: Report, screen: Screen) -> Iterable[str] | str:
-        """The lines of a report, or its whole text with the last line ended."""
+        """Return the lines of a report, or its text."""
 
 
 def _format(name: str) -> _Format:
@@ -187,11 +186,11 @@ def _diff_style(line: str) -> tuple[str, ...]:
 
 
 def _screen(to: TextIO | Path) -> Screen:
-    return Screen(_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
+    return Screen(_DEFAULT_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 
 def _write(lines: Iterable[str] | str, to: TextIO | Path) -> str:
-    """Write lines, or a whole text; what was written."""
+    """Write lines or a text; return what was written."""
     pieces = [lines] if isinstance(lines, str) else [line + "\n" for line in lines]
     text = "".join(pieces)
     if isinstance(to, Path):
@@ -201,20 +200,22 @@ def _write(lines: Iterable[str] | str, to: TextIO | Path) -> str:
             to.writelines(pieces)
             to.flush()
         except BrokenPipeError:
-            raise  # the reader has what it wanted
+            raise  # handled by the command line
         except OSError as error:
             raise UsageError(f"the report cannot be written: {error.strerror}") from error
     return text
 
 
 def screen_of(stream: TextIO) -> Screen:
-    """The screen behind a stream; one of fixed width and no colour if it is no terminal."""
+    """Return the screen behind a stream; with a fixed width if it is not a terminal."""
     if not stream.isatty():
-        return Screen(_WIDTH, wants_colour(False), Path.cwd())
-    return Screen(min(terminal_width(stream, _WIDTH), _WIDEST), wants_colour(True), Path.cwd())
+        return Screen(_DEFAULT_WIDTH, wants_colour(False), Path.cwd())
+    return Screen(
+        min(terminal_width(stream, _DEFAULT_WIDTH), _MAX_WIDTH), wants_colour(True), Path.cwd()
+    )
 
 
 def say(message: str) -> None:
-    """Tell the user something that is not part of the report, on standard error."""
+    """Print a message that is not part of the report to stderr."""
     for line in message.splitlines():
         print(printable(line), file=sys.stderr)

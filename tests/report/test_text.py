@@ -49,7 +49,6 @@ def fix(file: SourceFile, safety: Safety = Safety.SAFE, title: str = "drop it") 
 
 def shown(one: Finding, width: int = 80) -> str:
     lines = list(full.render_finding(one, Screen(width, False, FOLDER)))
-    assert lines.pop().endswith(" = why: remat-migrate explain RMT101")
     return "\n".join(lines)
 
 
@@ -92,7 +91,7 @@ src/model.py:14:26: RMT101 `concrete=` is gone from jax.checkpoint since jax 0.3
 16 |   if is_training:
    |      ----------- Python needs this value
    ::: src/train.py:40  called with `is_training=` by keyword
-   = fix: static_argnums=(1,), and a call passed by position
+   = help: static_argnums=(1,), and a call passed by position
    = note: A static argument must stand by position."""
     )
 
@@ -224,9 +223,9 @@ def test_an_unreadable_file_has_no_code() -> None:
 @pytest.mark.parametrize(
     ("mend", "tag", "note"),
     [
-        (fix(MODEL), "safe fix", "= fix: drop it"),
-        (fix(MODEL, Safety.UNSAFE), "unsafe fix", "= fix: drop it"),
-        (Fix("use jax.lax.cond", Safety.MANUAL), "manual fix", "= fix: use jax.lax.cond"),
+        (fix(MODEL), "safe fix", "= help: drop it"),
+        (fix(MODEL, Safety.UNSAFE), "unsafe fix", "= help: drop it"),
+        (Fix("use jax.lax.cond", Safety.MANUAL), "manual fix", "= help: use jax.lax.cond"),
     ],
 )
 def test_what_can_be_done(mend: Fix, tag: str, note: str) -> None:
@@ -262,7 +261,7 @@ def test_concise() -> None:
     assert list(concise.render(report, Screen(80, False, FOLDER))) == [
         "src/model.py:14:26: RMT101 found [safe fix]",
         "src/train.py:40:8: RMT101 a␊b",
-        "Found 2 in 2 files: 1 fixable, 1 needs you.  (1 suppressed)",
+        "Found 2 in 2 files: 1 fixable, 1 manual.  (1 suppressed)",
     ]
 
 
@@ -274,25 +273,25 @@ def test_summary() -> None:
     safe = finding(MODEL, "block", fix=fix(MODEL))
     unsafe = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
     none = finding(TRAIN, "block")
-    assert last_line(Report((), files=1)) == ["Nothing found in 1 file."]
+    assert last_line(Report((), files=1)) == ["No findings in 1 file."]
     hidden = (Hidden(safe, "comment"), Hidden(none, "settings"))
-    assert last_line(Report((), 7, hidden=hidden)) == ["Nothing found in 7 files.  (2 suppressed)"]
+    assert last_line(Report((), 7, hidden=hidden)) == ["No findings in 7 files.  (2 suppressed)"]
     assert last_line(Report((safe,), 1)) == ["Found 1 in 1 file: 1 fixable."]
     assert last_line(Report((unsafe, none, none), 1)) == [
-        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 need you."
+        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
     ]
     assert last_line(Report((safe, unsafe), 1, unsafe=True)) == ["Found 2 in 1 file: 2 fixable."]
     assert last_line(Report((), 3, fixed={"RMT101": 2, "RMT103": 1})) == [
         "Fixed 3: 2 RMT101, 1 RMT103.",
-        "Nothing left.",
+        "No findings left.",
     ]
     assert last_line(Report((none,), 3, fixed={"RMT101": 2})) == [
         "Fixed 2: 2 RMT101.",
-        "Left 1 in 1 file: 1 needs you.",
+        "Remaining: 1 in 1 file: 1 manual.",
     ]
     assert last_line(Report((none,), 3, fixed={})) == [
         "Fixed nothing.",
-        "Found 1 in 1 file: 1 needs you.",
+        "Found 1 in 1 file: 1 manual.",
     ]
 
 
@@ -314,36 +313,36 @@ KNOWN = (Hidden(BY_HAND, "baseline"),)
 @pytest.mark.parametrize(
     ("report", "lines"),
     [
-        (Report((), 0), ["Nothing found in 0 files."]),
-        (Report((), 2, baseline=compared()), ["Nothing found in 2 files.  (0 known)"]),
+        (Report((), 0), ["No findings in 0 files."]),
+        (Report((), 2, baseline=compared()), ["No findings in 2 files.  (0 known)"]),
         (
             Report((), 2, hidden=KNOWN, baseline=compared(BY_HAND)),
-            ["Nothing found in 2 files.  (1 known)"],
+            ["No findings in 2 files.  (1 known)"],
         ),
         (
             Report((SAFE,), 2, hidden=(*TAKEN, *KNOWN), baseline=compared(BY_HAND, gone=3)),
             ["Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"],
         ),
-        (Report((), 2, fixed={}), ["Nothing found in 2 files."]),
-        (Report((), 2, fixed={"RMT101": 0}), ["Nothing found in 2 files."]),
+        (Report((), 2, fixed={}), ["No findings in 2 files."]),
+        (Report((), 2, fixed={"RMT101": 0}), ["No findings in 2 files."]),
         (
             Report((), 2, hidden=KNOWN, fixed={}, baseline=compared(BY_HAND)),
-            ["Nothing found in 2 files.  (1 known)"],
+            ["No findings in 2 files.  (1 known)"],
         ),
         (
             Report((BY_HAND,), 2, fixed={"RMT101": 0}, baseline=compared(gone=1)),
-            ["Fixed nothing.", "Found 1 in 1 file: 1 needs you.  (0 known, 1 stale)"],
+            ["Fixed nothing.", "Found 1 in 1 file: 1 manual.  (0 known, 1 stale)"],
         ),
         (
             Report((UNSAFE,), 2, hidden=TAKEN, fixed={"RMT103": 2, "RMT101": 1}),
             [
                 "Fixed 3: 1 RMT101, 2 RMT103.",
-                "Left 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
+                "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
             ],
         ),
         (
             Report((), 2, hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(BY_HAND)),
-            ["Fixed 1: 1 RMT101.", "Nothing left.  (1 known)"],
+            ["Fixed 1: 1 RMT101.", "No findings left.  (1 known)"],
         ),
     ],
 )
@@ -357,11 +356,11 @@ def test_summaries(report: Report, lines: list[str]) -> None:
         (0, Report((), 1), "Nothing to fix."),
         (0, Report((), 1, hidden=TAKEN), "Nothing to fix.  (2 suppressed)"),
         (0, Report((BY_HAND,), 1), "Nothing to fix; 1 found."),
-        (2, Report((), 1), "Would fix 2; 0 would be left."),
+        (2, Report((), 1), "Would fix 2, leaving 0."),
         (
             2,
             Report((BY_HAND,), 1, hidden=KNOWN, baseline=compared(BY_HAND, gone=1)),
-            "Would fix 2; 1 would be left.  (1 known, 1 stale)",
+            "Would fix 2, leaving 1.  (1 known, 1 stale)",
         ),
     ],
 )
@@ -382,12 +381,12 @@ def test_statistics() -> None:
         " 1  RMT301       whole-function       in 1 file",
         " 0  RMT302       nested-twice                       (1 known)",
         "",
-        "[*] all, [-] some of them mended by --fix",
+        "[*] all, [-] some fixable with --fix",
     ]
     assert list(statistics(Report((UNSAFE,), 1, unsafe=True), Screen())) == [
         "1  RMT101  [*]  concrete-option  in 1 file",
         "",
-        "[*] all of them mended by --fix --unsafe-fixes",
+        "[*] all fixable with --fix --unsafe-fixes",
     ]
     assert list(statistics(Report((UNSAFE,), 1), Screen())) == [
         "1  RMT101       concrete-option  in 1 file"

@@ -223,7 +223,7 @@ class TestReverted:
         assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
         said = fixed.ran.out + fixed.ran.err
         assert "reverted model.py:5 SWAP001: model.f returns different results:" in said
-        assert "equal    model.py:8 g (made inputs, largest difference 0)" in said
+        assert "equal    model.py:8 g (generated inputs, largest difference 0)" in said
         assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 reverted." in said
 
 
@@ -298,10 +298,10 @@ class TestLearning:
     def test_what_was_learned_is_said_and_proved(self, learned: Fixed) -> None:
         said = learned.ran.out + learned.ran.err
         for words in (
-            "learned that _read needs the value of train (model.py)",
-            "learned that _chosen needs the value of index (model.py)",
-            "learned that _sum needs the value of n (model.py)",
-            "learned that _sum needs the value of m (model.py)",
+            "found by running: train of _read must be concrete (model.py)",
+            "found by running: index of _chosen must be concrete (model.py)",
+            "found by running: n of _sum must be concrete (model.py)",
+            "found by running: m of _sum must be concrete (model.py)",
             "proved 3 by running the code",
         ):
             assert words in said

@@ -1,4 +1,4 @@
-"""What is said about a baseline."""
+"""What a run says about its baseline."""
 
 from __future__ import annotations
 
@@ -7,37 +7,34 @@ from collections.abc import Iterator
 from ...engine.baseline import Comparison, Written
 from .display import Screen, pluralize, printable
 
-_MOST = 20
+_MAX_ENTRIES = 20
 
 
 def written_lines(written: Written, screen: Screen) -> Iterator[str]:
-    """What was written, in a line."""
+    """Yield what was written to a baseline."""
     entries = written.baseline.entries
-    number = sum(entry.count for entry in entries)
+    number = pluralize(sum(entry.count for entry in entries), "finding")
     files = pluralize(len({entry.path for entry in entries}), "file")
-    more = []
+    details = []
     if written.kept:
-        more.append(f"{written.kept} kept that this run did not look for")
+        details.append(f"{written.kept} kept that this run did not look for")
     if written.dropped:
-        more.append(f"{written.dropped} dropped that are gone")
-    parts = f": {', '.join(more)}" if more else ""
-    yield (
-        f"Wrote {pluralize(number, 'finding')} in {files} to"
-        f" {screen.path(written.baseline.file)}{parts}."
-    )
+        details.append(f"{written.dropped} dropped that are gone")
+    suffix = f": {', '.join(details)}" if details else ""
+    yield f"Wrote {number} in {files} to {screen.path(written.baseline.file)}{suffix}."
 
 
 def stale_lines(found: Comparison, screen: Screen) -> Iterator[str]:
-    """Each entry of a baseline that nothing was found for, and what to do about them."""
-    file = screen.path(found.file)
-    number = found.stale_count
+    """Yield the stale entries of a baseline, and how to remove them."""
+    file, number = screen.path(found.file), found.stale_count
+    verb, pronoun = ("is", "it") if number == 1 else ("are", "them")
     yield (
-        f"note: {pluralize(number, 'finding')} of {file} {'is' if number == 1 else 'are'} gone;"
-        f" --write-baseline {file} takes {'it' if number == 1 else 'them'} out"
+        f"note: {pluralize(number, 'finding')} of {file} {verb} gone;"
+        f" --write-baseline {file} removes {pronoun}"
     )
-    for entry in found.stale[:_MOST]:
+    for entry in found.stale[:_MAX_ENTRIES]:
         times = f" ({entry.count} times)" if entry.count > 1 else ""
         within = f" in {entry.within}" if entry.within else ""
         yield "  " + printable(f"{entry.path}: {entry.code}{within}: {entry.statement}{times}")
-    if (rest := len(found.stale) - _MOST) > 0:
+    if (rest := len(found.stale) - _MAX_ENTRIES) > 0:
         yield f"  and {rest} more"

@@ -1,4 +1,4 @@
-"""The format `concise`: one line per finding, for editors and `grep`."""
+"""The `concise` format: one line per finding, for editors and `grep`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .summary import summary
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
-    """The lines of the report."""
+    """Yield the lines of the report."""
     for finding in report.findings:
         at = finding.source.place(finding.span.start)
         place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")

@@ -1,4 +1,4 @@
-"""What there is to say about fixes, besides the findings that are left."""
+"""What a run says about its fixes, besides the findings that are left."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from ...engine.journal import WriteError
     from ...engine.undo import UndoResult
 
-_PLEASE = "this is a defect of the rule, please report it"
-# With more files than this their folder is named.
-_MOST_NAMED = 8
+_REPORT = "this is a bug in the rule, please report it"
+# With more files than this the suggested command names their folder.
+_MAX_NAMED = 8
 
 
 def fixed_by_code(
     outcome: FixOutcome[Analysis], unwritten: Mapping[Path, str]
 ) -> Mapping[str, int]:
-    """How many findings of each code were mended, without those in files that were not written."""
+    """Count the fixed findings of each code, without those in files that were not written."""
     return Counter(
-        finding.code for finding in outcome.fixed if not _paths(finding) & set(unwritten)
+        finding.code for finding in outcome.fixed if _paths(finding).isdisjoint(unwritten)
     )
 
 
 def defects(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
-    """Fixes that were wrong: faults of the tool."""
+    """Yield the fixes that were not made because the rule is wrong."""
     for dropped in outcome.dropped:
         if not _is_unreadable(dropped):
-            yield f"{_not_made(dropped, screen)}; {_PLEASE}"
+            yield f"{_not_made(dropped, screen)}; {_REPORT}"
     for path in outcome.oscillating:
         yield (
-            f"{screen.path(path)}: its fixes undo one another or have no end; the file is as it"
-            f" was; {_PLEASE}"
+            f"{screen.path(path)}: its fixes undo one another or never end; the file is unchanged;"
+            f" {_REPORT}"
         )
 
 
 def unreadable(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
-    """Fixes that were not made because LibCST does not understand the code."""
+    """Yield the fixes that were not made because LibCST cannot parse the code."""
     for dropped in outcome.dropped:
         if _is_unreadable(dropped):
             yield _not_made(dropped, screen)
@@ -69,18 +69,18 @@ def refusals(
     excluded: Callable[[Path], bool],
     screen: Screen,
 ) -> Iterator[str]:
-    """Files that would have been edited, why they may not be, and what to run to have them edited.
+    """Yield the files that fixes may not edit, why, and a command that includes them.
 
     Args:
         outcome: the fixes.
         targets: the files that may be edited.
         excluded: whether the settings exclude a file.
-        screen: where it is shown.
+        screen: where the lines are shown.
     """
     refused = Counter(path for item in outcome.refused for path in item.paths)
     for path, number in sorted(refused.items()):
         if path in targets:
-            reason = write_obstacle(path) or "may be written by now; run again"
+            reason = write_obstacle(path) or "is writable again; run again"
         elif excluded(path):
             reason = "is excluded by the settings"
         else:
@@ -88,47 +88,44 @@ def refusals(
         yield f"{screen.path(path)} {reason} ({number} fix{'' if number == 1 else 'es'} not made)"
     unnamed = [item for item in outcome.refused if not targets.issuperset(item.paths)]
     if unnamed:
-        yield f"to have {'it' if len(refused) == 1 else 'them'} fixed: {_command(unnamed, screen)}"
+        yield f"to fix {'it' if len(refused) == 1 else 'them'}: {_command(unnamed, screen)}"
 
 
 def _command(refused: Sequence[Refused], screen: Screen) -> str:
-    """The command line that makes fixes which were not made for files that were not named."""
+    """Return the command line that makes the refused fixes."""
     paths = {path for item in refused for path in _paths(item.finding)}
     named = sorted(paths | {item.finding.path for item in refused})
-    if len(named) > _MOST_NAMED:
+    if len(named) > _MAX_NAMED:
         named = [Path(os.path.commonpath([path.parent for path in named]))]
     safeties = {item.finding.fix.safety for item in refused if item.finding.fix}
-    options = "--fix --unsafe-fixes" if Safety.UNSAFE in safeties else "--fix"
-    return shlex.join(["remat-migrate", *options.split(), *map(screen.path, named)])
+    options = ["--fix", "--unsafe-fixes"] if Safety.UNSAFE in safeties else ["--fix"]
+    return shlex.join(["remat-migrate", *options, *map(screen.path, named)])
 
 
 def unwritten_files(error: WriteError, screen: Screen) -> Iterator[str]:
-    """Files whose fixes could not be written, and why; what the system is to blame for are errors.
-
-    With them what could not be brought to its end though the files are written.
-    """
+    """Yield the files whose fixes could not be written, and what else failed while writing."""
     for path, reason in sorted(error.failures.items()):
-        grade = "error" if path in error.faults else "warning"
-        end = "" if path in error.stuck else "; it is as it was"
-        yield f"{grade}: {screen.path(path)} {reason}{end}"
+        severity = "error" if path in error.faults else "warning"
+        end = "" if path in error.stuck else "; the file is unchanged"
+        yield f"{severity}: {screen.path(path)} {reason}{end}"
     for line in error.unsettled:
         yield f"error: {line}"
 
 
 def put_back(paths: Sequence[Path], screen: Screen) -> Iterator[str]:
-    """What a run that was killed had left half done."""
+    """Yield the files that a killed run left with half a fix and that were restored."""
     for path in paths:
-        yield f"note: put back {screen.path(path)}: a run that was killed had made half of its fix"
+        yield f"note: restored {screen.path(path)}: a run was killed while it wrote a fix"
 
 
 def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
-    """What `undo` did."""
+    """Yield what `undo` restored."""
     for path in result.restored:
         yield f"restored {screen.path(path)}"
     for path in result.unchanged:
-        yield f"{screen.path(path)} was as before already"
+        yield f"{screen.path(path)} is already as it was before"
     files = pluralize(len(result.restored), "file")
-    yield f"Restored {files} as before the fixes of {result.created}."
+    yield f"Restored {files} to before the fixes of {result.created}."
 
 
 def _paths(finding: Finding) -> set[Path]:

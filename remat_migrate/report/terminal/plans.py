@@ -1,4 +1,4 @@
-"""A plan in text: what goes under checkpoints, what was promised, and what was measured."""
+"""A plan as text: which stages it checkpoints, and what it promises and measures."""
 
 from __future__ import annotations
 
@@ -17,54 +17,53 @@ if TYPE_CHECKING:
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
-    """All that is known of a plan."""
+    """Yield all that is known about a plan."""
     title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
     yield screen.paint(f"{title}{of_budget}, traced with jax {plan.jax}", "bold")
     yield f"  without checkpoints  {_need(plan.bare, plan)}"
     if plan.checkpoints:
         now = pluralize(plan.checkpoints, "checkpoint")
-        yield f"  as it is             {_need(plan.now, plan)}, {now}"
+        yield f"  current              {_need(plan.now, plan)}, {now}"
+    difference = _difference(plan.best.promised, plan.best.measured)
     yield f"  planned              {_need(plan.best.measured, plan)}"
-    yield f"  promised             {_need(plan.best.promised, plan)}{_difference(plan.best)}"
+    yield f"  promised             {_need(plan.best.promised, plan)}; measured {difference}"
     yield ""
     if not plan.is_met:
-        told = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
-        yield screen.paint(told, "red", "bold")
+        text = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
+        yield screen.paint(text, "red", "bold")
     elif all(stage.decision == "plain" for stage in plan.best.stages):
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
         yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
     if plan.checkpoints:
         yield ""
-        yield "It stands in the place of the checkpoints that there are: these come off."
+        yield "The plan replaces the current checkpoints, which are removed."
     if plan.pareto:
         yield ""
-        yield "Placements that no other one found beats in both memory and operations:"
+        yield "Pareto-optimal placements in memory and operations:"
         for one in plan.pareto:
             yield f"  {_need(one.measured, plan)}  {_summary(one)}"
 
 
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
-    """Why a plan was not written."""
+    """Yield why a plan was not written."""
     for one in obstacles:
         yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
     yield "No files changed."
 
 
 def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
-    """Where a plan was written."""
+    """Yield where a plan was written."""
     for change in changes:
-        yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` takes it back"
+        yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` reverts it"
 
 
 def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
-    """What measuring the rewritten source shows beside what was planned."""
+    """Yield what the rewritten source needs compared with the plan."""
     planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
     yield f"  planned    {_need(planned, plan)}"
-    by_peak = (now.peak_bytes - planned.peak_bytes) / max(planned.peak_bytes, 1)
-    by_flops = (now.flops - planned.flops) / max(planned.flops, 1)
-    yield f"  rewritten  {_need(now, plan)}: {by_peak:+.1%} memory, {by_flops:+.1%} operations"
+    yield f"  rewritten  {_need(now, plan)}: {_difference(planned, now)}"
     if now.peak_bytes > plan.budget_bytes:
         yield f"the rewritten source needs more than the budget, {size(plan.budget_bytes)}"
 
@@ -79,12 +78,10 @@ def _need(need: Need, plan: Plan) -> str:
     return f"{size(need.peak_bytes):>8}  {operations(need.flops)}, x{ratio:.3f}"
 
 
-def _difference(placement: Placement) -> str:
-    """How far what was promised is from what was measured."""
-    peak, flops = placement.promised.peak_bytes, placement.promised.flops
-    by_peak = (placement.measured.peak_bytes - peak) / max(peak, 1)
-    by_flops = (placement.measured.flops - flops) / max(flops, 1)
-    return f"; measured {by_peak:+.1%} memory, {by_flops:+.1%} operations"
+def _difference(expected: Need, actual: Need) -> str:
+    peak = (actual.peak_bytes - expected.peak_bytes) / max(expected.peak_bytes, 1)
+    flops = (actual.flops - expected.flops) / max(expected.flops, 1)
+    return f"{peak:+.1%} memory, {flops:+.1%} operations"
 
 
 def _decision(stage: StageDecision) -> str:
@@ -94,7 +91,7 @@ def _decision(stage: StageDecision) -> str:
     if stage.decision == "plain":
         return f"{runs}: no checkpoint"
     if stage.decision == "body":
-        return f"{runs}: a checkpoint on the body of the loop{policy}, prevent_cse=False"
+        return f"{runs}: a checkpoint on the loop body{policy}, prevent_cse=False"
     if stage.times == 1 and stage.decision == "wrapped":
         return f"{runs}: a checkpoint{policy}"
     if stage.all_but_last:

@@ -1,4 +1,4 @@
-"""A piece of source with places underlined, as a compiler shows it."""
+"""Source code with underlined places and labels, as a compiler shows it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from ...text import SourceFile, Span
 from .display import Screen, char_width, expand_tabs, printable
 
-# Of a place that spans more lines than this the middle is left out.
-_TALL = 8
-# Between two shown places this many lines are shown rather than "...".
-_GAP = 2
-_NARROWEST = 40
+# The middle of a place that spans more lines is omitted.
+_MAX_LINES = 8
+# Gaps of up to this many lines between shown lines are filled.
+_MAX_GAP = 2
+_MIN_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place to underline, and what to write beside the line."""
+    """A span to underline, and its label."""
 
     span: Span
     label: str = ""
@@ -26,7 +26,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Underline:
-    """The part of a mark in one line: columns from 0, in characters."""
+    """The part of a mark on one line, in characters from 0."""
 
     start: int
     end: int
@@ -36,17 +36,17 @@ class Underline:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A piece of source as shown: its lines, and how many columns their numbers take."""
+    """The lines of a snippet, and how many columns their numbers take."""
 
     gutter: int
     lines: tuple[str, ...]
 
 
 def snippet(source: SourceFile, marks: Sequence[Mark], screen: Screen, style: str) -> Snippet:
-    """The lines of `source` that `marks` touch, numbered, with the marks underlined.
+    """Return the lines of `source` that `marks` touch, with numbers and underlines.
 
-    A mark of several lines is underlined in each, without indentation; of a tall one the middle is
-    left out. Lines wider than the screen are cropped around their first mark.
+    A mark of several lines is underlined on each, without the indentation. Lines wider than the
+    screen are cropped around their first mark.
     """
     by_line: dict[int, list[Underline]] = {}
     for mark in sorted(marks, key=lambda mark: not mark.primary):
@@ -64,11 +64,11 @@ def _drawn(
     style: str,
 ) -> Iterator[str]:
     bar = screen.paint("|", "blue", "bold")
-    budget = max(_NARROWEST, screen.width - gutter - 3)
+    budget = max(_MIN_WIDTH, screen.width - gutter - 3)
     yield f"{' ' * gutter} {bar}"
     previous = min(by_line) - 1
     for line in sorted(by_line):
-        if line - previous > _GAP + 1:
+        if line - previous > _MAX_GAP + 1:
             yield screen.paint("...", "blue", "bold")
             previous = line - 1
         for between in range(previous + 1, line):
@@ -90,17 +90,17 @@ def _numbered(line: int, gutter: int, text: str, screen: Screen) -> str:
 
 
 def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]]:
-    """The parts of a mark, each with its line; of a tall one without its middle.
+    """Yield the lines that a mark touches, each with the part of the mark on it.
 
-    Lines are those of `source`, columns those of the line as it is shown.
+    Lines are those of `source`; columns are those of the line as it is shown.
     """
     first, start = source.position(mark.span.start)
     last, end = source.position(max(mark.span.start, mark.span.end))
-    if last > first and end == 1:  # ends with a line break: that line is the last
+    if last > first and end == 1:  # the mark ends with a line break
         last, end = last - 1, len(source.line_text(last - 1)) + 1
     lines = list(range(first, last + 1))
-    if len(lines) > _TALL:
-        lines = [*lines[: _TALL - 2], lines[-1]]
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[: _MAX_LINES - 2], lines[-1]]
     empty = True
     for line in lines:
         text = source.line_text(line)
@@ -108,13 +108,13 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
         right = end - 1 if line == last else len(text.rstrip())
         if right <= left:
             if len(lines) > 1:
-                continue  # a blank line within
+                continue  # a blank line
             right = left + 1
         empty = False
         label = mark.label if line == lines[-1] else ""
         left, right = (source.shown_column(line, column) for column in (left, right))
         yield line, Underline(left, right, label, mark.primary)
-    if empty:  # blanks alone: where they begin
+    if empty:  # whitespace alone
         left = source.shown_column(first, start - 1)
         yield first, Underline(left, left + 1, mark.label, mark.primary)
 
@@ -122,7 +122,7 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
 def _cropped(
     text: str, underlines: Sequence[Underline], budget: int
 ) -> tuple[str, list[tuple[int, int, Underline]]]:
-    """A line as shown, and for each underline the blanks before it and its length in columns."""
+    """Crop a line; return it with the columns before each underline and its length."""
     text = printable(text.rstrip())
     widths = [char_width(letter) for letter in text]
     begin, stop = 0, len(text)
@@ -140,12 +140,12 @@ def _cropped(
 
 
 def _window(widths: Sequence[int], underlines: Sequence[Underline], budget: int) -> tuple[int, int]:
-    """The characters of a wide line to show: from its start where its first mark is then seen."""
-    room = budget - 2  # an ellipsis on either side
+    """Return the characters of a wide line to show, from its start if that shows the first mark."""
+    room = budget - 2  # for an ellipsis on either side
     start, end = (underlines[0].start, underlines[0].end) if underlines else (0, 0)
     begin = 0
     if sum(widths[:end]) > room:
-        # Some context before the mark, and as much of the mark as goes.
+        # Show some context before the mark and as much of the mark as fits.
         spare = max(room // 4, room - sum(widths[start:end]) - room // 4)
         begin = min(start, len(widths))
         while begin > 0 and sum(widths[begin - 1 : start]) <= spare:

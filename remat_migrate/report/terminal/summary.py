@@ -1,4 +1,4 @@
-"""The last lines of a report: what was found and mended, and what is not shown."""
+"""The last lines of a report: what was found, fixed, and not shown."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from .verdicts import proved_summary, verdict_lines
 
 
 def summary(report: Report, screen: Screen) -> Iterator[str]:
-    """What was found and fixed, in a line or two."""
+    """Yield the verdicts, then what was found and fixed in a line or two."""
     yield from verdict_lines(report, screen)
-    mended = report.fixed is not None and sum(report.fixed.values()) > 0
-    if mended or (report.fixed is not None and (report.findings or report.proved)):
+    has_fixed = report.fixed is not None and sum(report.fixed.values()) > 0
+    if has_fixed or (report.fixed is not None and (report.findings or report.proved)):
         yield _fixed(report, screen)
     parts = []
     if report.problems:
-        parts.append(_counted_in("Left" if mended else "Found", report.problems, report, screen))
-    elif mended:
-        parts.append("Nothing left.")
+        what = "Remaining:" if has_fixed else "Found"
+        parts.append(_total(what, report.problems, report, screen))
+    elif has_fixed:
+        parts.append("No findings left.")
     elif not report.advice:
-        parts.append(f"Nothing found in {pluralize(report.files, 'file')}.")
+        parts.append(f"No findings in {pluralize(report.files, 'file')}.")
     parts += _advice(report, screen)
     parts[-1] += not_shown(report)
     yield from parts
 
 
-def _advice(report: Report, screen: Screen) -> Iterator[str]:
-    if report.advice:
-        yield _counted_in("Advice:", report.advice, report, screen)
-
-
-def _counted_in(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:
-    """`Found 3 in 2 files: 2 fixable, 1 needs you.`"""
-    total = screen.paint(f"{what} {len(found)}", "bold")
-    files = pluralize(len({finding.path for finding in found}), "file")
-    return f"{total} in {files}: {', '.join(shares(found, unsafe=report.unsafe))}."
+def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
+    """Yield what a diff fixes, and what would be left after it."""
+    found = len(left.problems)
+    if number:
+        parts = [f"{screen.paint(f'Would fix {number}', 'bold')}, leaving {found}."]
+    else:
+        parts = [f"Nothing to fix; {found} found." if found else "Nothing to fix."]
+    parts += _advice(left, screen)
+    parts[-1] += not_shown(left)
+    yield from parts
 
 
 def not_shown(report: Report) -> str:
-    """`  (1 suppressed, 3 known, 2 stale)`: what is not reported; what a baseline has in vain."""
+    """Return `  (1 suppressed, 3 known, 2 stale)`: suppressed findings and the baseline's."""
     parts = []
     if report.suppressed:
         parts.append(f"{len(report.suppressed)} suppressed")
@@ -52,16 +53,34 @@ def not_shown(report: Report) -> str:
     return f"  ({', '.join(parts)})" if parts else ""
 
 
-def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
-    """What a diff shows, and what would be left after it."""
-    found = len(left.problems)
-    if number:
-        parts = [f"{screen.paint(f'Would fix {number}', 'bold')}; {found} would be left."]
-    else:
-        parts = [f"Nothing to fix; {found} found." if found else "Nothing to fix."]
-    parts += _advice(left, screen)
-    parts[-1] += not_shown(left)
-    yield from parts
+def shares(findings: Sequence[Finding], *, unsafe: bool) -> Iterator[str]:
+    """Yield how many findings are fixable and how many are not.
+
+    Args:
+        findings: the findings.
+        unsafe: whether unsafe fixes are allowed.
+    """
+    safe, risky = (count_fixes(findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
+    if unsafe:
+        safe, risky = safe + risky, 0
+    if safe:
+        yield f"{safe} fixable"
+    if risky:
+        yield f"{risky} fixable with --unsafe-fixes"
+    if manual := len(findings) - safe - risky:
+        yield f"{manual} manual"
+
+
+def _advice(report: Report, screen: Screen) -> Iterator[str]:
+    if report.advice:
+        yield _total("Advice:", report.advice, report, screen)
+
+
+def _total(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:
+    """Return `Found 3 in 2 files: 2 fixable, 1 manual.`"""
+    total = screen.paint(f"{what} {len(found)}", "bold")
+    files = pluralize(len({finding.path for finding in found}), "file")
+    return f"{total} in {files}: {', '.join(shares(found, unsafe=report.unsafe))}."
 
 
 def _fixed(report: Report, screen: Screen) -> str:
@@ -73,22 +92,3 @@ def _fixed(report: Report, screen: Screen) -> str:
     proved = f"; {text}" if (text := proved_summary(report)) else ""
     parts = ", ".join(f"{n} {code}" for code, n in sorted(fixed.items()) if n)
     return f"{screen.paint(f'Fixed {total}', 'bold', 'green')}: {parts}{proved}."
-
-
-def shares(findings: Sequence[Finding], *, unsafe: bool) -> Iterator[str]:
-    """Findings by what it takes to fix them.
-
-    Args:
-        findings: the findings.
-        unsafe: whether unsafe fixes are allowed.
-    """
-    safe, risky = (count_fixes(findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
-    if unsafe:
-        safe, risky = safe + risky, 0
-    by_hand = len(findings) - safe - risky
-    if safe:
-        yield f"{safe} fixable"
-    if risky:
-        yield f"{risky} fixable with --unsafe-fixes"
-    if by_hand:
-        yield f"{by_hand} need{'s' if by_hand == 1 else ''} you"

@@ -1,4 +1,4 @@
-"""What running the code showed: the verdicts, in text and as JSON."""
+"""The verdicts of verification, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ _STYLES = {
     "fails-before": "yellow",
     "not-exercised": "yellow",
 }
-# The worst first.
-_ORDER = tuple(reversed(_STYLES))
-_INPUTS = {"declared": "declared inputs", "recorded": "recorded", "made": "made inputs"}
+_ORDER = tuple(_STYLES)
+_INPUTS = {"declared": "declared inputs", "recorded": "recorded inputs", "made": "generated inputs"}
 
 
 def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
-    """What there is to say of a report's verdicts in text: each one, and what they rest on."""
+    """Yield a report's verdicts, the reverted fixes, and what verification learned."""
     if report.proved is None:
         return
     proved = report.proved
@@ -38,14 +37,14 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
         yield f"{label} {place} {item.finding.code}: {_one_line(item.reason)}"
     for learned in sorted(proved.refined, key=str):
         yield (
-            f"learned that {learned.function} needs the value of {learned.parameter}"
+            f"found by running: {learned.parameter} of {learned.function} must be concrete"
             f" ({screen.path(learned.path)})"
         )
 
 
 def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
-    """Each verdict in a line, the worst last, and how the command went."""
-    shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome), reverse=True)
+    """Yield a line for each verdict, equal ones first, and how the command ended."""
+    shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome))
     texts = [verdict for verdict in shown if verdict.unit.is_text]
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
@@ -63,7 +62,7 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
             yield f"{outcome}  {files} ({printable(detail)})"
     if proof.command:
         yield from _command(proof, screen)
-    # A side that nothing was asked of has not begun.
+    # The version is empty for a side that did not run.
     if all(proof.jax) and proof.jax[0] != proof.jax[1]:
         yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
@@ -71,7 +70,7 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
 
 
 def proved_summary(report: Report) -> str:
-    """How many of the fixes are proved, and of how many nothing ran; nothing without proof."""
+    """Return how many fixes were proved, not exercised, and reverted; empty without proof."""
     if report.proved is None:
         return ""
     fixes = sum((report.fixed or {}).values())
@@ -85,7 +84,7 @@ def proved_summary(report: Report) -> str:
 
 
 def tally(proof: Proof) -> str:
-    """`Compared 12 units: 11 equal, 1 not exercised.`"""
+    """Return `Compared 12 units: 11 equal, 1 not exercised.`"""
     if not proof.verdicts:
         return "Nothing to compare: no unit differs."
     counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
@@ -94,7 +93,7 @@ def tally(proof: Proof) -> str:
 
 
 def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, object]]:
-    """The verdicts as JSON has them."""
+    """Return the verdicts as rows for JSON."""
     return [
         {
             "unit": verdict.unit.name,
@@ -112,22 +111,21 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
 
 
 def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
-    """How many verdicts there are of each kind."""
+    """Count the verdicts of each outcome."""
     counts = Counter(str(verdict.outcome) for verdict in verdicts)
     return {outcome: counts[outcome] for outcome in _STYLES}
 
 
 def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Verdicts in the order of how bad they are; what is equal comes last."""
-    outcomes = [*_STYLES]
-    order = [*outcomes[1:], outcomes[0]]
+    """Sort verdicts: wrong ones first, equal ones last."""
+    order = (*_ORDER[1:], _ORDER[0])
     return sorted(verdicts, key=lambda verdict: order.index(verdict.outcome))
 
 
 def facts(verdict: Verdict) -> Iterator[str]:
-    """What a verdict rests on, or what it saw."""
+    """Yield what a verdict is based on, or what differs."""
     if verdict.outcome == "equal":
-        yield _rests_on(verdict)
+        yield _basis(verdict)
         return
     if verdict.inputs:
         yield _INPUTS[verdict.inputs]
@@ -137,15 +135,14 @@ def facts(verdict: Verdict) -> Iterator[str]:
         yield _one_line(verdict.detail)
 
 
-def _rests_on(verdict: Verdict) -> str:
+def _basis(verdict: Verdict) -> str:
     parts = [_INPUTS[verdict.inputs]] if verdict.inputs else []
     if verdict.inputs != "made":
         parts.append(pluralize(verdict.calls, "call"))
     if verdict.detail:
         parts.append(_one_line(verdict.detail))
-    if not verdict.unit.qualname:
-        return ", ".join(parts)
-    parts.append(f"largest difference {verdict.max_abs or 0:.2g}")
+    if verdict.unit.qualname:
+        parts.append(f"largest difference {verdict.max_abs or 0:.2g}")
     return ", ".join(parts)
 
 
@@ -169,5 +166,5 @@ def _command(proof: Proof, screen: Screen) -> Iterator[str]:
         yield screen.paint(f"the command `{printable(command.command)}`: {printable(head)}", "red")
         yield from (printable(line) for line in tail.splitlines())
     else:
-        status = f"ended with status {command.after} before and after ({took})"
+        status = f"exited with status {command.after} before and after ({took})"
         yield f"the command `{printable(command.command)}` {status}"

@@ -1,4 +1,4 @@
-"""What measuring showed, in text: each checkpoint with what it saves and costs."""
+"""Measurements as text: what each checkpoint saves and costs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"),
 
 
 def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
-    """All that is known of a function, the picture of its alternatives apart."""
+    """Yield all measurements of a target."""
     yield screen.paint(
         f"{printable(found.target)} {how(found)}, traced with jax {found.jax}", "bold"
     )
@@ -47,8 +47,8 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
 
 
 def how(found: Measurement) -> str:
-    """How a target is differentiated."""
-    return {"none": "as it is"}.get(found.grad, f"under {found.grad}")
+    """Return how a target is differentiated."""
+    return "without a gradient" if found.grad == "none" else f"under {found.grad}"
 
 
 def _totals(found: Measurement) -> Iterator[str]:
@@ -84,46 +84,45 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     if site.verdict in ("wasteful", "does-nothing"):
         confirmed = site.compiled is not None
         yield (
-            "  It can go."
+            "  You can remove it."
             if confirmed
-            else "  Have the compiled program confirm this before you remove it: --compile"
+            else "  Before you remove it, confirm this with the compiled program: --compile"
         )
 
 
 def effect(site: SiteMeasurement, found: Measurement) -> str:
-    """`3.25 GB of peak memory become 533 MB, for 0.72 of a forward pass computed again`."""
+    """Return `peak memory 3.25 GB -> 533 MB (-84%), recomputes 0.72 of a forward pass`."""
     before, after = site.without.peak_bytes, site.cost.peak_bytes
     share = (after - before) / before if before else 0.0
-    peak = f"{size(before)} of peak memory become {size(after)} ({share:+.0%})"
+    peak = f"peak memory {size(before)} -> {size(after)} ({share:+.0%})"
     if abs(share) < 0.005:
-        peak = f"peak memory stays at {size(after)}"
-    again = site.recomputed_flops
-    if not again:
+        peak = f"peak memory unchanged at {size(after)}"
+    flops = site.recomputed_flops
+    if not flops:
         return peak
     if found.grad == "none" or not found.forward_flops:
-        more = again / max(site.without.flops, 1)
-        return f"{peak}, for {operations(again)} ({more:.0%} more) computed again"
-    passes = again / found.forward_flops
-    return f"{peak}, for {passes:.2f} of a forward pass ({operations(again)}) computed again"
+        return f"{peak}, recomputes {operations(flops)} ({flops / max(site.without.flops, 1):+.0%})"
+    passes = flops / found.forward_flops
+    return f"{peak}, recomputes {passes:.2f} of a forward pass ({operations(flops)})"
 
 
 def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
-    """What a checkpoint would save in a function that has none."""
+    """Yield what checkpoints would save in a target that has none."""
     better = [
         one
         for one in found.alternatives
         if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
     ]
     if not better:
-        yield "It has no checkpoint, and none on its stages would lower the peak."
+        yield "It has no checkpoint, and a checkpoint on a stage would not lower the peak."
         return
-    yield "It has no checkpoint. What some would do:"
+    yield "It has no checkpoint. Placements that lower the peak:"
     yield from _table(better, found, screen)
 
 
 def alternative_lines(found: Measurement, screen: Screen) -> Iterator[str]:
-    """The alternatives as a table, the Pareto front marked."""
-    yield "Alternatives; those marked * no other one beats in both memory and operations:"
+    """Yield the alternatives as a table with the Pareto front marked."""
+    yield "Alternatives (* Pareto-optimal in memory and operations):"
     yield from _table(found.alternatives, found, screen)
 
 
@@ -140,16 +139,15 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
     total = sum(row.bytes for row in rows if not row.origin.startswith("from "))
     kept = f"{pluralize(len(rows), 'value')}, {size(total)}"
     yield f"The forward pass keeps {kept} besides arguments:"
-    # Layers keep the same each: one line for all of them.
-    alike = Counter(rows)
-    for row, times in sorted(alike.items(), key=lambda item: -item[0].bytes * item[1]):
+    # Layers keep the same residuals, which share a line.
+    for row, times in sorted(Counter(rows).items(), key=lambda item: -item[0].bytes * item[1]):
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
         yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.origin)}{place}"
 
 
 def effect_text(effect: Effect) -> str:
-    """What a fix does to a target, in one line; what speaks against it first."""
+    """Return what a fix does to a target, after the objection to it, if any."""
     figures = [
         f"peak {size(effect.peak[0])} without it and {size(effect.peak[1])} with it",
         f"operations {operations(effect.operations[0])} and {operations(effect.operations[1])}",
@@ -161,12 +159,12 @@ def effect_text(effect: Effect) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in three digits and decimal units."""
+    """Format bytes with three digits and a decimal unit."""
     return _scaled(count, _UNITS, "B")
 
 
 def operations(count: float) -> str:
-    """Floating-point operations in three digits."""
+    """Format floating-point operations with three digits."""
     return _scaled(count, _OPERATIONS, "FLOP")
 
 
