@@ -14,13 +14,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import VerificationError
 from .processes import ProcessTree
+from .session import Side
 
 _SITE = Path(__file__).parent / "worker" / "sitecustomize"
 _TAIL = 16_384
@@ -52,69 +53,46 @@ class CommandRun:
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    seconds: float
-    memory: int | None
-    stop: threading.Event
-
-
 def run_command(
     command: str,
-    workspace: Path,
-    original: Path,
-    python: Path,
-    record: Path | None,
-    shim: str | None,
-    platform: str,
-    timeout: float,
-    memory: int | None,
-    jax_flags: Mapping[str, bool | str] | None = None,
+    side: Side,
+    record: Path,
     *,
-    folder: str = ".",
-    cases: bool = True,
-    stop: threading.Event | None = None,
+    timeout: float,
+    memory: int,
+    cases: bool,
+    stop: threading.Event,
 ) -> CommandRun:
     """Run a shell command in a copy of the project and record the calls of its units.
 
     Args:
         command: for the shell; paths of the project in it are replaced by those of the copy.
-        workspace: the copy's root.
-        original: the project's root.
-        python: the interpreter whose folder comes first on PATH.
-        record: the folder to record into, which is created; None to record nothing.
-        shim: the table of `shim.install` to give checkpoints their old meaning, or None.
-        platform: the JAX platform.
+        side: the copy, and how to run its code.
+        record: the folder to record into, which is created.
         timeout: seconds that it may take.
-        memory: bytes that all its processes together may use; None for no limit.
-        jax_flags: JAX configuration options: `{"jax_enable_x64": True}`.
-        folder: where in the copy to run it.
+        memory: bytes that all its processes together may use.
         cases: whether to save inputs in addition to events.
         stop: set it from another thread to end the command, which no interrupt reaches.
 
     Raises:
         VerificationError: the command cannot be started.
     """
-    if record is not None:
-        record.mkdir(parents=True, exist_ok=True)
-    text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, original, workspace))
+    record.mkdir(parents=True, exist_ok=True)
+    text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, side))
     with (
         tempfile.TemporaryDirectory(prefix="remat-migrate-", ignore_cleanup_errors=True) as scratch,
         tempfile.TemporaryFile("a+b") as output,
     ):
-        environment = _environment(workspace, original, python, platform)
-        environment |= {name.upper(): str(value) for name, value in (jax_flags or {}).items()}
-        environment |= {"TMPDIR": scratch, "REMAT_MIGRATE_SITE": str(_SITE)}
-        if record is not None:
-            environment["REMAT_MIGRATE_RECORD"] = str(record.absolute())
-            environment["REMAT_MIGRATE_RECORD_CASES"] = str(int(cases))
-        if shim is not None:
-            environment["REMAT_MIGRATE_SHIM"] = shim
+        environment = _environment(side) | {
+            "TMPDIR": scratch,
+            "REMAT_MIGRATE_RECORD": str(record.absolute()),
+            "REMAT_MIGRATE_RECORD_CASES": str(int(cases)),
+        }
         try:
             process = subprocess.Popen(
                 text,
                 shell=True,
-                cwd=workspace / folder,
+                cwd=side.copy,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -125,32 +103,29 @@ def run_command(
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
         started = time.monotonic()
         with _ended(process) as tree:
-            limits = _Limits(timeout, memory, stop or threading.Event())
-            cause = _wait(process, tree, output.fileno(), limits)
-        status = process.returncode if cause is None else None
-        seconds = time.monotonic() - started
+            cause = _wait(process, tree, output.fileno(), started + timeout, memory, stop)
         return CommandRun(
-            status,
+            process.returncode if cause is None else None,
             cause == "time",
             cause == "memory",
             _tail(output.fileno()),
-            seconds,
+            time.monotonic() - started,
             _count(record),
         )
 
 
-def _environment(workspace: Path, original: Path, python: Path, platform: str) -> dict[str, str]:
+def _environment(side: Side) -> dict[str, str]:
     """Return the user's environment, with the project's entries in the search paths moved."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("REMAT_MIGRATE_")}
 
     def entries(name: str) -> list[str]:
-        found = environment.get(name, "").split(os.pathsep)
-        return [_moved(entry, original, workspace) for entry in found]
+        return [_moved(entry, side) for entry in environment.get(name, "").split(os.pathsep)]
 
+    python, platform = side.python.absolute(), side.platform
     inherited = [entry for entry in entries("PYTHONPATH") if entry]
     environment["PYTHONPATH"] = os.pathsep.join([str(_SITE), *inherited])
-    environment["PATH"] = os.pathsep.join([str(python.absolute().parent), *entries("PATH")])
-    prefix = python.absolute().parent.parent
+    environment["PATH"] = os.pathsep.join([str(python.parent), *entries("PATH")])
+    prefix = python.parent.parent
     environment.pop("PYTHONHOME", None)
     if (prefix / "pyvenv.cfg").exists():
         environment["VIRTUAL_ENV"] = str(prefix)
@@ -159,23 +134,27 @@ def _environment(workspace: Path, original: Path, python: Path, platform: str) -
     if platform != "cpu":
         # Both sides run at once, and each would reserve most of the accelerator's memory.
         environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    flags = {name.upper(): str(value) for name, value in side.flags.items()}
     return environment | {
+        **flags,
         "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
-        "REMAT_MIGRATE_ORIGINAL": str(original),
-        "REMAT_MIGRATE_COPY": str(workspace),
+        "REMAT_MIGRATE_SITE": str(_SITE),
+        "REMAT_MIGRATE_SHIM": side.shim,
+        "REMAT_MIGRATE_ORIGINAL": str(side.original),
+        "REMAT_MIGRATE_COPY": str(side.copy),
     }
 
 
-def _moved(text: str, original: Path, workspace: Path) -> str:
+def _moved(text: str, side: Side) -> str:
     """Return a text with paths in the project replaced by those that exist in the copy."""
     path = re.compile(
-        rf"(?<![\w.~/-]){re.escape(str(original))}(?P<inside>(?:/[\w./+@%-]*)?)(?![\w-])"
+        rf"(?<![\w.~/-]){re.escape(str(side.original))}(?P<inside>(?:/[\w./+@%-]*)?)(?![\w-])"
     )
 
     def move(found: re.Match[str]) -> str:
-        moved = f"{workspace}{found['inside']}"
+        moved = f"{side.copy}{found['inside']}"
         return moved if os.path.exists(moved) else found.group()
 
     return path.sub(move, text)
@@ -201,16 +180,20 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[ProcessTree]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], tree: ProcessTree, output: int, limits: _Limits
+    process: subprocess.Popen[bytes],
+    tree: ProcessTree,
+    output: int,
+    deadline: float,
+    memory: int,
+    stop: threading.Event,
 ) -> str | None:
     """Wait for the end. Return the reason to stop the command: "time", "memory", "stop" or None."""
-    deadline = time.monotonic() + limits.seconds
     pause = _FIRST_WAIT
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return "time"
-        if limits.stop.is_set():
+        if stop.is_set():
             return "stop"
         try:
             process.wait(min(pause, left))
@@ -218,7 +201,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             pause = min(pause * 1.5, _LONGEST_WAIT)
         tree.look()
-        if limits.memory is not None and tree.resident() > limits.memory:
+        if tree.resident() > memory:
             return "memory"
         if os.fstat(output).st_size > _MOST_OUTPUT:
             os.ftruncate(output, 0)  # opened for appending: the next write starts at 0
@@ -230,10 +213,10 @@ def _tail(output: int) -> str:
     return data.decode(errors="replace")
 
 
-def _count(record: Path | None) -> int:
+def _count(record: Path) -> int:
     """Count the calls recorded in a folder."""
     found = 0
-    for file in record.glob("*/events.jsonl") if record is not None else ():
+    for file in record.glob("*/events.jsonl"):
         with file.open(encoding="utf-8") as lines:
             for line in lines:
                 with suppress(ValueError):  # the last line of a killed process

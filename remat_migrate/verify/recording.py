@@ -45,8 +45,17 @@ def record(sides: Sides, command: str) -> Recording:
     originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
     stop = threading.Event()
     runs = [
-        sides.pool.submit(_run, sides, command, side, copy, stop)
-        for side, copy in (("before", sides.old), ("after", sides.new))
+        sides.pool.submit(
+            run_command,
+            command,
+            worker.side,
+            sides.scratch / f"{name}-record",
+            timeout=sides.task.options.command_timeout,
+            memory=sides.task.options.memory,
+            cases=name == "before",
+            stop=stop,
+        )
+        for name, worker in (("before", sides.before), ("after", sides.after))
     ]
     try:
         before, after = (run.result() for run in runs)
@@ -95,28 +104,6 @@ def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
         originals[place] = data
         place.write_bytes(source.encode(new))
     return originals
-
-
-def _run(
-    sides: Sides, command: str, side: str, copy: Workspace, stop: threading.Event
-) -> CommandRun:
-    options = sides.task.options
-    old = side == "before"
-    baseline = options.baseline_python if old else None
-    return run_command(
-        command,
-        copy.folder,
-        copy.root,
-        baseline or sides.task.python,
-        sides.scratch / f"{side}-record",
-        sides.shim_before if old else sides.shim_after,
-        options.platform,
-        options.command_timeout,
-        options.memory,
-        {} if baseline else sides.flags(on=not old),
-        cases=old,
-        stop=stop,
-    )
 
 
 def _compared(sides: Sides) -> Mapping[str, Any]:

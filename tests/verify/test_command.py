@@ -20,6 +20,7 @@ from remat_migrate.verify.command import CommandRun, run_command
 from remat_migrate.verify.copies.sides import shim_table
 from remat_migrate.verify.instrument import instrument
 from remat_migrate.verify.processes import ProcessTree
+from remat_migrate.verify.session import Side
 
 pytestmark = pytest.mark.slow
 
@@ -71,16 +72,16 @@ class Project:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(content)
 
-    def run(self, command: str, **options: object) -> CommandRun:
+    def run(self, command: str, shim: str = "", flags=None, **options: object) -> CommandRun:
+        side = Side(Path(sys.executable), self.original, self.copy, (), shim, flags or {})
         given = {
-            "record": self.record,
-            "shim": None,
             "timeout": 120.0,
-            "memory": None,
-            "platform": "cpu",
+            "memory": 8 << 30,
+            "cases": True,
+            "stop": threading.Event(),
             **options,
         }
-        return run_command(command, self.copy, self.original, Path(sys.executable), **given)
+        return run_command(command, side, self.record, **given)
 
     @property
     def recorded(self):
@@ -171,11 +172,9 @@ def test_flags_platform_and_surroundings(project, monkeypatch):
         }))
         """,
     )
-    command = f"python show.py {project.original}/data"
-    shown = json.loads(
-        printed(project.run(command, folder="sub", jax_flags={"jax_enable_x64": True}))
-    )
-    again = json.loads(printed(project.run(command, folder="sub")))
+    command = f"cd sub && python show.py {project.original}/data"
+    shown = json.loads(printed(project.run(command, flags={"jax_enable_x64": True})))
+    again = json.loads(printed(project.run(command)))
     assert shown["x64"] is True
     assert again["x64"] is False
     assert shown["backend"] == "cpu"
@@ -347,7 +346,7 @@ def test_how_it_ends(project):
     assert project.run("kill -9 $$").status == -9
     assert project.run("no_such_program_here").status == 127
     with pytest.raises(VerificationError, match="cannot be run"):
-        project.run("true", folder="missing")
+        project.run("true\0")
 
 
 def test_the_end_of_long_output_is_kept(project):
@@ -409,14 +408,6 @@ def test_a_memory_eater(project):
     assert run.killed_for_memory
     assert not run.timed_out
     assert run.status is None
-
-
-def test_nothing_is_recorded_unless_asked_for(project):
-    program = "from trainer.blocks import block; block(1.0)"
-    run = project.run(f"python -c {shlex.quote(program)}", record=None)
-    assert run.status == 0
-    assert run.events == 0
-    assert not project.record.exists()
 
 
 def test_events_without_cases(project):

@@ -113,12 +113,6 @@ class Sides:
         self.after = self._worker(side, "migrated")
 
     @property
-    def shim_before(self) -> str:
-        """The shim's table for commands in the old state."""
-        as_it_is = self.task.is_same or self.task.options.baseline_python
-        return "" if as_it_is else shim_table()
-
-    @property
     def shim_after(self) -> str:
         """The shim's table for the new state."""
         return shim_table(everywhere=False) if self.task.unfinished else ""
