@@ -7,8 +7,6 @@ larger share than it adds operations, or if it removes operations without raisin
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from ..engine.fix_rounds import FixOutcome
 from ..engine.progress import Progress
 from ..errors import RematMigrateError
 from ..rule import Finding, Safety
-from ..verify.copies.workspace import Workspace, make_workspace, remove_workspace
+from ..verify.copies.workspace import Workspace, make_workspace, scratch_folder
 from ..verify.fixes import FindingKey, finding_key
 from .measurement import Measurement
 from .options import MeasureOptions
@@ -142,16 +140,13 @@ def _effects(
     options: MeasureOptions,
     folder: Path,
 ) -> list[Effect]:
-    scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
-    try:
+    with scratch_folder() as scratch:
         texts = {change.path: change.after.data for change in outcome.changes}
         copy = make_workspace(root, scratch / root.name, texts)
         return [
             _effect(target, old, measure(_moved(target, copy), options, copy.at(folder)))
             for target, old in zip(targets, before, strict=True)
         ]
-    finally:
-        remove_workspace(scratch)
 
 
 def _moved(target: Target, copy: Workspace) -> Target:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
-from ..verify.copies.workspace import remove_workspace
+from ..verify.copies.workspace import scratch_folder
 from ..verify.options import check_options, find_python
 from ..verify.session import Side, Worker, WorkerEnded
 from .failure import failure_message
@@ -77,15 +75,10 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
     """
     check_options(options.running)
     args = parse_target(options.args, folder) if options.args else None
-    scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
-    try:
+    with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)
-        try:
+        with closing(worker):
             yield Session(_measured(worker, target, args, options), target, worker)
-        finally:
-            worker.close()
-    finally:
-        remove_workspace(scratch)
 
 
 def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:

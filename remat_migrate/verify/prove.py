@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 from ..engine.progress import Progress, silent
 from ..errors import VerificationError
 from .copies.sides import Sides, Task, error_line
-from .copies.workspace import remove_workspace
+from .copies.workspace import scratch_folder
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
 from .recording import Recording, record
@@ -40,7 +38,7 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
     total = len(task.units)
     if not total:
         return Proof()
-    with _scratch() as scratch, ExitStack() as stack:
+    with scratch_folder() as scratch, ExitStack() as stack:
         progress("copying the project", 0, total)
         sides = Sides(task, scratch, stack)
         options = task.options
@@ -48,11 +46,11 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
             progress("running the command before and after", 0, total)
         recording = record(sides, options.command) if options.command else None
         declared = declared_cases(sides, options.cases) if options.cases else {}
-        patience = _Patience(_replay_seconds(recording) / total)
+        replay_time = _ReplayTime(_replay_seconds(recording) / total)
         verdicts = []
         for number, unit in enumerate(task.units):
             progress(unit.name, number, total)
-            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording, patience))
+            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording, replay_time))
         progress("", total, total)
         return Proof(
             tuple(verdicts),
@@ -62,22 +60,13 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
         )
 
 
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
-    try:
-        yield folder
-    finally:
-        remove_workspace(folder)
-
-
 def _replay_seconds(recording: Recording | None) -> float:
     longest = max(recording.runs.seconds) if recording else 0.0
     return max(_REPLAY_SECONDS, _REPLAY_SHARE * longest)
 
 
 @dataclass(slots=True)
-class _Patience:
+class _ReplayTime:
     """The time to replay recorded calls; what one unit does not use is left for the next.
 
     Attributes:
@@ -103,7 +92,7 @@ def _verdict(
     unit: Unit,
     declared: Reply | None,
     recording: Recording | None,
-    patience: _Patience,
+    replay_time: _ReplayTime,
 ) -> Verdict:
     identity = sides.identity(unit)
     recorded = _of_events(sides, unit, recording.events.get(identity)) if recording else None
@@ -113,16 +102,16 @@ def _verdict(
     cases = find_cases(sides, unit, declared, recording.cases.get(identity) if recording else None)
     if not cases.files:
         if recorded and known:
-            return replace(recorded, detail=f"values alone: {cases.detail}")
+            return replace(recorded, detail=f"only values were compared: {cases.detail}")
         return Verdict(unit, cases.outcome, detail=cases.detail)
     if known and cases.inputs is Inputs.RECORDED:
-        replayed = patience.replayed(sides, unit, cases)
+        replayed = replay_time.replayed(sides, unit, cases)
     else:
         replayed = _replayed(sides, unit, cases)
     if recorded is None or not known or replayed.outcome.is_wrong:
         return replayed
     if replayed.outcome is not Outcome.EQUAL:
-        return replace(recorded, detail=f"values alone: {replayed.detail}")
+        return replace(recorded, detail=f"only values were compared: {replayed.detail}")
     return replace(
         replayed,
         inputs=Inputs.DECLARED if cases.inputs is Inputs.DECLARED else Inputs.RECORDED,

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,6 +111,16 @@ def make_workspace(
             f" {error.strerror or error}; if the disk is full, set TMPDIR to another folder"
         ) from error
     return Workspace(real, copying.folder, copying.notes)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a temporary folder for copies."""
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
+    try:
+        yield folder
+    finally:
+        remove_workspace(folder)
 
 
 def remove_workspace(folder: Path) -> None:
