@@ -1,4 +1,4 @@
-"""What cannot be verified, and what is said then: always what to do, and nothing is lost."""
+"""Code and options that cannot be verified: the message says what to do, no file is changed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SETTINGS = "[tool.remat-migrate.verify]\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with a function that was rewritten; the older state is in ../base."""
+    """A project with a rewritten function; the older state is in ../base."""
     write_files(tmp_path / "base", {"pyproject.toml": "", "model.py": BASE})
     write_files(tmp_path / "project", {"pyproject.toml": "", "model.py": WORKING})
     return tmp_path / "project"
 
 
 def verify(project: Path, *arguments: str | Path) -> Ran:
-    """`verify` against the base; the project is as it was afterwards."""
+    """Run `verify` against the base and check that it changes nothing."""
     before = read_files(project)
     ran = cli(project, "verify", "--base", "../base", *arguments)
     assert read_files(project) == before
@@ -46,7 +46,7 @@ def verify(project: Path, *arguments: str | Path) -> Ran:
 
 
 def refused(ran: Ran, *words: str) -> None:
-    """The run has ended with 2, no verdict, and a message that has these words."""
+    """Check that the run ended with 2, no verdict, and a message with these words."""
     assert ran.code == 2
     assert ran.out == ""
     assert ran.err.startswith("error: ")
@@ -74,18 +74,18 @@ class TestCases:
             ("import os\nos._exit(4)\n", ["ended the process with status 4"]),
         ],
     )
-    def test_a_wrong_file(self, project: Path, text: str, words: list[str]) -> None:
+    def test_invalid_file_of_cases(self, project: Path, text: str, words: list[str]) -> None:
         write_files(project, {"cases.py": text})
         refused(verify(project, "--cases", "cases.py"), f"cases: {project}/cases.py", *words)
 
-    def test_no_file(self, project: Path) -> None:
+    def test_missing_file_of_cases(self, project: Path) -> None:
         refused(verify(project, "--cases", "nowhere.py"), f"{project}/nowhere.py: no such file")
         settings = SETTINGS + 'cases = "tests/nowhere.py"\n'
         write_files(project, {"pyproject.toml": settings})
         refused(verify(project, "model.py"), f"cases: {project}/tests/nowhere.py: no such file")
 
-    def test_a_case_for_a_unit_that_did_not_change_is_none_too_many(self, project: Path) -> None:
-        """The file is new, so that the base lacks it."""
+    def test_cases_for_unchanged_units_are_allowed(self, project: Path) -> None:
+        """The base lacks the file of cases."""
         text = "import numpy as np\n\n\ndef unchanged():\n    return ()\n\n\n"
         text += "def attend():\n    return (np.ones((3, 5), 'float32'),)\n"
         write_files(project, {"tests/cases.py": text})
@@ -98,7 +98,7 @@ class TestCases:
 class TestCommand:
     """The command that exercises the code."""
 
-    def test_it_fails_before_anything_is_recorded(self, project: Path) -> None:
+    def test_command_fails_before_any_recording(self, project: Path) -> None:
         drive = {"drive.py": "print('what it said last')\nraise SystemExit(7)\n"}
         write_files(project.parent / "base", drive)
         write_files(project, drive)
@@ -110,12 +110,12 @@ class TestCommand:
             "  what it said last",
         )
 
-    def test_it_needs_a_file_that_is_new(self, project: Path) -> None:
+    def test_command_needs_a_new_file(self, project: Path) -> None:
         write_files(project, {"tests/drive.py": "import model\n"})
         ran = verify(project, "--command", "python tests/drive.py", "model.py")
         refused(ran, "exit status 2", "The base has no tests/drive.py.")
 
-    def test_nothing_is_written_then(self, project: Path) -> None:
+    def test_failing_command_writes_nothing(self, project: Path) -> None:
         old = "import jax\n\n\ndef _f(x, n):\n    return x if n else -x\n\n\ndef f(x, n):\n"
         old += "    return jax.checkpoint(_f, concrete=True)(x, n)\n"
         write_files(project, {"old.py": old})
@@ -124,8 +124,8 @@ class TestCommand:
         refused(ran, "no-such-program", "exit status 127", "nothing was changed")
         assert read_files(project) == before
 
-    def test_arguments_that_cannot_be_passed_on(self, project: Path) -> None:
-        """Then what was recorded is compared, and other inputs are made."""
+    def test_unpicklable_arguments(self, project: Path) -> None:
+        """The recorded results are compared, and other inputs are made."""
         text = "def attend(x, log=None):\n    print('called', file=log)\n    return x * 2.0\n"
         drive = "import model, numpy as np\nwith open('log.txt', 'w') as log:\n"
         drive += "    model.attend(np.ones(3), log)\n"
@@ -166,7 +166,7 @@ SAID = {
 
 
 class TestModules:
-    """Modules that cannot be imported, or do more than that."""
+    """Modules that fail or have side effects on import."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -181,7 +181,7 @@ class TestModules:
         return verify(root / "project", "--output-format", "json", ".")
 
     @pytest.mark.parametrize("module", SAID)
-    def test_one_that_cannot_be_imported_says_what_to_do(self, ran: Ran, module: str) -> None:
+    def test_failing_import_suggests_a_remedy(self, ran: Ran, module: str) -> None:
         verdict = verdicts(ran)[f"{module}.unit"]
         assert verdict["verdict"] == "fails-before"
         assert verdict["detail"].startswith("importing it: ")
@@ -189,18 +189,18 @@ class TestModules:
             assert word in verdict["detail"]
 
     @pytest.mark.parametrize("unit", ["speaks.unit", "model.attend"])
-    def test_the_others_are_compared(self, ran: Ran, unit: str) -> None:
+    def test_other_modules_are_compared(self, ran: Ran, unit: str) -> None:
         assert verdicts(ran)[unit]["verdict"] == "equal"
         assert "Namespace" not in ran.err
 
-    def test_one_that_cannot_be_parsed_is_named(self, ran: Ran) -> None:
+    def test_syntax_error_is_reported(self, ran: Ran) -> None:
         (broken,) = [v for v in verdicts(ran).values() if v["path"] == "broken.py"]
         assert broken["verdict"] == "not-exercised"
         assert broken["detail"].startswith("cannot be parsed: ")
 
 
 class TestInterpreter:
-    """What the code runs in."""
+    """The interpreter that runs the code."""
 
     def test_without_jax(self, project: Path) -> None:
         venv.create(project.parent / "bare", with_pip=False, symlinks=True)
@@ -208,28 +208,28 @@ class TestInterpreter:
         ran = verify(project, "--python", python, "model.py")
         refused(ran, f"jax is not installed for {python}", "pip install 'remat-migrate[verify]'")
 
-    def test_none_there(self, project: Path) -> None:
+    def test_missing_interpreter(self, project: Path) -> None:
         for option in ("--python", "--baseline-python"):
             ran = verify(project, option, "nowhere/python", "model.py")
             refused(ran, f"{option[2:]}: {project}/nowhere/python: no such interpreter")
 
-    def test_something_else(self, project: Path) -> None:
+    def test_file_that_is_not_an_interpreter(self, project: Path) -> None:
         other = project.parent / "python"
         other.write_text("\x7fELF")
         other.chmod(0o755)
         refused(verify(project, "--python", other, "model.py"), f"{other} cannot be run")
 
-    def test_an_unknown_platform(self, project: Path) -> None:
+    def test_unknown_platform(self, project: Path) -> None:
         ran = verify(project, "--platform", "abacus", "model.py")
         refused(ran, "JAX does not start on abacus in ", "abacus")
 
-    def test_an_unknown_flag(self, project: Path) -> None:
+    def test_unknown_flag(self, project: Path) -> None:
         ran = verify(project, "--under", "jax_no_such_flag", "model.py")
         refused(ran, f"{sys.executable}: jax ", " has no flag jax_no_such_flag\n")
 
 
 class TestBase:
-    """What to compare with."""
+    """The option `--base`."""
 
     def test_no_folder_and_no_repository(self, project: Path) -> None:
         for base in ("../nowhere", "HEAD~1"):
@@ -243,7 +243,7 @@ class TestBase:
         ran = cli(project, "verify")
         refused(ran, "--base HEAD")
 
-    def test_a_path_that_is_not_there(self, project: Path) -> None:
+    def test_missing_path(self, project: Path) -> None:
         refused(verify(project, "nowhere.py"), "nowhere.py")
 
 
@@ -278,5 +278,5 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
         (["--fix", "--verify", "-"], "not a text on standard input"),
     ],
 )
-def test_options_that_say_nothing(project: Path, arguments: list[str], words: str) -> None:
+def test_options_without_effect(project: Path, arguments: list[str], words: str) -> None:
     refused(cli(project, *arguments), words)

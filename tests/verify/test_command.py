@@ -1,4 +1,4 @@
-"""Real commands, run in a copy of a project with recorders in it."""
+"""Commands run in a copy of a project with recorders."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Project:
         self.write("trainer/blocks.py", BLOCKS, "block")
 
     def write(self, path: str, text: str, *units: str) -> None:
-        """A file in the project, and in the copy with recorders."""
+        """Write a file to the project, and with recorders to the copy."""
         text = textwrap.dedent(text)
         recorded = instrument(text, units, path)
         for root, content in ((self.original, text), (self.copy, recorded)):
@@ -152,7 +152,7 @@ def test_the_old_meaning(project):
     assert printed(project.run("python main.py")) == "False"
 
 
-def test_flags_platform_and_surroundings(project, monkeypatch):
+def test_flags_platform_and_environment(project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{project.original}{os.pathsep}/nowhere")
     monkeypatch.setenv("REMAT_MIGRATE_SHIM", "of another run")
     project.write(
@@ -197,13 +197,13 @@ def test_paths_of_the_project_in_the_command(project):
 
 
 @pytest.mark.parametrize("sets", ["PYTHONPATH=. python", "env PYTHONPATH=$PWD python"])
-def test_a_command_with_a_search_path_of_its_own(project, sets):
+def test_command_that_sets_pythonpath(project, sets):
     project.write("sub/main.py", "from trainer.blocks import block\nblock(1.0)")
     printed(project.run(f"{sets} sub/main.py"))
     assert len(project.calls()) == 1
 
 
-def test_processes_that_the_command_starts(project):
+def test_child_processes_are_recorded(project):
     project.write(
         "main.py",
         """
@@ -226,7 +226,7 @@ def test_processes_that_the_command_starts(project):
     assert len({call.process for call in calls}) == 2
 
 
-def test_a_fork_has_events_of_its_own(project):
+def test_forked_process_has_its_own_events(project):
     project.write(
         "main.py",
         """
@@ -252,7 +252,7 @@ def test_a_fork_has_events_of_its_own(project):
     assert seen == [(0, 1), (0, 2), (1, 3)]
 
 
-def test_a_deep_recursion(project):
+def test_deep_recursion(project):
     project.write(
         "main.py",
         """
@@ -267,8 +267,8 @@ def test_a_deep_recursion(project):
     assert len(project.calls("main.py::depth")) == 1
 
 
-def test_an_editable_install(project, tmp_path):
-    """As setuptools makes it: a path entry for one project, a finder for another."""
+def test_editable_install(project, tmp_path):
+    """With a finder, as setuptools installs it."""
     site = tmp_path / "site"
     site.mkdir()
     shutil.move(project.original / "trainer", project.original / "src/trainer")
@@ -292,7 +292,7 @@ def test_an_editable_install(project, tmp_path):
     assert len(project.calls()) == 1
 
 
-def test_the_project_is_not_written_to(project):
+def test_writes_to_the_project_are_refused(project):
     project.write(
         "main.py",
         f"""
@@ -332,13 +332,13 @@ def test_the_project_is_not_written_to(project):
     assert (project.copy / "new.txt").exists()
 
 
-def test_numpy_draws_the_same_without_a_seed(project):
+def test_unseeded_numpy_is_reproducible(project):
     program = "import numpy as np; print(np.random.rand())"
     command = f"python -c {shlex.quote(program)}"
     assert printed(project.run(command)) == printed(project.run(command))
 
 
-def test_how_it_ends(project):
+def test_exit_status(project):
     run = project.run("echo out; echo err >&2; exit 3")
     assert (run.status, run.output_tail) == (3, "out\nerr\n")
     assert not run.timed_out
@@ -361,7 +361,7 @@ def alive(path: Path) -> bool:
     return tree.alive()
 
 
-def test_a_hanging_command_is_ended_with_all_it_started(project):
+def test_hanging_command_is_stopped_with_its_children(project):
     project.write(
         "main.py",
         """
@@ -385,7 +385,7 @@ def test_a_hanging_command_is_ended_with_all_it_started(project):
     assert run.events == 1  # what it had is kept
 
 
-def test_a_command_is_stopped_from_another_thread(project):
+def test_stop_from_another_thread(project):
     stop = threading.Event()
     threading.Timer(0.5, stop.set).start()
     run = project.run("echo begun; sleep 60", stop=stop)
@@ -395,12 +395,12 @@ def test_a_command_is_stopped_from_another_thread(project):
     assert run.output_tail == "begun\n"
 
 
-def test_what_a_command_leaves_behind_is_ended(project):
+def test_background_processes_are_stopped(project):
     printed(project.run("sleep 60 & echo $! > child"))
     assert not alive(project.copy / "child")
 
 
-def test_a_memory_eater(project):
+def test_memory_limit(project):
     program = (
         "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20)); time.sleep(.005)"
     )

@@ -1,4 +1,4 @@
-"""`--fix --verify`: which fixes are kept, which are reverted, and what is said and written."""
+"""`--fix --verify`: which fixes are kept and which are reverted, with the output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 class Swap(Rule):
-    """Replaces a text by another: a third party's rule, with a fault in it."""
+    """A third-party rule with a wrong fix: replaces one text by another."""
 
     name = "swap"
 
@@ -136,7 +136,7 @@ FAULTS = (
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Fixed:
-    """Right and wrong fixes in one module, two of them in one function."""
+    """Right and wrong fixes in one module, two in one function."""
     return run(
         tmp_path_factory.mktemp("faulty"),
         {"model.py": MODEL},
@@ -146,15 +146,15 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Fixed:
 
 
 class TestReverted:
-    """Of several fixes the wrong ones are reverted, each alone."""
+    """Only the wrong ones of several fixes are reverted."""
 
-    def test_the_file_has_exactly_the_right_ones(self, faulty: Fixed) -> None:
+    def test_only_right_fixes_are_written(self, faulty: Fixed) -> None:
         assert faulty.text() == MODEL.replace(
             "(_block, concrete=True)", "(_block, static_argnums=(1,))"
         )
         assert faulty.ran.code == 3
 
-    def test_the_right_ones_are_proved(self, faulty: Fixed) -> None:
+    def test_right_fixes_are_proved(self, faulty: Fixed) -> None:
         for unit in ("model.right", "model.both"):
             (equal,) = [v for v in faulty.verdicts[unit] if v["verdict"] == "equal"]
             assert equal["inputs"] == "made"
@@ -172,12 +172,14 @@ class TestReverted:
             ("model.both", "differs", "entry"),
         ],
     )
-    def test_a_wrong_one_is_named(self, faulty: Fixed, unit: str, verdict: str, words: str) -> None:
+    def test_wrong_fixes_are_reported(
+        self, faulty: Fixed, unit: str, verdict: str, words: str
+    ) -> None:
         said = [v for v in faulty.verdicts[unit] if v["verdict"] != "equal"]
         assert [v["verdict"] for v in said] == [verdict]
         assert words in said[0]["detail"]
 
-    def test_its_finding_is_left_with_the_reason(self, faulty: Fixed) -> None:
+    def test_finding_of_a_reverted_fix_has_the_reason(self, faulty: Fixed) -> None:
         left = {f["code"]: f for f in faulty.document["findings"] if f["code"].startswith("SWAP")}
         assert sorted(left) == [rule.code for rule in FAULTS]
         for finding in left.values():
@@ -195,7 +197,7 @@ class TestReverted:
             "not-exercised": 0,
         }
 
-    def test_the_verdicts_have_the_keys_of_the_contract(self, faulty: Fixed) -> None:
+    def test_verdicts_have_the_documented_keys(self, faulty: Fixed) -> None:
         keys = ["unit", "path", "line", "verdict", "inputs", "calls"]
         keys += ["max_abs", "max_rel", "detail"]
         for verdicts in faulty.verdicts.values():
@@ -206,13 +208,13 @@ class TestReverted:
         (right,) = faulty.verdicts["model.right"]
         assert lines[right["line"] - 1].startswith("def right(")
 
-    def test_what_has_to_be_done_by_hand_is_left(self, faulty: Fixed) -> None:
-        """A site that nothing mends stands in the same module, and does not get in the way."""
+    def test_manual_findings_remain(self, faulty: Fixed) -> None:
+        """A site in the same module that no fix can change does not interfere."""
         (left,) = [f for f in faulty.document["findings"] if f["code"] == "RMT101"]
         assert MODEL.splitlines()[left["line"] - 1].startswith("    return jax.checkpoint(unknown")
         assert "model.by_hand" not in faulty.verdicts
 
-    def test_the_text_names_what_was_reverted(self, tmp_path: Path) -> None:
+    def test_text_output_names_reverted_fixes(self, tmp_path: Path) -> None:
         fixed = run(
             tmp_path,
             {"model.py": TWO},
@@ -272,7 +274,7 @@ def kept(x):
 
 
 class TestLearning:
-    """A failure that names an argument has the fix made again with it."""
+    """If a failure names an argument, the fix is made again with that argument static."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -281,21 +283,21 @@ class TestLearning:
         folder = tmp_path_factory.mktemp("learning")
         return run(folder, {"model.py": LEARNING}, "--fix", "--verify", rules=(fault,))
 
-    def test_the_analysis_alone_finds_too_little(self, tmp_path: Path) -> None:
-        """Else nothing is learned here."""
+    def test_analysis_alone_misses_the_needs(self, tmp_path: Path) -> None:
+        """Otherwise the other tests would prove nothing."""
         without = run(tmp_path, {"model.py": LEARNING}, "--fix")
         assert "jax.checkpoint(_read)(x, train)" in without.text()
         assert "static_argnums=(2,))(x, index, width)" in without.text()
         assert "jax.checkpoint(_sum)(x, n, m)" in without.text()
 
-    def test_the_arguments_become_static(self, learned: Fixed) -> None:
+    def test_arguments_become_static(self, learned: Fixed) -> None:
         assert learned.text() == (
             LEARNING.replace("(_read, concrete=True)", "(_read, static_argnums=(1,))")
             .replace("(_chosen, concrete=True)", "(_chosen, static_argnums=(1, 2))")
             .replace("(_sum, concrete=True)", "(_sum, static_argnums=(1, 2))")
         )
 
-    def test_what_was_learned_is_said_and_proved(self, learned: Fixed) -> None:
+    def test_learned_needs_are_reported_and_proved(self, learned: Fixed) -> None:
         said = learned.ran.out + learned.ran.err
         for words in (
             "found by running: train of _read must be concrete (model.py)",
@@ -307,8 +309,8 @@ class TestLearning:
             assert words in said
         assert "needs the value of width" not in said  # the analysis knows that
 
-    def test_a_need_that_cannot_be_met_is_tried_once(self, learned: Fixed) -> None:
-        """An array that is branched on is named, too, and no form of the fix helps."""
+    def test_need_that_cannot_be_met_is_tried_once(self, learned: Fixed) -> None:
+        """JAX also names an array that is branched on, which no fix can make static."""
         assert learned.ran.code == 3
         said = learned.ran.out + learned.ran.err
         assert "reverted model.py:40 SWAP001: model.kept fails: jax.errors." in said
@@ -347,9 +349,9 @@ def f(x, train: bool):
 
 
 class TestNotExercised:
-    """A fix that no input reaches."""
+    """A fix whose code no input reaches."""
 
-    def test_it_is_kept_and_said_so(self, tmp_path: Path) -> None:
+    def test_unexercised_fix_is_kept_and_reported(self, tmp_path: Path) -> None:
         fixed = run(tmp_path, {"model.py": UNEXERCISED}, "--fix", "--verify")
         assert fixed.text() != UNEXERCISED
         assert "concrete" not in fixed.text()
@@ -358,7 +360,7 @@ class TestNotExercised:
         assert "Fixed 1: 1 RMT101; proved 0 by running the code, 1 not exercised." in said
         assert fixed.ran.code == 0
 
-    def test_strict_takes_it_back(self, tmp_path: Path) -> None:
+    def test_strict_reverts_unexercised_fixes(self, tmp_path: Path) -> None:
         files = {"model.py": UNEXERCISED, "ok.py": PLAIN}
         fixed = run(tmp_path, files, "--fix", "--verify=strict")
         assert fixed.text() == UNEXERCISED
@@ -367,7 +369,7 @@ class TestNotExercised:
         assert "reverted model.py:15 RMT101: nothing exercised it" in said
         assert fixed.ran.code == 3
 
-    def test_a_file_that_is_not_python_is_not_run(self, tmp_path: Path) -> None:
+    def test_non_python_file_is_not_run(self, tmp_path: Path) -> None:
         script = "export JAX_NEW_CHECKPOINT=1\npython train.py\n"
         fixed = run(tmp_path, {"run.sh": script}, "--fix", "--verify")
         assert fixed.text("run.sh") != script
@@ -379,7 +381,7 @@ class TestNotExercised:
 class TestDifference:
     """`--diff --verify`."""
 
-    def test_it_shows_what_is_proved_and_writes_nothing(self, tmp_path: Path) -> None:
+    def test_diff_shows_proved_fixes_and_writes_nothing(self, tmp_path: Path) -> None:
         shown = run(
             tmp_path,
             {"model.py": TWO},
@@ -423,9 +425,9 @@ def unit(x, train: bool):
 
 
 class TestUserTree:
-    """The project is tried in copies."""
+    """The code runs in copies of the project."""
 
-    def test_nothing_is_written_to_it_but_the_fix(self, tmp_path: Path) -> None:
+    def test_only_the_fix_is_written(self, tmp_path: Path) -> None:
         project = tmp_path / "project"
         files = {"src/model.py": LOUD, "src/data.txt": "data", "src/__init__.py": ""}
         test = "from src.model import unit\nimport jax.numpy as jnp\nunit(jnp.ones(3), True)\n"
@@ -437,8 +439,8 @@ class TestUserTree:
         assert [path.name for path in tmp_path.iterdir()] == ["project"]
         assert fixed.ran.code == 0, fixed.ran.err
 
-    def test_files_are_as_they_were_until_the_verdict(self, tmp_path: Path) -> None:
-        """Seen from the code under test, which gets the path of the true file."""
+    def test_files_are_unchanged_until_the_verdict(self, tmp_path: Path) -> None:
+        """The code under test reads the original file."""
         model = tmp_path / "model.py"
         seen = tmp_path.parent / f"{tmp_path.name}-seen"
         text = (
@@ -494,7 +496,7 @@ assert 'LIMIT = 10' in open(model.__file__).read()
 
 
 class TestCommand:
-    """A command, from the settings."""
+    """A command from the settings."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -518,7 +520,7 @@ class TestCommand:
         assert (verdict["verdict"], verdict["inputs"]) == ("equal", "recorded")
         assert verdict["calls"] >= 1
 
-    def test_a_fix_after_which_it_ends_otherwise_is_reverted(self, commanded: Fixed) -> None:
+    def test_fix_that_changes_the_exit_status_is_reverted(self, commanded: Fixed) -> None:
         assert commanded.text() == COMMANDED.replace("concrete=True", "static_argnums=(1,)")
         assert commanded.ran.code == 3
         (left,) = commanded.document["findings"]
@@ -528,7 +530,7 @@ class TestCommand:
 
 
 class TestProgress:
-    """A bar, where somebody watches."""
+    """The progress bar appears only on a terminal."""
 
     def test_on_a_terminal(self, tmp_path: Path) -> None:
         write_files(tmp_path, {"pyproject.toml": "", "model.py": PLAIN})
@@ -556,5 +558,5 @@ class TestProgress:
         assert b"equal" not in bar
         assert b"equal" in rest
 
-    def test_nowhere_else(self, faulty: Fixed) -> None:
+    def test_no_progress_bar_without_a_terminal(self, faulty: Fixed) -> None:
         assert "Verifying" not in faulty.ran.err + faulty.ran.out

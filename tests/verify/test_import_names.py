@@ -1,4 +1,4 @@
-"""Under which name a file is imported, and from where."""
+"""The module names of files, and the folders they are imported from."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ PLACED: list[tuple[Mapping[str, str], str, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("files", "path", "module", "folder"), PLACED)
-def test_place(
+def test_import_name(
     tmp_path: Path, files: Mapping[str, str], path: str, module: str | None, folder: str
 ) -> None:
     root = written(tmp_path / "root", files)
@@ -118,7 +118,7 @@ def test_place(
         assert ran.stdout.strip() == str(root / path), ran.stderr
 
 
-def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
+def test_root_is_a_package(tmp_path: Path) -> None:
     root = written(
         tmp_path / "pkg", {"__init__.py": "", "m.py": "", "a/__init__.py": "", "a/n.py": ""}
     )
@@ -127,7 +127,7 @@ def test_the_root_may_be_a_package_itself(tmp_path: Path) -> None:
     assert ImportNames(root).of(root / "__init__.py") == ImportName("pkg", tmp_path)
 
 
-def test_a_file_that_is_not_there_or_outside(tmp_path: Path) -> None:
+def test_missing_file_and_file_outside_the_project(tmp_path: Path) -> None:
     root = written(tmp_path / "root", {"m.py": ""})
     assert ImportNames(root).of(root / "gone.py") == ImportName("gone", root)
     written(tmp_path / "other", {"n.py": ""})
@@ -159,13 +159,13 @@ def test_run_with(tmp_path: Path) -> None:
 
 
 class TestSearchFolders:
-    """What a file and all that it imports need on `sys.path`."""
+    """The folders that a file and its imports need on `sys.path`."""
 
     def folders(self, root: Path, path: str) -> list[str]:
         found = ImportNames(root).search_folders(root / path)
         return [folder.relative_to(root).as_posix() for folder in found]
 
-    def test_a_script_that_imports_a_package_that_imports_another(self, tmp_path: Path) -> None:
+    def test_script_imports_packages(self, tmp_path: Path) -> None:
         root = written(
             tmp_path,
             {
@@ -184,12 +184,12 @@ class TestSearchFolders:
         assert self.folders(root, "pkg/model.py") == [".", "lib"]
         assert self.folders(root, "unrelated/m.py") == ["unrelated"]
 
-    def test_a_module_of_the_standard_library_is_never_ours(self, tmp_path: Path) -> None:
+    def test_standard_library_wins(self, tmp_path: Path) -> None:
         root = written(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
         written(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
         assert self.folders(root, "a/c/m.py") == ["."]
 
-    def test_a_file_beside_one_in_a_package_is_not_what_it_imports(self, tmp_path: Path) -> None:
+    def test_absolute_import_in_a_package_ignores_siblings(self, tmp_path: Path) -> None:
         files = {"a/__init__.py": "", "a/m.py": "import metrics", "a/metrics.py": ""}
         assert self.folders(written(tmp_path, files), "a/m.py") == ["."]
 

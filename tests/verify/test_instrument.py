@@ -51,7 +51,7 @@ def checked(text: str, *units: str) -> str:
 F = "trainer/blocks.py::f"
 
 
-def test_a_function():
+def test_function():
     made = checked("def f(x):\n    return x\n# end\n", "f").splitlines()
     assert made[:2] + made[3:] == ["def f(x):", "    return x", "# end"]
     assert made[2].startswith("f = __import__")
@@ -109,19 +109,19 @@ def test_the_decorated_function_is_recorded():
         "x = 1; \\\nf = abs\n",
     ],
 )
-def test_where_it_can_stand(text):
+def test_forms_of_definitions(text):
     defined, wrapped = recorded(text, "f")
     assert set(wrapped) == {F}  # twice if it may have been bound in two ways
     assert callable(defined["f"])
 
 
-def test_a_lone_carriage_return_ends_a_line():
+def test_carriage_return_ends_a_line():
     made = instrument("x = 1\rdef f(x):\r    return x\r", ["f"], "a.py")
     assert made.split("\r")[3].endswith('("a.py::f")(f)')
     ast.parse(made)
 
 
-def test_match_needs_no_old_python():
+def test_match_statement():
     made = instrument("match 1:\n    case 1: f = abs\n", ["f"], "a.py")
     assert made.splitlines()[2].startswith('if "f" in locals(): f = ')
     assert made.endswith('("a.py::f")(f)\n')
@@ -157,18 +157,18 @@ def test_every_definition_of_a_name():
     assert recorded(text, "f")[1] == [F] * 3
 
 
-def test_a_name_deleted_again_on_its_line():
+def test_name_deleted_on_its_line():
     assert recorded("f = abs; del f\n", "f")[1] == []
 
 
-def test_what_is_no_definition():
+def test_non_definitions():
     text = (
         "import os as f\ndef g():\n    f = 1\n    def f(): pass\nclass A: f = 1\nx = lambda f: f\n"
     )
     assert instrument(text, ["f", "A.f", "A", "g.f"], "a.py") == text
 
 
-def test_odd_paths():
+def test_path_with_special_characters():
     made = instrument("def f(): pass\n", ["f"], 'a"b\\é.py')
     seen: list[str] = []
     setattr(builtins, RECORDER, lambda unit: seen.append(unit) or (lambda g: g))
@@ -179,7 +179,7 @@ def test_odd_paths():
     assert seen == ['a"b\\é.py::f']
 
 
-def test_no_python():
+def test_syntax_error():
     with pytest.raises(VerificationError, match=r"a\.py cannot be parsed"):
         instrument("def f(:\n", ["f"], "a.py")
 
@@ -202,7 +202,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=6), st.booleans(), st.booleans())
-def test_any_mixture(pieces, windows, unended):
+def test_any_combination(pieces, windows, unended):
     text = "".join(pieces)
     if windows:
         text = text.replace("\n", "\r\n")

@@ -1,4 +1,4 @@
-"""Code that hangs, exits, forks, prints or eats memory: each costs its own verdict and no other."""
+"""Code that hangs, exits, forks, prints or exhausts memory affects no other verdict."""
 
 from __future__ import annotations
 
@@ -72,19 +72,17 @@ def verdicts(ran: Ran) -> dict[str, dict[str, Any]]:
     return {verdict["unit"].removeprefix("units."): verdict for verdict in found}
 
 
-def test_every_unit_has_its_verdict(verdicts: dict[str, dict[str, Any]]) -> None:
+def test_every_unit_has_a_verdict(verdicts: dict[str, dict[str, Any]]) -> None:
     assert sorted(verdicts) == sorted([*BODIES, "pyproject.toml"])
 
 
 @pytest.mark.parametrize("unit", sorted(COMES_BACK))
-def test_code_that_comes_to_its_end_is_compared(
-    verdicts: dict[str, dict[str, Any]], unit: str
-) -> None:
+def test_code_that_finishes_is_compared(verdicts: dict[str, dict[str, Any]], unit: str) -> None:
     assert (verdicts[unit]["verdict"], verdicts[unit]["max_abs"]) == ("equal", 0.0), verdicts[unit]
 
 
 @pytest.mark.parametrize("unit", sorted(NEVER_DOES))
-def test_code_that_does_not_says_how_it_ended(
+def test_code_that_does_not_finish_is_reported(
     verdicts: dict[str, dict[str, Any]], unit: str
 ) -> None:
     verdict = verdicts[unit]
@@ -93,8 +91,8 @@ def test_code_that_does_not_says_how_it_ended(
     assert NEVER_DOES[unit][1] in verdict["detail"]
 
 
-def test_nothing_of_it_reaches_the_user(ran: Ran, project: Path) -> None:
-    """Neither what it prints, nor files, nor the status."""
+def test_side_effects_do_not_reach_the_user(ran: Ran, project: Path) -> None:
+    """Output, files and exit status stay in the copy."""
     assert ran.err == ""
     assert ran.code == 0
     assert sorted(read_files(project)) == ["pyproject.toml", "units.py"]

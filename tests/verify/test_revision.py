@@ -1,4 +1,4 @@
-"""What differs between a git revision or a folder and the working tree."""
+"""Differences between a git revision or a folder and the working tree."""
 
 from __future__ import annotations
 
@@ -110,9 +110,7 @@ def test_every_kind_of_change(root: Path, tmp_path: Path, state: str) -> None:
     assert tree(root) == after
 
 
-def test_only_what_is_asked_for_is_compared_but_all_of_it_is_rebuilt(
-    root: Path, tmp_path: Path
-) -> None:
+def test_only_requested_files_are_compared_but_all_are_rebuilt(root: Path, tmp_path: Path) -> None:
     commit(root, BEFORE)
     before = tree(root)
     migrate(root)
@@ -140,7 +138,7 @@ def test_names_of_revisions(root: Path) -> None:
     assert find_base(root, "main").changes == ()
 
 
-def test_a_project_within_a_repository(root: Path, tmp_path: Path) -> None:
+def test_project_in_a_subfolder_of_the_repository(root: Path, tmp_path: Path) -> None:
     commit(root, {"one/pkg/a.py": "1", "one/b.py": "1", "two/c.py": "1"})
     write_files(root, {"one/pkg/a.py": "2", "two/c.py": "2", "two/new.py": "", "one/new.py": ""})
     found = find_base(root / "one", "HEAD")
@@ -156,7 +154,7 @@ def test_ignored_files_are_on_both_sides(root: Path, tmp_path: Path) -> None:
     assert rebuilt(found, tmp_path / "copy")["gen/x.py"] == b"3"
 
 
-def test_a_touched_file_is_no_change(root: Path) -> None:
+def test_touched_file_is_unchanged(root: Path) -> None:
     commit(root, {"a.py": "1", "run.sh": "1"})
     write_files(root, {"a.py": "1"})
     (root / "run.sh").chmod(0o755)
@@ -183,7 +181,7 @@ def test_links(root: Path, tmp_path: Path) -> None:
     assert rebuilt(found, tmp_path / "copy")["file.py"] == b"1"
 
 
-def test_large_files_are_those_of_today(
+def test_large_files_are_not_compared(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(revision, "BIG_FILE", 100)
@@ -204,7 +202,7 @@ def test_large_files_are_those_of_today(
 
 
 class TestSubmodules:
-    """Repositories within the repository."""
+    """Git submodules."""
 
     @pytest.fixture
     def library(self, root: Path, tmp_path: Path) -> Path:
@@ -226,7 +224,7 @@ class TestSubmodules:
         ]
         assert rebuilt(found, tmp_path / "copy") == before
 
-    def test_a_commit_that_is_not_here(self, root: Path, library: Path) -> None:
+    def test_missing_commit_of_a_submodule(self, root: Path, library: Path) -> None:
         commit(library, {"lib.py": "2"})
         commit(root)
         git(root, "submodule", "--quiet", "deinit", "--force", "library")
@@ -246,7 +244,7 @@ class TestFolder:
         write_files(tmp_path / "project", self.FILES)
         return tmp_path / "project"
 
-    def test_of_the_one_folder_that_was_named(self, project: Path, tmp_path: Path) -> None:
+    def test_base_of_the_requested_folder(self, project: Path, tmp_path: Path) -> None:
         write_files(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
         found = find_base(project, str(tmp_path / "old_pkg"), [project / "pkg"])
         assert found.changes == (
@@ -259,7 +257,7 @@ class TestFolder:
             "pkg/c.py": b"2",
         }
 
-    def test_of_a_folder_around_the_project(self, project: Path, tmp_path: Path) -> None:
+    def test_base_of_a_parent_folder(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-old")
         write_files(project, {"pkg/a.py": "2"})
         found = find_base(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
@@ -272,13 +270,13 @@ class TestFolder:
         found = find_base(project, str(project / "old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
 
-    def test_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
+    def test_base_of_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
         write_files(tmp_path / "old", {"pkg/a.py": "0"})
         found = find_base(project, str(tmp_path / "old"))
         assert "has only part" in found.notes[0]
         assert rebuilt(found, tmp_path / "copy") == {**tree(project), "pkg/a.py": b"0"}
 
-    def test_relative_to_where_the_user_is(
+    def test_base_relative_to_the_working_directory(
         self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shutil.copytree(project, tmp_path / "main")
@@ -323,7 +321,7 @@ class TestWrongUsage:
         monkeypatch.setenv("PATH", "/nowhere")
         assert "not installed" in self.refused(root, "main")
 
-    def test_a_folder_of_something_else(self, root: Path, tmp_path: Path) -> None:
+    def test_unrelated_folder(self, root: Path, tmp_path: Path) -> None:
         commit(root, {"a.py": ""})
         write_files(tmp_path / "other", {"b.py": "", "c.txt": ""})
         said = self.refused(root, str(tmp_path / "other"))
@@ -334,7 +332,7 @@ class TestWrongUsage:
         assert "contains the project itself" in self.refused(root, str(root))
         assert "contains the project itself" in self.refused(root, str(root.parent))
 
-    def test_a_blob_that_is_missing(self, root: Path) -> None:
+    def test_missing_blob(self, root: Path) -> None:
         commit(root, {"a.py": "some text"})
         commit(root, {"a.py": "other text"})
         blob = git(root, "rev-parse", "HEAD~1:a.py").strip()
@@ -343,7 +341,7 @@ class TestWrongUsage:
 
 
 class TestPairs:
-    """Removed files and what they have become."""
+    """Pairs of removed and added files."""
 
     def pairs(self, removed: Mapping[str, str], added: Mapping[str, str]) -> set[tuple[str, str]]:
         found = paired(
@@ -352,7 +350,7 @@ class TestPairs:
         )
         return {(old.as_posix(), new.as_posix()) for old, new in found.items()}
 
-    def test_equal_content_first_then_the_nearest_name(self) -> None:
+    def test_equal_content_with_the_most_similar_path(self) -> None:
         removed = {"a/x.py": LONG, "a/y.py": LONG}
         added = {"b/y.py": LONG, "b/x.py": LONG, "c.py": LONG}
         assert self.pairs(removed, added) == {("a/x.py", "b/x.py"), ("a/y.py", "b/y.py")}
@@ -363,5 +361,5 @@ class TestPairs:
         assert self.pairs({"x.py": LONG}, added) == {("x.py", "near.py")}
         assert self.pairs({"x.py": LONG}, {"y.py": "other = 1\n"}) == set()
 
-    def test_empty_files_are_nobody(self) -> None:
+    def test_empty_files_are_not_paired(self) -> None:
         assert self.pairs({"a/__init__.py": ""}, {"b/__init__.py": ""}) == set()

@@ -1,4 +1,4 @@
-"""Rounds of fixing and running: a unit runs again only if something that it runs has changed."""
+"""Rounds of fixing and running: a unit runs again only if code that it runs changed."""
 
 from __future__ import annotations
 
@@ -53,18 +53,14 @@ FILES = {
 }
 
 
-def test_what_did_not_change_is_not_run_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_unchanged_units_do_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     assert rounds(monkeypatch, tmp_path, "a.f") == [["a.f", "b.g", "c.h"], ["b.g"]]
     assert "concrete" in (tmp_path / "a.py").read_text()
     assert "concrete" not in (tmp_path / "c.py").read_text()
 
 
-def test_the_verdicts_of_every_round_are_shown(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_verdicts_of_every_round_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     assert rounds(monkeypatch, tmp_path, "b.g") == [["a.f", "b.g", "c.h"]]
     assert "concrete" in (tmp_path / "b.py").read_text()

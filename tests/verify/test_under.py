@@ -167,7 +167,7 @@ def test_a_command_runs_both(tmp_path: Path) -> None:
 @pytest.mark.slow
 @with_flag
 def test_after_a_fix(tmp_path: Path) -> None:
-    """The old code has its old meaning without the flag, the fixed code runs with it."""
+    """The old code runs under the shim without the flag, the fixed code with the flag."""
     text = MODEL.partition("def counted")[0].replace(
         "@jax.checkpoint\n", "@partial(jax.checkpoint, concrete=True)\n"
     )
@@ -200,7 +200,7 @@ def test_models_of_libraries(tmp_path: Path, name: str) -> None:
     assert wrong == ({"Regressor.__call__"} if is_no_method else set())
 
 
-def test_git_is_not_asked(tmp_path: Path) -> None:
+def test_repository_without_a_commit(tmp_path: Path) -> None:
     """A repository without a commit has no HEAD."""
     write_files(tmp_path, {"model.py": "x = 1\n"})
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)

@@ -122,7 +122,7 @@ REPLACED = [
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), REPLACED)
-def test_what_a_change_concerns(old: str, new: str, expected: list[str]) -> None:
+def test_units_affected_by_a_change(old: str, new: str, expected: list[str]) -> None:
     assert old in MODULE
     assert changed(MODULE, MODULE.replace(old, new)) == expected
     assert changed(MODULE.replace(old, new), MODULE) == expected
@@ -137,7 +137,7 @@ def test_lines():
 
 
 class TestImports:
-    """An import of another name under the same one changes every unit that reads it."""
+    """Importing something else under the same name changes every unit that reads the name."""
 
     BEFORE = """
         from jax.ad_checkpoint import checkpoint, checkpoint_name
@@ -186,7 +186,7 @@ class TestImports:
         readers = ["ck", "ck2", "decorated", "inside", "aliased", "A.block"]
         assert changed(self.BEFORE, after) == readers
 
-    def test_an_attribute_of_the_class_body_that_is_no_method(self) -> None:
+    def test_class_attribute_that_is_not_a_method(self) -> None:
         before = self.BEFORE.replace("ck(decorated)", "ck(library.block)")
         after = before.replace("ck = checkpoint", "ck = checkpoint_name")
         assert changed(before, after) == ["ck", "ck2", "aliased", "A.__call__", "B.run"]
@@ -209,17 +209,17 @@ class TestImports:
         use = "\ndef use(x):\n    return f.c(x)\n"
         assert [u.qualname for u in diff_modules(old + use, new + use).changed] == expected
 
-    def test_a_submodule_concerns_who_reads_it(self) -> None:
+    def test_import_of_a_submodule_affects_its_readers(self) -> None:
         units = "\ndef one(x): return a.b.f(x)\ndef two(x): return a.c.f(x)\n"
         found = diff_modules("import a.b\nimport a.c" + units, "import a.c" + units)
         assert [unit.qualname for unit in found.changed] == ["one"]
 
-    def test_a_star_import_concerns_who_reads_a_name_from_nowhere(self) -> None:
+    def test_star_import_affects_readers_of_undefined_names(self) -> None:
         units = "\nimport m\ndef one(x): return len(m.f(x))\ndef two(x): return block(x)\n"
         found = diff_modules("from a import *" + units, "from b import *" + units)
         assert [unit.qualname for unit in found.changed] == ["two"]
 
-    def test_what_only_new_or_removed_code_needs_is_no_change_of_the_module(self) -> None:
+    def test_names_that_only_new_or_removed_code_reads(self) -> None:
         before = "def f(x): return x\n"
         after = "import m\nN = 3\n" + before + "def g(x): return m.f(x, N)\n"
         assert diff_modules(before, after) == ModuleDiff(added=("g",))
@@ -229,7 +229,7 @@ class TestImports:
 class TestAssignments:
     """Names that are bound to something callable."""
 
-    def test_a_wrapped_function_of_the_module_stands_for_itself(self) -> None:
+    def test_wrapped_function_is_a_unit(self) -> None:
         use = "\ndef use(x): return f(x)\n"
         before = "import jax\ndef g(x): return x\nf = {}\n" + use
         for old, new in [
@@ -241,7 +241,7 @@ class TestAssignments:
             found = diff_modules(before.format(old), before.format(new))
             assert [unit.qualname for unit in found.changed] == ["f"], old
 
-    def test_any_other_value_concerns_its_readers_too(self) -> None:
+    def test_other_values_affect_their_readers(self) -> None:
         use = "\ndef use(x): return f(x)\ndef not_use(x): return x\n"
         for old, new in [
             ("partial(jax.checkpoint, concrete=True)", "jax.checkpoint"),
@@ -252,24 +252,24 @@ class TestAssignments:
             found = diff_modules(f"f = {old}{use}", f"f = {new}{use}")
             assert [unit.qualname for unit in found.changed] == ["f", "use"], old
 
-    def test_several_at_once(self) -> None:
+    def test_tuple_assignment(self) -> None:
         before = "def g(x): return x\nf, h = ck(g), ck(g)\na = b = ck(g)\n(c, *d) = make(g)\n"
         assert _names(before, before.replace("f, h = ck(g)", "f, h = ck(g, 1)")) == ["f"]
         assert _names(before, before.replace("b = ck(g)", "b = ck(g, 1)")) == ["a", "b"]
         assert _names(before, before.replace("make(g)", "make(g, 1)")) == ["c", "d"]
 
-    def test_what_is_changed_in_place(self) -> None:
+    def test_values_changed_in_place(self) -> None:
         before = "S = {}\nS['a'] = 1\nS.b = 1\nS += T\ndef f(): return S\ndef g(): return 1\n"
         for old, new in [("= 1\nS.b", "= 2\nS.b"), ("S.b = 1", "S.b = 2"), ("+= T", "+= U")]:
             assert _names(before, before.replace(old, new)) == ["f"]
 
-    def test_a_method_from_outside_of_its_class(self) -> None:
+    def test_method_assigned_from_outside_the_class(self) -> None:
         before = "class A:\n  def f(self): pass\nA.f = ck(A.f, concrete=True)\n"
         assert _names(before, before.replace(", concrete=True", "")) == ["A.f"]
         before = "class A:\n  def f(self): return self.n\nA.n = 1\n"
         assert _names(before, before.replace("= 1", "= 2")) == ["A.f"]
 
-    def test_a_function_in_place_of_an_assigned_one(self) -> None:
+    def test_function_replaces_an_assignment(self) -> None:
         before = "f = ck(_f)\ndef _f(x): return x\ndef use(x): return f(x)\n"
         after = before.replace("f = ck(_f)", "def f(x): return ck(_f)(x)")
         assert "f" in _names(before, after)
@@ -323,7 +323,7 @@ class TestConditions:
         assert old in self.BEFORE
         assert changed(self.BEFORE, self.BEFORE.replace(old, new)) == expected
 
-    def test_the_value_that_the_condition_reads(self) -> None:
+    def test_change_of_a_value_in_a_condition(self) -> None:
         before = "NEW = True\n" + text(self.BEFORE)
         assert _names(before, before.replace("True", "False")) == ["f"]
 
@@ -347,7 +347,7 @@ class TestModule:
         assert _names(before, before.replace("jax.config.update('x', 1)\n", "")) == [""]
         assert _names(before, before.replace(".update('x', 1)", ".x = 1")) == [""]
 
-    def test_code_of_a_script(self) -> None:
+    def test_script_code(self) -> None:
         before = "def f(): return 1\nif __name__ == '__main__':\n  x = 1\n  f()\nelse:\n  y = 1\n"
         (found,) = diff_modules(before, before.replace("x = 1", "x = 2")).changed
         assert found == ChangedUnit("", 2, script=True)
@@ -364,9 +364,9 @@ class TestModule:
 
 
 class TestClasses:
-    """What stands in a class body."""
+    """Class bodies."""
 
-    def test_an_attribute_concerns_the_methods_that_read_it(self) -> None:
+    def test_attribute_affects_the_methods_that_read_it(self) -> None:
         before = """
             class A:
                 block = nn.remat(Block, concrete=True)
@@ -389,7 +389,7 @@ class TestClasses:
         assert changed(before, after) == ["A.one", "A.two", "four"]
         assert changed(before, before.replace("0.1", "0.2")) == ["A.two"]
 
-    def test_a_method_that_is_assigned(self) -> None:
+    def test_assigned_method(self) -> None:
         before = """
             class A:
                 def _run(self, x):
@@ -404,7 +404,7 @@ class TestClasses:
         assert changed(before, before.replace("_run, concrete=True", "_run")) == ["A.run"]
         assert changed(before, before.replace(" x, concrete=True", " x")) == ["A.f"]
 
-    def test_names_of_the_function_itself_are_not_the_module_s(self) -> None:
+    def test_local_names(self) -> None:
         units = """
             def a(n): return n
             def b():
@@ -431,13 +431,13 @@ class TestClasses:
         """
         assert _names("n = 1\n" + text(units), "n = 2\n" + text(units)) == ["reads", "reads_too"]
 
-    def test_a_class_without_methods_stands_for_itself(self) -> None:
+    def test_class_without_methods_is_a_unit(self) -> None:
         before = "class A(nn.remat(B, concrete=True)):\n  width: int\n"
         (found,) = diff_modules(before, before.replace(", concrete=True", "")).changed
         assert found == ChangedUnit("A", 1)
         assert _names(before, before.replace("int", "float")) == ["A"]
 
-    def test_private_methods_where_there_are_no_others(self) -> None:
+    def test_class_with_only_private_methods(self) -> None:
         before = "class A:\n  def __init__(self): pass\n  def _f(self): pass\n"
         assert _names(before, before.replace("A", "A(B)")) == ["A.__init__", "A._f"]
         before += "  def f(self): pass\n"
@@ -464,7 +464,7 @@ class TestNames:
         found = diff_modules(before, before.replace("A", "B"))
         assert found == ModuleDiff((), (), (), (("A.f", "B.f"), ("A.g", "B.g")))
 
-    def test_equal_bodies_are_paired_only_where_it_is_clear(self) -> None:
+    def test_ambiguous_renames_are_not_paired(self) -> None:
         before = "def a(): return 1\ndef b(): return 1\n"
         after = "def c(): return 1\ndef d(): return 1\n"
         assert diff_modules(before, after).renamed == ()
@@ -474,13 +474,13 @@ class TestNames:
             ("A.g", "B.g"),
         )
 
-    def test_readers_of_what_is_gone(self) -> None:
+    def test_readers_of_removed_names(self) -> None:
         before = "def f(): return 1\ndef g(): return f()\n"
         (found,) = diff_modules(before, "def g(): return f()\n").changed
         assert found.qualname == "g"
 
 
-def test_a_text_that_is_not_python():
+def test_text_that_is_not_python():
     for before, after in [("def", ""), ("", "def"), ("\0", "")]:
         with pytest.raises(SyntaxError):
             diff_modules(before, after)

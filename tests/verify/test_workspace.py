@@ -1,4 +1,4 @@
-"""A copy of a project that keeps it from being written to."""
+"""Copies of a project, in which code runs without writing to the project."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, str]:
     return found
 
 
-def test_files_are_copied_and_the_ignored_linked(root: Path) -> None:
+def test_files_are_copied_and_ignored_files_linked(root: Path) -> None:
     write(root, ["a.py", "pkg/b.py", "pkg/data.json", "data/x.bin", "data/deep/y.bin", "pkg/c.so"])
     write(root, [".venv/pyvenv.cfg", ".venv/bin/pytest", "build/lib/z.py"])
     dropped = (".pytest_cache", "__pycache__", "node_modules", ".tox", ".remat_migrate")
@@ -71,7 +71,7 @@ def test_files_are_copied_and_the_ignored_linked(root: Path) -> None:
     assert found.notes == ()
 
 
-def test_writing_to_the_copy_leaves_the_project_alone(root: Path) -> None:
+def test_writes_to_the_copy_do_not_reach_the_project(root: Path) -> None:
     write(root, ["a.py", "out/old.txt"])
     (root / ".gitignore").write_text("out/\n")
     before = contents(root)
@@ -110,7 +110,7 @@ def test_texts_and_removed_files(root: Path) -> None:
     assert not (found.folder / "new").exists()
 
 
-def test_a_file_where_there_is_a_folder_now_and_the_other_way_round(root: Path) -> None:
+def test_file_replaced_by_a_folder_and_vice_versa(root: Path) -> None:
     write(root, ["model/__init__.py", "config"])
     texts = {root / "model": b"a script", root / "config/base.py": b"x = 1"}
     removed = [root / "model/__init__.py", root / "config"]
@@ -118,7 +118,7 @@ def test_a_file_where_there_is_a_folder_now_and_the_other_way_round(root: Path) 
     assert contents(found.folder) == {"config/base.py": "copy", "model": "copy"}
 
 
-def test_a_text_reached_through_a_link(root: Path) -> None:
+def test_text_below_a_link(root: Path) -> None:
     write(root, ["real/a.py"])
     (root / "alias").symlink_to("real")
     found = copied(root, texts={root / "alias/a.py": b"after"})
@@ -132,7 +132,7 @@ def test_a_text_reached_through_a_link(root: Path) -> None:
     assert (found.folder / "real/a.py").read_text() == "real/a.py"
 
 
-def test_a_text_outside_of_the_project(root: Path) -> None:
+def test_text_outside_of_the_project(root: Path) -> None:
     with pytest.raises(VerificationError, match="lies outside the project"):
         copied(root, texts={root.parent / "x.py": b""})
 
@@ -178,7 +178,7 @@ def test_a_project_named_through_a_link(root: Path) -> None:
     assert os.path.realpath(found.folder / "self.py") == str(found.folder / "a.py")
 
 
-def test_what_is_no_file_is_passed_by(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_and_sockets_are_skipped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, ["a.py"])
     os.mkfifo(root / "pipe")
     monkeypatch.chdir(root)  # the name of a socket has to be short
@@ -187,7 +187,7 @@ def test_what_is_no_file_is_passed_by(root: Path, monkeypatch: pytest.MonkeyPatc
         assert set(contents(copied(root).folder)) == {"a.py"}
 
 
-def test_what_cannot_be_read_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, ["a.py", "secret.py", "locked/b.py"])
 
     def refuse(real: object, name: str) -> object:
@@ -207,7 +207,7 @@ def test_what_cannot_be_read_is_noted(root: Path, monkeypatch: pytest.MonkeyPatc
     assert any(note.startswith("locked") for note in found.notes)
 
 
-def test_a_copy_that_cannot_be_written(root: Path) -> None:
+def test_copy_that_cannot_be_written(root: Path) -> None:
     write(root, ["a.py"])
     (root.parent / "file").write_text("")
     with pytest.raises(VerificationError, match="cannot be copied: Not a directory"):
@@ -249,7 +249,7 @@ def test_an_ignored_folder_of_many_files_is_one_link(
     assert contents(copied(root).folder)["data"] == str(root / "data")
 
 
-def test_a_copy_within_the_project(root: Path) -> None:
+def test_copy_within_the_project(root: Path) -> None:
     write(root, ["a.py"])
     (root / ".gitignore").write_text(".cache/\n")
     for place in (".cache/deep/copy", "copy"):
@@ -259,7 +259,7 @@ def test_a_copy_within_the_project(root: Path) -> None:
         shutil.rmtree(root / place)
 
 
-def test_a_repository_within_and_a_submodule(root: Path) -> None:
+def test_nested_repository_and_submodule(root: Path) -> None:
     write(root, ["a.py"])
     if not (root / ".git").exists():
         git(root, "init", "--quiet")
@@ -299,7 +299,7 @@ def test_a_virtual_environment_runs_from_the_copy(root: Path) -> None:
 
 
 class TestPaths:
-    """From the project to the copy and back."""
+    """Paths are mapped between the project and the copy."""
 
     @pytest.fixture
     def space(self, tmp_path: Path) -> Workspace:
@@ -307,14 +307,14 @@ class TestPaths:
         (tmp_path / "project").mkdir()
         return Workspace(tmp_path / "project", tmp_path / "run" / "project")
 
-    def test_there_and_back(self, space: Workspace, tmp_path: Path) -> None:
+    def test_round_trip(self, space: Workspace, tmp_path: Path) -> None:
         for name in ("a.py", "pkg/b.py", "."):
             assert space.at(space.root / name) == space.folder / name
             assert space.original(space.folder / name) == space.root / name
         assert space.at(Path("/usr/lib/x.py")) == Path("/usr/lib/x.py")
         assert space.at(tmp_path / "project2/x.py") == tmp_path / "project2/x.py"
 
-    def test_the_folder_above(self, space: Workspace, tmp_path: Path) -> None:
+    def test_parent_folder(self, space: Workspace, tmp_path: Path) -> None:
         assert space.at(tmp_path) == tmp_path / "run"
         other = Workspace(space.root, tmp_path / "run" / "other")
         assert other.at(tmp_path) == tmp_path
@@ -332,9 +332,9 @@ class TestPaths:
 
 
 class TestRemoval:
-    """Links go, what they lead to stays."""
+    """Copies are removed without following links."""
 
-    def test_what_links_lead_to_stays(self, root: Path) -> None:
+    def test_targets_of_links_are_kept(self, root: Path) -> None:
         write(root, ["a.py", "data/x", "data/deep/y"])
         (root / ".gitignore").write_text("data/\n")
         (root / "data").chmod(0o755)
@@ -345,7 +345,7 @@ class TestRemoval:
         assert not found.folder.exists()
         assert contents(root) == before
 
-    def test_nothing_there(self, tmp_path: Path) -> None:
+    def test_missing_folder(self, tmp_path: Path) -> None:
         remove_workspace(tmp_path / "nowhere")
 
     def test_a_link_in_place_of_the_copy(self, tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ class TestRemoval:
         remove_workspace(tmp_path / "copy")
         assert contents(tmp_path) == {"kept/a": "copy"}
 
-    def test_what_a_program_has_locked(
+    def test_read_only_folders_are_removed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(tmp_path, ["copy/a/b/c", "kept/d"])
