@@ -52,7 +52,7 @@ class Files:
         self._mentioning: dict[frozenset[str], list[Path]] = {}
 
     def data(self, path: Path) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
             SourceError: it cannot be read.
@@ -77,7 +77,8 @@ class Files:
         return there
 
     def code(self, path: Path, names: Iterable[str]) -> bytes:
-        """The bytes of a Python file; of a notebook its code, and roughly so if it has no words.
+        """Return the bytes of a Python file; of a notebook its code, and roughly so if it has no
+        words.
 
         What a notebook shows cannot make it matter.
 
@@ -98,7 +99,7 @@ class Files:
         return self.read(path, data).text.encode()
 
     def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
-        """A file's text, kept for the run.
+        """Return a file's text, kept for the run.
 
         Raises:
             SourceError: it cannot be read or decoded.
@@ -118,7 +119,7 @@ class Files:
         return found
 
     def is_package(self, folder: Path) -> bool:
-        """Whether a folder holds `__init__.py`."""
+        """Return whether a folder holds `__init__.py`."""
         known = self._packages.get(folder)
         if known is None:
             init = folder / "__init__.py"
@@ -126,7 +127,7 @@ class Files:
         return known
 
     def module_name(self, path: Path) -> str:
-        """The dotted name of a file, from the folders around it that hold `__init__.py`.
+        """Return the dotted name of a file, from the folders around it that hold `__init__.py`.
 
         Folders without one count where they lie below the root (namespace packages), up to the
         root itself or a `src` folder.
@@ -152,7 +153,7 @@ class Files:
         return found
 
     def find(self, dotted: str, importer: Path) -> Path | None:
-        """The file of the project that `import dotted` in `importer` means."""
+        """Return the file of the project that `import dotted` in `importer` means."""
         key = (dotted, importer.parent)
         if key not in self._named:
             self._named[key] = self._find(dotted, importer)
@@ -195,7 +196,7 @@ class Files:
         return self._search_path or default_search_path(self.root)
 
     def find_installed(self, dotted: str) -> Path | None:
-        """The file of an installed module on the search path."""
+        """Return the file of an installed module on the search path."""
         relative = Path(*dotted.split("."))
         for folder in self.search_path:
             for path in (folder / relative / "__init__.py", (folder / relative).with_suffix(".py")):
@@ -204,7 +205,9 @@ class Files:
         return None
 
     def mentioning(self, words: Iterable[str]) -> list[Path]:
-        """The files of the project whose bytes contain one of `words`; unreadable ones are not."""
+        """Return the files of the project whose bytes contain one of `words`; unreadable ones
+        are not.
+        """
         asked = frozenset(words)
         if asked not in self._mentioning:
             self._mentioning[asked] = self._mention(asked)

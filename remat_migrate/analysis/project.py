@@ -68,7 +68,7 @@ class Project:
     # -- reading
 
     def module(self, path: Path) -> Module | None:
-        """The parsed module of a file, None if it cannot be parsed."""
+        """Return the parsed module of a file, None if it cannot be parsed."""
         if path not in self._parsed:
             try:
                 source = self.files.read(path)
@@ -95,7 +95,7 @@ class Project:
         return [module for module in self._parsed.values() if module is not None]
 
     def find_module(self, dotted: str, importer: Module) -> Module | None:
-        """The project's module that `import dotted` in `importer` means."""
+        """Return the project's module that `import dotted` in `importer` means."""
         path = self.files.find(dotted, importer.source.path)
         return self.module(path) if path is not None else None
 
@@ -104,7 +104,7 @@ class Project:
         return self.module(path) if path is not None else None
 
     def mentioning(self, words: Sequence[str]) -> list[Module]:
-        """The modules of the whole project, targets or not, that contain one of `words`."""
+        """Return the modules of the whole project, targets or not, that contain one of `words`."""
         found = []
         for path in self.files.mentioning(words):
             module = self.module(path)
@@ -113,7 +113,7 @@ class Project:
         return found
 
     def unreadable(self, words: Sequence[str]) -> list[Path]:
-        """The files of the project that cannot be read as Python and hold one of `words`."""
+        """Return the files of the project that cannot be read as Python and hold one of `words`."""
         encoded = (word.encode(errors="surrogateescape") for word in words)
         each = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, encoded)))
         return [
@@ -133,11 +133,11 @@ class Project:
         return cast(T, self._answers[question])
 
     def values(self, module: Module, node: ast.expr) -> Values:
-        """What an expression of a module may denote."""
+        """Return what an expression of a module may denote."""
         return self.evaluator.values(module, node)
 
     def qualified(self, module: Module, node: ast.expr) -> frozenset[str]:
-        """The dotted names that an expression may denote; empty when nothing is known."""
+        """Return the dotted names that an expression may denote; empty when nothing is known."""
         found: set[str] = set()
         for value in self.values(module, node):
             match value:

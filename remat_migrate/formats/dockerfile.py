@@ -88,7 +88,7 @@ def _instructions(text: str) -> Iterator[_Instruction]:
 def _plan_instruction(
     text: str, instruction: _Instruction, setting: Setting, plan: TextPlan
 ) -> Causes | None:
-    """The causes for which nothing is left of an instruction."""
+    """Return the causes for which nothing is left of an instruction."""
     start, end, comments = instruction.arguments, instruction.end, instruction.comments
     match instruction.keyword:
         case "ENV" | "ARG":

@@ -70,7 +70,7 @@ def plan_text(
     *,
     keep_option: str = "",
 ) -> tuple[list[TextUse], list[Removal]]:
-    """The uses of a setting in a file, and the edits that take them out.
+    """Return the uses of a setting in a file, and the edits that take them out.
 
     Comments and prose are no uses. A use that cannot be taken out says why. As long as something
     still reads the variable, it stays set.
@@ -107,7 +107,7 @@ def plan_text(
 
 
 def _planner(source: SourceFile) -> Planner | None:
-    """What plans a file of this kind; by its name, or a script by its first line."""
+    """Return what plans a file of this kind; by its name, or a script by its first line."""
     path = PurePath(source.path.name)
     if path.name in _BY_NAME:
         return _BY_NAME[path.name]
@@ -121,7 +121,7 @@ def _planner(source: SourceFile) -> Planner | None:
 
 
 def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
-    """Where the variable is still read."""
+    """Return where the variable is still read."""
     return sorted({(start, end) for start, end in plan.reads if not plan.covers(start, end)})
 
 
@@ -146,14 +146,14 @@ def _close_gaps(text: str, plan: TextPlan) -> None:
 
 
 def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
-    """The lines with the setting in a file that cannot be read, but for its comments."""
+    """Return the lines with the setting in a file that cannot be read, but for its comments."""
     why = f"the file cannot be read: {reason}"
     spans = _outside_comments(source.text, setting, 0)
     return [TextUse(*span, "variable", refused=why) for span in spans]
 
 
 def _outside_comments(text: str, setting: Setting, start: int) -> list[tuple[int, int]]:
-    """Where a setting is named from an offset on, except in lines of comment."""
+    """Return where a setting is named from an offset on, except in lines of comment."""
     return [
         match.span()
         for match in setting.pattern.finditer(text, start)

@@ -71,7 +71,7 @@ def _language(grammar: Grammar) -> Language:
 
 
 def without(skipped: Iterable[Range], start: int, end: int) -> list[Range]:
-    """The ranges that are left of one when some inside it are skipped."""
+    """Return the ranges that are left of one when some inside it are skipped."""
     found: list[Range] = []
     for low, high in skipped:
         if start < low:
@@ -100,7 +100,9 @@ def _errors(node: Node) -> Iterator[Node]:
 
 
 def _is_nameless(node: Node) -> bool:
-    """Whether all that misses is a command behind assignments, which the bash grammar expects."""
+    """Return whether all that misses is a command behind assignments, which the bash grammar
+    expects.
+    """
     name = node.parent
     if name is None or name.type != "command_name" or name.parent is None:
         return False
@@ -108,7 +110,7 @@ def _is_nameless(node: Node) -> bool:
 
 
 def descendants(node: Node, kinds: Iterable[str]) -> Iterator[Node]:
-    """The outermost nodes of some kinds below a node."""
+    """Yield the outermost nodes of some kinds below a node."""
     for child in node.children:
         if child.type in kinds:
             yield child

@@ -9,25 +9,25 @@ from .setting import TextPlan
 
 
 def line_start(text: str, at: int) -> int:
-    """Where the line of an offset starts."""
+    """Return where the line of an offset starts."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Where the line of an offset ends, its line ending not counted."""
+    """Return where the line of an offset ends, its line ending not counted."""
     found = text.find("\n", at)
     end = len(text) if found < 0 else found
     return end - 1 if end > at and text[end - 1] == "\r" else end
 
 
 def next_line(text: str, at: int) -> int:
-    """Where the line after that of an offset starts, or the end of the text."""
+    """Return where the line after that of an offset starts, or the end of the text."""
     found = text.find("\n", at)
     return len(text) if found < 0 else found + 1
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Lines with those that a backslash joins to them, without their line ending."""
+    """Yield lines with those that a backslash joins to them, without their line ending."""
     at = 0
     while at < len(text):
         start, end = at, line_end(text, at)

@@ -60,7 +60,7 @@ def plan_makefile(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def _without_references(text: str) -> str:
-    """The text as the shell sees it: `$$` for one dollar, make's own references unknown."""
+    """Return the text as the shell sees it: `$$` for one dollar, make's own references unknown."""
     shown = list(text)
     at = text.find("$")
     while 0 <= at < len(text) - 1:
@@ -85,7 +85,7 @@ def _without_references(text: str) -> str:
 def _plan_recipe(
     text: str, shown: str, start: int, end: int, setting: Setting, plan: TextPlan
 ) -> Causes | None:
-    """A command of a recipe; the causes for which nothing is left of it."""
+    """Return a command of a recipe; the causes for which nothing is left of it."""
     prefix = _PREFIX.match(text, start, end)
     return _plan_command(text, shown, prefix.end() if prefix else start, end, setting, plan)
 
@@ -118,7 +118,7 @@ def _plan_command(
 
 
 def _is_hidden(text: str, shown: str, start: int, end: int, setting: Setting) -> bool:
-    """Whether the setting is passed in a call of one of make's functions."""
+    """Return whether the setting is passed in a call of one of make's functions."""
     return setting.tells(text[start:end].replace(",", " ")) and not setting.occurs(shown[start:end])
 
 

@@ -37,25 +37,27 @@ class Setting:
     option: str
 
     def is_option(self, word: str) -> bool:
-        """Whether a word, without quotes, is the option: `--name`, `--noname`, `--name=value`."""
+        """Return whether a word, without quotes, is the option: `--name`, `--noname`,
+        `--name=value`.
+        """
         return re.fullmatch(rf"--?(no)?{self.option}(=\S*)?", word) is not None
 
     def takes_next(self, word: str, following: str) -> bool:
-        """Whether `--name` has its value in the word behind it."""
+        """Return whether `--name` has its value in the word behind it."""
         named = word.lstrip("-") == self.option
         return named and self.truth(following) is not None
 
     def truth(self, value: str) -> bool | None:
-        """What a value that is written out sets the setting to, in any spelling."""
+        """Return what a value that is written out sets the setting to, in any spelling."""
         word = value.strip().strip("\"'").lower()
         return True if word in _YES else False if word in _NO else None
 
     def is_assignment(self, word: str) -> bool:
-        """Whether a word is `NAME=value`."""
+        """Return whether a word is `NAME=value`."""
         return re.match(rf"{self.variable}\+?=", word) is not None
 
     def tells(self, text: str) -> bool:
-        """Whether a text that may be prose names the setting as a command or code would."""
+        """Return whether a text that may be prose names the setting as a command or code would."""
         option, variable = self.option, self.variable
         found = re.search(
             rf"(^|[\s\"'])(--?(no)?{option}\b|{variable}=)|[\"']({option}|{variable})[\"']", text
@@ -63,7 +65,7 @@ class Setting:
         return found is not None
 
     def occurs(self, text: str) -> bool:
-        """Whether a text has either name in it."""
+        """Return whether a text has either name in it."""
         return self.variable in text or self.option in text
 
     @property
@@ -145,11 +147,11 @@ class TextPlan:
             self.pieces.append((start, end, text, causes))
 
     def covers(self, start: int, end: int) -> bool:
-        """Whether a range goes with some piece."""
+        """Return whether a range goes with some piece."""
         return any(low <= start and end <= high for low, high, _, _ in self.pieces)
 
     def fork(self) -> TextPlan:
-        """An empty plan under the same conditions, to be taken over when it works out."""
+        """Return an empty plan under the same conditions, to be taken over when it works out."""
         return TextPlan(
             keep_variable=self.keep_variable,
             keep_option=self.keep_option,

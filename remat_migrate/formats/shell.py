@@ -91,7 +91,8 @@ def plan_variables(
 def plan_argv(
     text: str, elements: Sequence[tuple[int, int]], setting: Setting, plan: TextPlan
 ) -> dict[int, Causes]:
-    """Which elements of a list of arguments go, by index; `elements` are ranges without quotes.
+    """Return which elements of a list of arguments go, by index; `elements` are ranges without
+    quotes.
 
     An argument that is a script (behind `-c`) is planned inside.
     """
@@ -142,7 +143,7 @@ class _Script:
                 self._compound(link.command)
 
     def all_gone(self, commands: CommandList) -> Causes | None:
-        """The causes for which every command of a list goes; None if one stays."""
+        """Return the causes for which every command of a list goes; None if one stays."""
         if not commands.links or any(link.command not in self.gone for link in commands.links):
             return None
         return united(self.gone[link.command] for link in commands.links)
@@ -282,7 +283,7 @@ def _drop_rest(words: Sequence[Word], operands: Sequence[Word], removed: Removed
 
 
 def _tee(link: Link, following: Link | None) -> Simple | None:
-    """The `tee` that a command is piped into."""
+    """Return the `tee` that a command is piped into."""
     if link.operator != "|" or following is None or not isinstance(following.command, Simple):
         return None
     words = following.command.words
@@ -290,7 +291,7 @@ def _tee(link: Link, following: Link | None) -> Simple | None:
 
 
 def _is_pure(test: CommandList) -> bool:
-    """Whether a test only looks at things."""
+    """Return whether a test only looks at things."""
     for link in test.links:
         command = link.command
         if not isinstance(command, Simple) or not command.words:

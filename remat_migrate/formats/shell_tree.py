@@ -135,7 +135,7 @@ class CommandList:
 def parse_shell(
     text: str, start: int, end: int, skipped: Sequence[Range], occurs: Callable[[str], bool]
 ) -> CommandList:
-    """The commands in `text[start:end]`.
+    """Return the commands in `text[start:end]`.
 
     Args:
         text: the whole text; offsets in the result are of this text.
@@ -179,7 +179,7 @@ class _Reader:
         return CommandList(tuple(links))
 
     def links(self, node: Node) -> list[Link]:
-        """A statement as a flat list of commands."""
+        """Return a statement as a flat list of commands."""
         match node.type:
             case "list" | "pipeline":
                 return self._chain(node)
@@ -217,7 +217,7 @@ class _Reader:
         return list(self.commands(flat, links).links)
 
     def _redirect(self, node: Node) -> list[Word | Redirect]:
-        """A redirection, and the words and redirections that the grammar hangs on it."""
+        """Return a redirection, and the words and redirections that the grammar hangs on it."""
         operator = next(child for child in node.children if not child.is_named)
         rest = node.children[node.children.index(operator) + 1 :]
         if node.type != "heredoc_redirect":
@@ -292,7 +292,7 @@ class _Reader:
         return [Link(Simple(line[0].start, line[-1].end, tuple(line))) for line in lines]
 
     def word(self, node: Node) -> Word:
-        """A word with the commands in it."""
+        """Return a word with the commands in it."""
         start, end = node.byte_range
         text = self._text(node)
         if not self.occurs(text):

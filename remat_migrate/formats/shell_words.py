@@ -213,5 +213,5 @@ def drop(removed: Removed, words: Sequence[Word], causes: Causes | None) -> None
 
 
 def bare(text: str) -> str:
-    """A word without its quotes."""
+    """Return a word without its quotes."""
     return text.replace('"', "").replace("'", "")

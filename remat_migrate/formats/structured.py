@@ -58,7 +58,7 @@ def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def _may_go(table: Table, tables: Ordered[Table]) -> bool:
-    """Whether a table with nothing in it means nothing."""
+    """Return whether a table with nothing in it means nothing."""
     return (
         bool(table.name)
         and not table.is_array
@@ -98,7 +98,7 @@ class _Planner:
                 return self._sequence(node, key)
 
     def value(self, node: Node) -> str:
-        """A scalar's characters, without its quotes."""
+        """Return a scalar's characters, without its quotes."""
         return self.text[node.start : node.end] if isinstance(node, Scalar) else ""
 
     def _is_behind_dash(self, at: int) -> bool:
@@ -130,7 +130,7 @@ class _Planner:
         return united(gone.values()) if len(gone) == len(node.entries) else None
 
     def _may_go(self, key: str, value: Node) -> bool:
-        """Whether an entry whose value is empty means nothing."""
+        """Return whether an entry whose value is empty means nothing."""
         if value.anchor and re.search(rf"\*{re.escape(value.anchor)}(?![\w-])", self.text):
             return False
         if isinstance(value, Scalar) and self.is_toml:
@@ -140,7 +140,9 @@ class _Planner:
         )
 
     def _is_step(self, node: Mapping, entry: Entry, among: int) -> bool:
-        """Whether a script that does nothing any more was all that an item of a list does."""
+        """Return whether a script that does nothing any more was all that an item of a list
+        does.
+        """
         keys = {self.value(other.key) for other in node.entries}
         is_script = isinstance(entry.value, Scalar) and bool(keys & {"run", "script"})
         return is_script and among > 1 and keys <= _STEP
@@ -222,7 +224,7 @@ class _Planner:
         return everything
 
     def _holds_scripts(self, node: Sequence, key: str) -> bool:
-        """Whether the items are commands, and not the words of one."""
+        """Return whether the items are commands, and not the words of one."""
         scalars = [item.value for item in node.items if isinstance(item.value, Scalar)]
         if not _SCRIPTS.fullmatch(key):
             return False
@@ -230,14 +232,14 @@ class _Planner:
         return key != "command" or re.search(r"\s", first) is not None
 
     def _is_script(self, item: Scalar) -> bool:
-        """Whether an item is a command of its own, and not one of the words of one."""
+        """Return whether an item is a command of its own, and not one of the words of one."""
         value = self.value(item)
         return item.style in ("literal", "folded") or (
             re.search(r"\S\s+\S", value) is not None and self.setting.tells(value)
         )
 
     def _goes_whole(self, item: Item, key: str) -> bool:
-        """Whether an item with nothing left goes: a step, or the mapping of one variable."""
+        """Return whether an item with nothing left goes: a step, or the mapping of one variable."""
         if not isinstance(item.value, Mapping):
             return False
         keys = {self.value(entry.key) for entry in item.value.entries}
@@ -293,7 +295,7 @@ class _Planner:
     # -- scalars
 
     def _scalar(self, node: Scalar, key: str) -> Causes | None:
-        """A command line or a script; the causes for which nothing is left of it."""
+        """Return a command line or a script; the causes for which nothing is left of it."""
         self._note_reads(node)
         value = self.value(node)
         lines = self.is_toml and "\n" in value
@@ -334,7 +336,7 @@ class _Planner:
             at = next_line(self.text, at)
 
     def _indents(self, node: Scalar) -> list[tuple[int, int]]:
-        """The indentation of the lines of a block scalar."""
+        """Return the indentation of the lines of a block scalar."""
         lines = re.compile(rf"^{node.indent}", re.MULTILINE).finditer(self.text, *node.span)
         return [line.span() for line in lines] if node.indent else []
 
@@ -342,7 +344,7 @@ class _Planner:
         self.plan.note_reads(self.setting.reading, self.text, *node.span)
 
     def _as_read(self, node: Scalar) -> str:
-        """The file's text with a scalar as its reader gets it, at the same offsets."""
+        """Return the file's text with a scalar as its reader gets it, at the same offsets."""
         body = _TEMPLATE.sub(lambda m: "_" * len(m.group()), self.value(node))
         if node.style == "double":
             body = re.sub(r'\\(["\\/])', r"_\1", body)
@@ -353,6 +355,6 @@ class _Planner:
 
 
 def _head_end(entry: Entry) -> int:
-    """Where an entry ends, or its first line if its value stands below."""
+    """Return where an entry ends, or its first line if its value stands below."""
     below = isinstance(entry.value, Mapping | Sequence) and not entry.value.flow
     return entry.colon if below else entry.end

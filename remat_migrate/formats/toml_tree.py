@@ -27,7 +27,7 @@ class Table:
 
 
 def parse_toml(text: str, occurs: Callable[[str], bool]) -> list[Table]:
-    """The tables of a file in order.
+    """Return the tables of a file in order.
 
     Args:
         text: the text.
@@ -55,15 +55,15 @@ class _Reader:
         self.occurs = occurs
 
     def table(self, tree: Tree) -> Mapping:
-        """The values of a table, each on a line of its own."""
+        """Return the values of a table, each on a line of its own."""
         return Mapping(self.entries(tree.children), tree.byte_range, False)
 
     def entries(self, trees: Ordered[Tree]) -> tuple[Entry, ...]:
-        """The `key = value` pairs among some nodes."""
+        """Return the `key = value` pairs among some nodes."""
         return tuple(self.entry(tree) for tree in trees if tree.type == "pair")
 
     def entry(self, tree: Tree) -> Entry:
-        """A `key = value` pair; of a dotted key, the last part."""
+        """Return a `key = value` pair; of a dotted key, the last part."""
         key, equals, value = [child for child in tree.children if child.type != "comment"][:3]
         while key.type == "dotted_key":
             key = key.children[-1]
@@ -75,13 +75,13 @@ class _Reader:
         return Entry(name, tree.start_byte, equals.end_byte, node or Scalar("plain", *outer, outer))
 
     def key(self, tree: Tree) -> tuple[str, ...]:
-        """The parts of a key."""
+        """Return the parts of a key."""
         if tree.type == "dotted_key":
             return tuple(part for c in tree.named_children for part in self.key(c))
         return (self.text[slice(*tree.byte_range)].strip("\"'"),)
 
     def value(self, tree: Tree) -> Node:
-        """A value; numbers, booleans and dates are plain scalars."""
+        """Return a value; numbers, booleans and dates are plain scalars."""
         outer = tree.byte_range
         match tree.type:
             case "array":

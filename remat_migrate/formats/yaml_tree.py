@@ -28,7 +28,7 @@ _STYLES: dict[str, Style] = {
 
 
 def parse_yaml(text: str, occurs: Callable[[str], bool]) -> list[Node]:
-    """The root value of every document of a file.
+    """Return the root value of every document of a file.
 
     Args:
         text: the text.
@@ -75,7 +75,9 @@ class _Reader:
         self.occurs = occurs
 
     def node(self, tree: Tree | None, at: int) -> Node:
-        """The value of a node with its anchor and tag; `at` is the place of one that is missing."""
+        """Return the value of a node with its anchor and tag; `at` is the place of one that is
+        missing.
+        """
         if tree is None:
             return Scalar("null", at, at, (at, at))
         anchor, content = "", None
@@ -106,7 +108,7 @@ class _Reader:
         return Sequence(items, (start, end), flow, anchor)
 
     def entry(self, tree: Tree) -> Entry:
-        """An entry of a mapping."""
+        """Return an entry of a mapping."""
         start, end = tree.byte_range
         if tree.type == "flow_node":  # `{a, b: 1}`
             return Entry(self.key(tree), start, end, self.node(None, end))
@@ -120,14 +122,14 @@ class _Reader:
         return Entry(self.key(key), start, colon, node)
 
     def key(self, tree: Tree | None) -> Scalar:
-        """A key, which is a scalar."""
+        """Return a key, which is a scalar."""
         node = self.node(tree, 0)
         if not isinstance(node, Scalar):
             raise TextSyntaxError("complex keys are not supported")
         return node
 
     def item(self, tree: Tree) -> Item:
-        """An item of a sequence."""
+        """Return an item of a sequence."""
         start = tree.start_byte
         if tree.type == "flow_pair":  # `[a: b]`
             return Item(start, Mapping((self.entry(tree),), tree.byte_range, True))

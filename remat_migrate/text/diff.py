@@ -15,7 +15,7 @@ _ESCAPES = {
 
 
 def unified_diff(before: SourceFile, after: SourceFile, shown_path: str) -> str:
-    """The difference as `diff -u` and `git diff` write it; empty if there is none.
+    """Return the difference as `diff -u` and `git diff` write it; empty if there is none.
 
     Lines end at line feeds alone and keep their carriage returns, so that `git apply` and `patch`
     take the result for files with Windows line endings too.
@@ -34,7 +34,8 @@ def unified_diff(before: SourceFile, after: SourceFile, shown_path: str) -> str:
 
 
 def _header(name: str) -> str:
-    """A file's name in a patch as git writes it: what could end the line or steer a terminal is
+    """Return a file's name in a patch as git writes it: what could end the line or steer a
+    terminal is
     quoted, and one with a space in it has a tab behind it, so that it is not cut there."""
     if not (_QUOTED.search(name) or any(not letter.isprintable() for letter in name)):
         return f"{name}\t" if " " in name else name

@@ -18,7 +18,7 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Whether the two share a character, or an empty one lies within or at the start."""
+        """Return whether the two share a character, or an empty one lies within or at the start."""
         if self.start == other.start:
             return True
         return self.start < other.end and other.start < self.end
@@ -86,37 +86,45 @@ class OffsetMap:
             self._shifts.append(self._shifts[-1] + len(edit.text) - (edit.end - edit.start))
 
     def place(self, edit: Edit) -> Span:
-        """Where the new text of one of the edits stands."""
+        """Return where the new text of one of the edits stands."""
         index = bisect.bisect_left(self._edits, edit)
         start = edit.start + self._shifts[index]
         return Span(start, start + len(edit.text))
 
     def kept(self, offset: int) -> bool:
-        """Whether the character at `offset` is not replaced."""
+        """Return whether the character at `offset` is not replaced."""
         index = bisect.bisect_right(self._starts, offset)
         return index == 0 or self._ends[index - 1] <= offset
 
     def untouched(self, start: int, end: int) -> bool:
-        """Whether no character of a range is replaced and nothing inserted between two of them."""
+        """Return whether no character of a range is replaced and nothing inserted between two of
+        them.
+        """
         index = bisect.bisect_left(self._starts, end)
         return index == 0 or self._ends[index - 1] <= start
 
     def moved(self, offset: int) -> int:
-        """The new offset of a kept character; of a replaced one, where its replacement ends."""
+        """Return the new offset of a kept character; of a replaced one, where its replacement
+        ends.
+        """
         index = bisect.bisect_right(self._starts, offset)
         if index and self._ends[index - 1] > offset:
             offset = self._ends[index - 1]
         return offset + self._shifts[index]
 
     def before(self, offset: int) -> int:
-        """The new offset of a boundary, in front of the new text of every edit that touches it."""
+        """Return the new offset of a boundary, in front of the new text of every edit that
+        touches it.
+        """
         index = bisect.bisect_left(self._ends, offset)
         if index < len(self._starts) and self._starts[index] <= offset:
             offset = self._starts[index]
         return offset + self._shifts[index]
 
     def after(self, offset: int) -> int:
-        """The new offset of a boundary, behind the new text of every edit that touches it."""
+        """Return the new offset of a boundary, behind the new text of every edit that touches
+        it.
+        """
         index = bisect.bisect_right(self._starts, offset)
         if index and self._ends[index - 1] >= offset:
             offset = self._ends[index - 1]

@@ -29,27 +29,30 @@ class BrokenEscape(ValueError):
 
 
 def free_mark(text: str) -> str | None:
-    """The first character of private use that `text` does not hold; None if it holds them all."""
+    """Return the first character of private use that `text` does not hold; None if it holds them
+    all.
+    """
     return next((chr(code) for code in _PRIVATE if chr(code) not in text), None)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text with their endings, as Python's tokenizer has them."""
+    """Return the lines of a text with their endings, as Python's tokenizer has them."""
     return _LINE.findall(text)
 
 
 def bare_lines_of(text: str) -> list[str]:
-    """The same without their endings."""
+    """Return the same without their endings."""
     return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
 def whole(mark: str, line: str) -> str:
-    """A line that is no Python."""
+    """Return a line that is no Python."""
     return f"#{mark}{WHOLE}{line}"
 
 
 def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
-    """A line of which `rest` is no Python: a value behind `kept`, or with `names` a use of them.
+    """Return a line of which `rest` is no Python: a value behind `kept`, or with `names` a use
+    of them.
 
     Where there is no value it is a statement of a suite, and `kept` its indentation.
     """
@@ -60,28 +63,28 @@ def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None
 
 
 def started(mark: str, indent: str, prefix: str, code: str) -> str:
-    """A line that is Python after a prefix: `%timeit f(x)`."""
+    """Return a line that is Python after a prefix: `%timeit f(x)`."""
     content = code.rstrip("\r\n")
     return f"{indent}{content}  #{mark}{STARTED}{prefix}{code[len(content) :]}"
 
 
 def cell_start(mark: str, number: int) -> str:
-    """The line that stands before the lines of a cell."""
+    """Return the line that stands before the lines of a cell."""
     return f"#{mark}{CELL}cell {number}\n"
 
 
 def is_cell_start(mark: str, line: str) -> bool:
-    """Whether a line stands before those of a cell."""
+    """Return whether a line stands before those of a cell."""
     return line.startswith(f"#{mark}{CELL}")
 
 
 def number_of(line: str) -> int:
-    """The number of the cell that a line announces."""
+    """Return the number of the cell that a line announces."""
     return int(line.rpartition(" ")[2])
 
 
 def original(mark: str, line: str) -> str:
-    """The line that one stands for.
+    """Return the line that one stands for.
 
     Raises:
         BrokenEscape: it stands for none any more.
@@ -103,7 +106,7 @@ def original(mark: str, line: str) -> str:
 
 
 def original_column(mark: str, line: str, column: int) -> int:
-    """The column, from 0, that one of an escaped line has in the line it stands for."""
+    """Return the column, from 0, that one of an escaped line has in the line it stands for."""
     at = line.find(mark)
     if at < 0:
         return column
@@ -121,7 +124,9 @@ def original_column(mark: str, line: str, column: int) -> int:
 
 
 def escaped(mark: str, view: str) -> Iterator[str]:
-    """What stands behind the mark in each escaped line, in order; it must survive every edit."""
+    """Yield what stands behind the mark in each escaped line, in order; it must survive every
+    edit.
+    """
     at = view.find(mark)
     while at >= 0:
         end = re.compile(r"[\r\n]|\Z").search(view, at)

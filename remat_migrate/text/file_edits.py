@@ -13,7 +13,7 @@ from .source_file import SourceFile
 
 
 def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
-    """Edits of one file as replacements in the text of `source.on_disk`, in order.
+    """Return edits of one file as replacements in the text of `source.on_disk`, in order.
 
     Of a notebook these are edits of its JSON or Markdown.
 
@@ -36,7 +36,7 @@ def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, 
 
 
 def _line_edits(before: str, after: str) -> Iterator[Replacement]:
-    """The lines that differ; of each that stays a line only the characters that do."""
+    """Yield the lines that differ; of each that stays a line only the characters that do."""
     old, new = lines_of(before), lines_of(after)
     starts = [0]
     for line in old:

@@ -63,18 +63,18 @@ class Reader:
         self._skip_white()
 
     def peek(self) -> str:
-        """The first character of the next value; empty at the end."""
+        """Return the first character of the next value; empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def value(self) -> object:
-        """The next value, as `json` reads it."""
+        """Return the next value, as `json` reads it."""
         found, end = _DECODER.raw_decode(self.text, self.at)
         self.at = end
         self._skip_white()
         return found
 
     def members(self) -> Iterator[str]:
-        """The keys of the next value, an object; after each, whoever asks reads its value."""
+        """Yield the keys of the next value, an object; after each, whoever asks reads its value."""
         self._expect("{")
         if self._take("}"):
             return
@@ -98,7 +98,9 @@ class Reader:
             self._expect(",")
 
     def strings(self) -> Strings | None:
-        """The next value if it is a string or an array of strings; it is read in any case."""
+        """Return the next value if it is a string or an array of strings; it is read in any
+        case.
+        """
         start = self.at
         if self.peek() == '"':
             literal = self._literal()
@@ -150,7 +152,7 @@ class Reader:
 
 
 def raw_offset(text: str, literal: Literal, index: int) -> int:
-    """Where in the JSON text the character `index` of a string stands, escapes counted."""
+    """Return where in the JSON text the character `index` of a string stands, escapes counted."""
     at = literal.start + 1
     for _ in range(index):
         found = _LETTER.match(text, at)
@@ -160,13 +162,13 @@ def raw_offset(text: str, literal: Literal, index: int) -> int:
 
 
 def offset_in(text: str, strings: Strings, index: int) -> int:
-    """Where in the JSON text the character `index` of the whole text stands."""
+    """Return where in the JSON text the character `index` of the whole text stands."""
     literal, inner = _literal_at(strings, index, after=True)
     return strings.start if literal is None else raw_offset(text, literal, inner)
 
 
 def changes(text: str, strings: Strings, new: str) -> Iterator[Replacement]:
-    """The replacements in the JSON text that give `strings` the text `new`.
+    """Yield the replacements in the JSON text that give `strings` the text `new`.
 
     Lines that stay keep their bytes. Of a line that changes, only what differs is written anew:
     letters beyond ASCII as escapes where the whole JSON text is ASCII.
@@ -196,7 +198,7 @@ def _is_list_of_lines(strings: Strings) -> bool:
 
 
 def _literal_at(strings: Strings, index: int, *, after: bool) -> tuple[Literal | None, int]:
-    """The string with the character `index` of the whole text, and its place there.
+    """Return the string with the character `index` of the whole text, and its place there.
 
     A place between two strings is the start of the later one if `after`, else the earlier's end.
     """
@@ -230,7 +232,7 @@ def _change(
 
 
 def alike(one: str, other: str) -> int:
-    """How many characters two texts have in common at their start."""
+    """Return how many characters two texts have in common at their start."""
     both = zip(one, other, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
 

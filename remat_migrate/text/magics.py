@@ -59,7 +59,7 @@ class CellText:
 
 
 def cells_as_python(cells: Sequence[str], mark: str) -> list[CellText]:
-    """The cells of a notebook, see `cell_as_python`; what one defines is known in all."""
+    """Return the cells of a notebook, see `cell_as_python`; what one defines is known in all."""
     found = [cell_as_python(cell, mark) for cell in cells]
     if all(one.text == cell for one, cell in zip(found, cells, strict=True)):
         return found
@@ -79,7 +79,7 @@ def no_names(text: str) -> tuple[str, ...]:
 
 
 def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
-    """The text of a cell as Python with as many lines, what is none escaped.
+    """Return the text of a cell as Python with as many lines, what is none escaped.
 
     A cell that is no Python even so is escaped as a whole.
 
@@ -109,7 +109,7 @@ def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
 
 
 def _defined_names(text: str) -> frozenset[str]:
-    """The names that the top level of a text of Python defines or assigns."""
+    """Return the names that the top level of a text of Python defines or assigns."""
     found: set[str] = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -159,7 +159,7 @@ class _Lines:
         self._continued = False
 
     def escaped(self) -> list[str]:
-        """Each line as Python."""
+        """Return each line as Python."""
         found: list[str] = []
         in_magic = False
         for line in self._lines:
@@ -178,7 +178,7 @@ class _Lines:
         return not (self._quote or self._depth or self._continued)
 
     def _magic(self, line: str) -> str | None:
-        """A magic as Python; None if the line is none."""
+        """Return a magic as Python; None if the line is none."""
         bare = line.lstrip(" \t")
         indent = line[: len(line) - len(bare)]
         if bare.startswith(("%", "!", "?")) or _HELP.match(line) or _AUTOMAGIC.match(bare):

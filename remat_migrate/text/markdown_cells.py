@@ -37,7 +37,7 @@ _OTHER_KERNEL = re.compile(
 
 
 def is_notebook(data: bytes) -> bool:
-    """Whether a Markdown file is a notebook in Python."""
+    """Return whether a Markdown file is a notebook in Python."""
     if b"{code-cell}" not in data and b"jupytext" not in data:
         return False
     head = _head(data)
@@ -47,7 +47,7 @@ def is_notebook(data: bytes) -> bool:
 
 
 def is_python_kernel(language: str, kernel: str) -> bool:
-    """Whether a notebook is in Python, by its language, or else its kernel's name."""
+    """Return whether a notebook is in Python, by its language, or else its kernel's name."""
     if language:
         return bool(_PYTHON.fullmatch(language)) or language.lower() in ("sage", "xonsh")
     return not _OTHER_KERNEL.fullmatch(kernel)
@@ -81,7 +81,7 @@ class MarkdownNotebook:
         return starts
 
     def restore(self, view: str) -> str:
-        """The file of which `view` is the view.
+        """Return the file of which `view` is the view.
 
         Raises:
             BrokenEscape: a line that is not Python was changed.
@@ -97,15 +97,15 @@ class MarkdownNotebook:
         return view
 
     def reread(self, text: str) -> MarkdownNotebook:
-        """The notebook with another text."""
+        """Return the notebook with another text."""
         return read_markdown(text)
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Lines of Markdown are counted over the whole file."""
+        """Return lines of Markdown are counted over the whole file."""
         return None
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Where a character of the view stands in the file."""
+        """Return where a character of the view stands in the file."""
         start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset)) + 1
         number = len(lines_of(view[:start]))
         line = lines_of(view[start:offset] + view[offset:].split("\n", 1)[0])
@@ -114,7 +114,7 @@ class MarkdownNotebook:
 
 
 def read_markdown(text: str) -> MarkdownNotebook:
-    """The notebook that a Markdown file is.
+    """Return the notebook that a Markdown file is.
 
     Raises:
         ValueError: it holds every character of private use, so that none is left for a mark.
@@ -155,7 +155,7 @@ def _is_in_python(head: bytes) -> bool:
 
 
 def _cells(lines: list[str], data: bytes) -> list[tuple[int, int]]:
-    """The lines of code of each cell, by number from 0, the end not included."""
+    """Return the lines of code of each cell, by number from 0, the end not included."""
     head = _head(data)
     written = _FORMAT.search(head)
     # Only where nothing says that directives are the cells: there fences of Python are shown.
@@ -213,7 +213,7 @@ def _after_comment(lines: list[str], number: int) -> int:
 
 
 def _after_options(lines: list[str], number: int, end: int) -> int:
-    """The line below the options of a cell: `:tags: [a]`, or a block of YAML."""
+    """Return the line below the options of a cell: `:tags: [a]`, or a block of YAML."""
     if number < end and lines[number].rstrip() == "---":
         for at in range(number + 1, end):
             if lines[at].rstrip() == "---":

@@ -62,7 +62,7 @@ class JupyterNotebook:
     unread: dict[int, str]
 
     def restore(self, view: str) -> str:
-        """The file of which `view` is the view.
+        """Return the file of which `view` is the view.
 
         Raises:
             BrokenEscape: a line that is not Python was changed, or a line came outside of a cell.
@@ -72,7 +72,7 @@ class JupyterNotebook:
         return replaced(self.text, self.replacements(view))
 
     def replacements(self, view: str) -> list[Replacement]:
-        """What of the JSON text changes for `view` to be its view, in order.
+        """Return what of the JSON text changes for `view` to be its view, in order.
 
         Raises:
             BrokenEscape: as `restore` does.
@@ -95,11 +95,11 @@ class JupyterNotebook:
         return "".join(parts)
 
     def reread(self, text: str) -> JupyterNotebook:
-        """The notebook with another text."""
+        """Return the notebook with another text."""
         return read_notebook(text)
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """The number of the cell, counted from 1 over all, and the line in it."""
+        """Return the number of the cell, counted from 1 over all, and the line in it."""
         start = self._announcement(view, offset)
         if start < 0:
             return None
@@ -108,7 +108,9 @@ class JupyterNotebook:
         return number_of(view[start : end - 1]), line + 1
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Where a character of the view, or of one with the same cells, stands in the file."""
+        """Return where a character of the view, or of one with the same cells, stands in the
+        file.
+        """
         start = self._announcement(view, offset)
         if start < 0:
             return 0
@@ -139,7 +141,7 @@ class JupyterNotebook:
         return view.rfind(sign, 0, offset + len(sign) - 1)
 
     def _cut(self, view: str) -> list[str]:
-        """The lines of each cell in a view."""
+        """Return the lines of each cell in a view."""
         chunks: list[list[str]] = []
         for line in lines_of(view):
             if is_cell_start(self.mark, line):
@@ -168,7 +170,7 @@ def replaced(text: str, replacements: list[Replacement]) -> str:
 
 
 def read_notebook(text: str) -> JupyterNotebook:
-    """The notebook that a JSON text is; one in another language than Python has no cells.
+    """Return the notebook that a JSON text is; one in another language than Python has no cells.
 
     Raises:
         json.JSONDecodeError: the text is no JSON.
@@ -222,7 +224,7 @@ def _code_cells(text: str) -> list[_Cell]:
 
 
 def _worksheets(reader: Reader) -> Iterator[Strings | None]:
-    """The cells of a notebook of format 3, of all its sheets."""
+    """Yield the cells of a notebook of format 3, of all its sheets."""
     for _ in reader.items():
         if reader.peek() != "{":
             reader.value()
@@ -235,7 +237,7 @@ def _worksheets(reader: Reader) -> Iterator[Strings | None]:
 
 
 def _cells(reader: Reader) -> Iterator[Strings | None]:
-    """The text of each cell; None for one that is not Python."""
+    """Yield the text of each cell; None for one that is not Python."""
     for _ in reader.items():
         strings: Strings | None = None
         fields: dict[str, object] = {}
@@ -252,7 +254,7 @@ def _cells(reader: Reader) -> Iterator[Strings | None]:
 
 
 def _language(metadata: object) -> tuple[str, str]:
-    """The language that a notebook's metadata name, and the kernel."""
+    """Return the language that a notebook's metadata name, and the kernel."""
     if not isinstance(metadata, dict):
         return "", ""
     spec, info = metadata.get("kernelspec"), metadata.get("language_info")

@@ -14,7 +14,7 @@ Piece = tuple[int, int, str, Causes]
 
 
 def united(causes: Iterable[Causes]) -> Causes:
-    """All causes together."""
+    """Return all causes together."""
     return frozenset[int]().union(*causes)
 
 
@@ -32,7 +32,7 @@ class Removal:
 
 
 def join_pieces(path: Path, text: str, pieces: Sequence[Piece]) -> list[Removal]:
-    """The edits that make all `pieces` of a text, grouped by the changes that they share.
+    """Return the edits that make all `pieces` of a text, grouped by the changes that they share.
 
     Pieces may overlap and lie within one another; what is put inside a piece that goes as a whole
     is not written. A group is what must be applied together: the two statements that empty a block.
@@ -73,7 +73,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _outermost(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces in order, without the text that is put inside what goes as a whole."""
+    """Return the pieces in order, without the text that is put inside what goes as a whole."""
     found: list[Piece] = []
     low = reach = -1
     for start, end, put, causes in sorted(pieces, key=lambda p: (p[0], -p[1], bool(p[2]))):

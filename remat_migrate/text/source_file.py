@@ -51,23 +51,23 @@ class Container(Protocol):
         """The character that marks escaped lines; see the module `escapes`."""
 
     def restore(self, view: str) -> str:
-        """The text of the file that has this view.
+        """Return the text of the file that has this view.
 
         Raises:
             BrokenEscape: a line that is not Python was changed.
         """
 
     def settled(self, view: str) -> str:
-        """A view as it is once its file is read again."""
+        """Return a view as it is once its file is read again."""
 
     def reread(self, text: str) -> Container:
-        """The container of the file with other text."""
+        """Return the container of the file with other text."""
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """The number of a cell and the line in it, where lines are counted in cells."""
+        """Return the number of a cell and the line in it, where lines are counted in cells."""
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Where in the file's own text a character of this container's view stands."""
+        """Return where in the file's own text a character of this container's view stands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class SourceFile:
         return self.encode(self.text)
 
     def replaced(self, text: str) -> SourceFile:
-        """The same file with other text."""
+        """Return the same file with other text."""
         return SourceFile(self.path, text, self.encoding, self.bom, self.container)
 
     @cached_property
@@ -137,7 +137,7 @@ class SourceFile:
         return container.reread(self.on_disk.text)
 
     def file_offset(self, offset: int) -> int:
-        """Where in the text of `on_disk` a character stands."""
+        """Return where in the text of `on_disk` a character stands."""
         container = self.own_container
         return offset if container is None else container.file_offset(self.text, offset)
 
@@ -151,7 +151,7 @@ class SourceFile:
         return self.on_disk.position(self.file_offset(offset))
 
     def cell(self, offset: int) -> tuple[int, int] | None:
-        """The number of the cell, counted from 1 over all cells, and the line in it.
+        """Return the number of the cell, counted from 1 over all cells, and the line in it.
 
         None where lines are counted over the whole file, as in all but notebooks of Jupyter.
         """
@@ -168,30 +168,34 @@ class SourceFile:
         return f"cell {found[0]}:{found[1]}" if found else str(self.position(offset)[0])
 
     def shown_number(self, line: int) -> int:
-        """The number of a line as a reader is told it: in a cell of Jupyter that in the cell."""
+        """Return the number of a line as a reader is told it: in a cell of Jupyter that in the
+        cell.
+        """
         found = None if self.container is None else self.cell(self.line_starts[line - 1])
         return found[1] if found else line
 
     def shown_line(self, line: int) -> str:
-        """A line as its author wrote it, without what a notebook's view puts into it."""
+        """Return a line as its author wrote it, without what a notebook's view puts into it."""
         text = self.line_text(line)
         return text if self.container is None else original(self.container.mark, text)
 
     def shown_column(self, line: int, column: int) -> int:
-        """The column, from 0, that one of a line has in its `shown_line`."""
+        """Return the column, from 0, that one of a line has in its `shown_line`."""
         if self.container is None:
             return column
         return original_column(self.container.mark, self.line_text(line), column)
 
     def is_escaped(self, offset: int) -> bool:
-        """Whether a character stands in a line of a notebook of which nothing is Python."""
+        """Return whether a character stands in a line of a notebook of which nothing is Python."""
         if self.container is None:
             return False
         line = self.line_text(self.position(offset)[0])
         return line.lstrip(" \t").startswith(f"#{self.container.mark}")
 
     def line_text(self, line: int) -> str:
-        """The text of a line counted from 1, without its ending; empty past the last line."""
+        """Return the text of a line counted from 1, without its ending; empty past the last
+        line.
+        """
         starts = self.line_starts
         if not 1 <= line <= len(starts):
             return ""
@@ -199,7 +203,9 @@ class SourceFile:
         return self.text[starts[line - 1] : end].rstrip("\r\n")
 
     def offset(self, line: int, utf8_column: int) -> int:
-        """The character offset of a position as `ast` gives it (line from 1, column in bytes)."""
+        """Return the character offset of a position as `ast` gives it (line from 1, column in
+        bytes).
+        """
         start = self.line_starts[line - 1]
         end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         if self.text.isascii():
@@ -215,7 +221,9 @@ class SourceFile:
         return line, offset - self.line_starts[line - 1] + 1
 
     def span(self, node: Located) -> Span:
-        """The characters of a node of this file's tree (a `def` or class without decorators)."""
+        """Return the characters of a node of this file's tree (a `def` or class without
+        decorators).
+        """
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return Span(
@@ -231,12 +239,12 @@ class SourceFile:
         return Span(start, end)
 
     def segment(self, node: Located) -> str:
-        """The text of a node of this file's tree."""
+        """Return the text of a node of this file's tree."""
         start, end = self.span(node)
         return self.text[start:end]
 
     def parse(self) -> ast.Module:
-        """The file as Python.
+        """Return the file as Python.
 
         Raises:
             SourceError: it is not Python that this interpreter can parse.
@@ -269,7 +277,7 @@ def first_line(node: Located) -> int:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file, without the buffers of an open file: a run reads thousands.
+    """Return the bytes of a file, without the buffers of an open file: a run reads thousands.
 
     Raises:
         SourceError: it cannot be read.
@@ -328,7 +336,7 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
 
 
 def may_be_notebook(path: Path) -> bool:
-    """Whether a file may be a notebook, by its name."""
+    """Return whether a file may be a notebook, by its name."""
     return path.suffix.lower() in (".ipynb", ".md", ".markdown", ".myst")
 
 

@@ -71,24 +71,26 @@ class Layout:
         return "'" if quotes["'"] > quotes['"'] else '"'
 
     def comments_in(self, start: int, end: int) -> list[Token]:
-        """The comments that start in a range."""
+        """Return the comments that start in a range."""
         low = bisect.bisect_left(self._comment_starts, start)
         return self.comments[low : bisect.bisect_left(self._comment_starts, end)]
 
     def line_start(self, offset: int) -> int:
-        """The offset at which the line of `offset` starts."""
+        """Return the offset at which the line of `offset` starts."""
         starts = self.source.line_starts
         return starts[bisect.bisect_right(starts, offset) - 1]
 
     def line_end(self, offset: int) -> int:
-        """The offset at which the line of `offset` ends, its line ending not counted."""
+        """Return the offset at which the line of `offset` ends, its line ending not counted."""
         start = self.next_line(offset)
         while start > offset and self.source.text[start - 1] in "\r\n":
             start -= 1
         return start
 
     def next_line(self, offset: int) -> int:
-        """The offset at which the line after that of `offset` starts, or the end of the text."""
+        """Return the offset at which the line after that of `offset` starts, or the end of the
+        text.
+        """
         starts = self.source.line_starts
         at = bisect.bisect_right(starts, offset)
         return starts[at] if at < len(starts) else len(self.source.text)
@@ -96,7 +98,9 @@ class Layout:
 
 @lru_cache(maxsize=4)
 def layout_of(source: SourceFile) -> Layout:
-    """The layout of a file, kept for a while: what finds many sites asks for each of them."""
+    """Return the layout of a file, kept for a while: what finds many sites asks for each of
+    them.
+    """
     return Layout(source)
 
 

@@ -55,12 +55,12 @@ def fold(
 
 
 def literal(value: Known) -> str:
-    """The Python text of a known value."""
+    """Return the Python text of a known value."""
     return '"1"' if isinstance(value, TrueText) else repr(value)
 
 
 def _root(node: ast.expr, parent: Callable[[ast.AST], ast.AST | None]) -> ast.expr:
-    """The outermost expression around `node` that may be folded."""
+    """Return the outermost expression around `node` that may be folded."""
     while True:
         above = parent(node)
         if isinstance(above, ast.Attribute) and above.attr in _TEXT_METHODS:
@@ -84,7 +84,7 @@ def _folds(node: ast.expr, part: ast.expr) -> bool:
 
 
 def _conversion(call: ast.Call) -> str:
-    """The name of the function that a call converts one value with, or nothing."""
+    """Return the name of the function that a call converts one value with, or nothing."""
     name = _last_name(call.func)
     if len(call.args) == 1 and not call.keywords and name in _TO_NUMBER | {"bool", "str"}:
         return name
@@ -107,7 +107,7 @@ class _Folder:
         self.change = Reduction()
 
     def settle(self, root: ast.expr, reads: tuple[ast.expr, ...]) -> Folding:
-        """What becomes of `root` and of the statement that it decides."""
+        """Return what becomes of `root` and of the statement that it decides."""
         above = self.parent(root)
         truth = isinstance(above, ast.If | ast.While | ast.Assert | ast.comprehension) and (
             not isinstance(above, ast.Assert) or above.test is root
@@ -152,7 +152,7 @@ class _Folder:
         )
 
     def _unreached(self, statement: ast.stmt, suite: list[ast.stmt]) -> tuple[ast.stmt, ...]:
-        """The statements after `statement` that are not reached once it is `suite`."""
+        """Return the statements after `statement` that are not reached once it is `suite`."""
         jumps = ast.Return | ast.Raise | ast.Continue | ast.Break
         if not suite or not isinstance(suite[-1], jumps):
             return ()
@@ -201,7 +201,7 @@ class _Folder:
     # -- expressions
 
     def _reduce(self, node: ast.expr, truth: bool) -> Known | _Unknown:
-        """The value of an expression, or _UNKNOWN with what changes inside it noted.
+        """Return the value of an expression, or _UNKNOWN with what changes inside it noted.
 
         `truth` says that only the truth of the expression matters, not its value.
         """
@@ -299,7 +299,7 @@ class _Folder:
 
 
 def _asserted(statement: ast.stmt, reads: tuple[ast.expr, ...], *, holds: bool) -> Folding:
-    """An assertion that always holds goes; one that never does insists on what is gone."""
+    """Return an assertion that always holds goes; one that never does insists on what is gone."""
     if holds:
         return Folding(reads, Reduction(remove=(statement,)))
     return Folding(reads, refused="the assertion holds only for the implementation that is gone")
@@ -341,7 +341,7 @@ def _among(known: Known, others: ast.expr) -> bool | _Unknown:
 
 
 def _fails(statement: ast.stmt) -> bool:
-    """Whether a statement always ends in an error, other than by skipping a test."""
+    """Return whether a statement always ends in an error, other than by skipping a test."""
     match statement:
         case ast.Raise(exc=ast.Call(func=what)) | ast.Raise(exc=ast.expr() as what):
             return _last_name(what) not in _SKIPS

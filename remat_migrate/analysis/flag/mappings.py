@@ -30,7 +30,7 @@ class Mappings:
     # -- entries of dicts
 
     def entries(self, node: ast.Dict) -> Iterator[FlagUse]:
-        """The entries of a dict with the flag or the variable for a key."""
+        """Yield the entries of a dict with the flag or the variable for a key."""
         for key, value in zip(node.keys, node.values, strict=True):
             kind = self.names.key(key)
             if key is not None and kind:
@@ -60,7 +60,9 @@ class Mappings:
     def _option_in_mapping(
         self, node: ast.Dict, key: ast.expr, asked: bool | None
     ) -> FlagUse | None:
-        """A dict of one's own may use the name as it likes; one of JAX's options is told of."""
+        """Return a dict of one's own may use the name as it likes; one of JAX's options is told
+        of.
+        """
         others = [k.value for k in node.keys if isinstance(k, ast.Constant) and k is not key]
         if not any(isinstance(other, str) and other.startswith("jax_") for other in others):
             return None
@@ -68,7 +70,7 @@ class Mappings:
         return FlagUse(key, "update", asked, reason=reason, sure=False)
 
     def _is_environment(self, node: ast.expr, depth: int = 0) -> bool:
-        """Whether a mapping, or a name that is bound to it, is used as an environment."""
+        """Return whether a mapping, or a name that is bound to it, is used as an environment."""
         if depth > 4:
             return False
         if isinstance(node, ast.Dict | ast.Call) and self.names.environment(node):
@@ -126,7 +128,7 @@ class Mappings:
         return False
 
     def _merges(self, call: ast.Call, node: ast.expr) -> bool:
-        """Whether a call takes a mapping into an environment or hands it to a program."""
+        """Return whether a call takes a mapping into an environment or hands it to a program."""
         match call.func:
             case ast.Attribute(value=base, attr="update"):
                 return self.names.environment(base)
@@ -138,7 +140,7 @@ class Mappings:
         return last_name(call.func) in _MERGING and any(map(self.names.environment, others))
 
     def _is_patch(self, call: ast.Call) -> bool:
-        """Whether a call is `mock.patch.dict(os.environ, ...)`."""
+        """Return whether a call is `mock.patch.dict(os.environ, ...)`."""
         match call:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="patch") | ast.Attribute(attr="patch")),
@@ -149,7 +151,7 @@ class Mappings:
         return False
 
     def _goes_to_config(self, node: ast.expr) -> bool:
-        """Whether the items of a mapping are handed to `jax.config.update`."""
+        """Return whether the items of a mapping are handed to `jax.config.update`."""
         for load in [node, *self._names_of(node)]:
             holder = self.module.parent(load)
             match holder:
@@ -164,7 +166,7 @@ class Mappings:
         return False
 
     def _names_of(self, node: ast.expr) -> list[ast.Name]:
-        """The uses of the name that a value is assigned to."""
+        """Return the uses of the name that a value is assigned to."""
         holder = self.module.parent(node)
         match holder:
             case (
@@ -186,7 +188,7 @@ class Mappings:
     # -- what is left of nothing
 
     def _emptied(self, node: ast.expr) -> Reduction | None:
-        """What goes with a mapping that has nothing left; None: it stays, empty."""
+        """Return what goes with a mapping that has nothing left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.BitOr()):
@@ -208,7 +210,9 @@ class Mappings:
         return None
 
     def _emptied_call(self, call: ast.Call, arguments: int) -> Reduction | None:
-        """What goes with a call that has nothing left to set but `arguments` of its arguments."""
+        """Return what goes with a call that has nothing left to set but `arguments` of its
+        arguments.
+        """
         if len(call.args) + len(call.keywords) > arguments:
             return None
         if not self._is_patch(call):
@@ -258,7 +262,7 @@ class Mappings:
         return FlagUse(keyword, form, asked, change or Reduction(remove=(keyword,)))
 
     def _is_context(self, call: ast.Call) -> bool:
-        """Whether a call sets JAX's configuration by its keywords."""
+        """Return whether a call sets JAX's configuration by its keywords."""
         name = last_name(call.func)
         functions = self.names.function(call.func)
         if functions and all(f.startswith(("jax.", "absl.testing.flagsaver")) for f in functions):
@@ -269,7 +273,7 @@ class Mappings:
     # -- lists of names
 
     def element(self, node: ast.expr) -> FlagUse | None:
-        """A name of the flag or the variable in a list that a loop goes over."""
+        """Return a name of the flag or the variable in a list that a loop goes over."""
         holder = self.module.parent(node)
         kind = self.names.key(node)
         if not isinstance(holder, ast.List | ast.Tuple | ast.Set) or not kind:
@@ -309,7 +313,7 @@ class Mappings:
         return Reduction(remove=(item,))
 
     def _loop_updates(self, iterable: ast.expr, *, pairs: bool, key: str = SETTING.option) -> bool:
-        """Whether a loop over names, or pairs of name and value, sets what it is given."""
+        """Return whether a loop over names, or pairs of name and value, sets what it is given."""
         loop = self.module.parent(iterable)
         if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not iterable:
             return False
@@ -331,7 +335,9 @@ class Mappings:
         )
 
     def _sets(self, name: ast.Name, key: str) -> bool:
-        """Whether a name, if it were the flag's, would stand where the flag is set or read."""
+        """Return whether a name, if it were the flag's, would stand where the flag is set or
+        read.
+        """
         self.names.assumed[name] = key
         try:
             holder = self.module.parent(name)

@@ -43,12 +43,12 @@ class Names:
         self._constants = _constant_names(module, project)
 
     def key(self, node: ast.expr | None) -> str:
-        """The flag's or the variable's name, if that is what an expression is; else ""."""
+        """Return the flag's or the variable's name, if that is what an expression is; else ""."""
         value = self.text(node)
         return value if value in (SETTING.option, SETTING.variable) else ""
 
     def text(self, node: ast.expr | None) -> str:
-        """The string that an expression is, if it mentions the flag; else ""."""
+        """Return the string that an expression is, if it mentions the flag; else ""."""
         if node is None:
             return ""
         if node in self.assumed:
@@ -65,7 +65,9 @@ class Names:
         return ""
 
     def config(self, node: ast.expr) -> Owner:
-        """Whether an expression is JAX's configuration, something else, or cannot be told."""
+        """Return whether an expression is JAX's configuration, something else, or cannot be
+        told.
+        """
         names = self.project.qualified(self.module, node)
         if names:
             if all(_CONFIG.fullmatch(name) for name in names):
@@ -80,12 +82,16 @@ class Names:
         return "unknown"
 
     def looks_like_config(self, node: ast.expr) -> bool:
-        """Whether an expression that is not known is named as JAX's configuration would be."""
+        """Return whether an expression that is not known is named as JAX's configuration would
+        be.
+        """
         name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
         return _CONFIG_NAME.fullmatch(name) is not None
 
     def function(self, node: ast.expr) -> frozenset[str]:
-        """The qualified names of a callee; those of methods of the configuration in one form."""
+        """Return the qualified names of a callee; those of methods of the configuration in one
+        form.
+        """
         found = self.project.qualified(self.module, node)
         return frozenset(
             f"jax.config.{method}" if _CONFIG.fullmatch(owner) else name
@@ -94,7 +100,9 @@ class Names:
         )
 
     def environment(self, node: ast.expr, depth: int = 0) -> bool:
-        """Whether an expression is `os.environ`, a copy of it, or a mapping named like one."""
+        """Return whether an expression is `os.environ`, a copy of it, or a mapping named like
+        one.
+        """
         if depth > 8:
             return False
         names = self.project.qualified(self.module, node)
@@ -129,7 +137,9 @@ class Names:
         )
 
     def takes_anything(self, callee: ast.expr, name: str) -> bool | None:
-        """Whether a function of the project takes a keyword in its `**kwargs`; None: not known."""
+        """Return whether a function of the project takes a keyword in its `**kwargs`; None: not
+        known.
+        """
         for value in self.project.values(self.module, callee):
             if isinstance(value, Function):
                 arguments = value.node.args
@@ -142,7 +152,7 @@ class Names:
 
 
 def is_environment_name(name: str) -> bool:
-    """Whether a name says that something is an environment."""
+    """Return whether a name says that something is an environment."""
     return _ENVIRONMENT_NAME.fullmatch(name) is not None
 
 
@@ -151,7 +161,7 @@ _EXPORTED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
 
 
 def defines_own_option(project: Project) -> bool:
-    """Whether the project has an option of its own with the flag's name."""
+    """Return whether the project has an option of its own with the flag's name."""
     if project not in _DEFINED:
         _DEFINED[project] = any(
             _defines(node)
@@ -177,7 +187,9 @@ def _mentioning(project: Project) -> list[Module]:
 
 
 def may_use_flag(module: Module, project: Project) -> bool:
-    """Whether a module mentions the flag, or a constant of another module that holds its name."""
+    """Return whether a module mentions the flag, or a constant of another module that holds its
+    name.
+    """
     text = module.source.text
     return SETTING.occurs(text) or any(
         re.search(rf"\b{re.escape(name)}\b", text) for name in _exported(project)
@@ -185,7 +197,7 @@ def may_use_flag(module: Module, project: Project) -> bool:
 
 
 def _exported(project: Project) -> frozenset[str]:
-    """The module-level names of the modules that were parsed, and hold the flag's name."""
+    """Return the module-level names of the modules that were parsed, and hold the flag's name."""
     if project not in _EXPORTED:
         _EXPORTED[project] = frozenset(
             name
@@ -197,7 +209,7 @@ def _exported(project: Project) -> frozenset[str]:
 
 
 def _constant_names(module: Module, project: Project) -> frozenset[str]:
-    """Names and attributes of a module that may be a string that mentions the flag."""
+    """Return names and attributes of a module that may be a string that mentions the flag."""
     found = {*_assigned(module.nodes), *_exported(project)}
     for node in module.nodes:
         if isinstance(node, ast.alias) and node.name in found and node.asname:

@@ -33,7 +33,7 @@ _SPEAKING = re.compile(r"print|log\w*|debug|info|warn\w*|error|exception|skipTes
 
 
 def find_flag_uses(module: Module, project: Project) -> list[FlagUse]:
-    """The uses of the flag in a module, in the order of the text.
+    """Return the uses of the flag in a module, in the order of the text.
 
     Prose, docstrings, and options of the project's own with the same name are no uses; neither is
     what stands in a block that expects an error.
@@ -55,7 +55,8 @@ def remove_flag_uses(
     uses: Sequence[FlagUse],
     is_suppressed: Callable[[int], bool] = lambda offset: False,
 ) -> list[Removal]:
-    """The changes that take `uses` out of a module; members of a Removal are indices of `uses`.
+    """Return the changes that take `uses` out of a module; members of a Removal are indices of
+    `uses`.
 
     A use at an offset that is suppressed stays, with what it needs.
     """
@@ -112,7 +113,7 @@ def _recognise(names: Names) -> Iterator[FlagUse]:
 
 
 def _unless_own(use: FlagUse) -> FlagUse:
-    """Where the project has an option of that name, `--jax_new_checkpoint` may be for it."""
+    """Return where the project has an option of that name, `--jax_new_checkpoint` may be for it."""
     if use.form != "option":
         return use
     return replace(use, change=Reduction(), reason=OWN_OPTION, sure=False)
@@ -122,7 +123,9 @@ def _unless_own(use: FlagUse) -> FlagUse:
 
 
 def _with_guards(module: Module, uses: Sequence[FlagUse]) -> list[FlagUse]:
-    """Whether the flag exists: no, but for a test that guards a read, which the flag decides."""
+    """Return whether the flag exists: no, but for a test that guards a read, which the flag
+    decides.
+    """
     reads = {use.node for use in uses if use.known is not None and use.form != "exists"}
     found: list[FlagUse] = []
     for use in uses:
@@ -135,7 +138,7 @@ def _with_guards(module: Module, uses: Sequence[FlagUse]) -> list[FlagUse]:
 
 
 def _guarded(module: Module, test: ast.expr) -> ast.AST:
-    """The statement or expression that a test decides about."""
+    """Return the statement or expression that a test decides about."""
     child: ast.AST = test
     region: ast.AST = test
     for around in module.ancestors(test):
@@ -190,7 +193,7 @@ def _is_placed(module: Module, node: ast.expr) -> bool:
 
 
 def _with_try(module: Module, use: FlagUse, uses: Sequence[FlagUse]) -> FlagUse:
-    """A `try` around what fails today comes down to what happens today."""
+    """Return a `try` around what fails today comes down to what happens today."""
     if use.reason or use.form not in _RAISES | {"environment-read"}:
         return use
     statement = module.statement(use.node)
@@ -241,7 +244,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Whether a statement of a handler only passes over the error or tells of it."""
+    """Return whether a statement of a handler only passes over the error or tells of it."""
     match statement:
         case ast.Pass() | ast.Raise() | ast.Expr(value=ast.Constant()):
             return True
@@ -279,7 +282,7 @@ class _Importers:
         return found
 
     def take(self, name: str) -> bool:
-        """Whether one of them takes `name`."""
+        """Return whether one of them takes `name`."""
         word, stem = re.escape(name).encode(), re.escape(self.stem)
         pattern = (
             rb"from\s+[\w.]*\b%(stem)b\s+import\s+(?:\([^)]*\b%(name)b\b|[^\n(]*\b%(name)b\b|\*)"

@@ -48,7 +48,7 @@ class LiteralText:
     tokens: tuple[_Token, ...]
 
     def without(self, pieces: Iterable[tuple[int, int, str]]) -> str:
-        """The source with ranges of `value` replaced, none overlapping another."""
+        """Return the source with ranges of `value` replaced, none overlapping another."""
         cuts: list[tuple[int, int, str]] = []
         for start, end, put in pieces:
             for low, high in self._ranges(start, end):
@@ -66,7 +66,7 @@ class LiteralText:
         return found
 
     def _ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The ranges of the source that mean `value[start:end]`, one for each literal."""
+        """Yield the ranges of the source that mean `value[start:end]`, one for each literal."""
         for token in self.tokens:
             own = [
                 span
@@ -101,7 +101,7 @@ class LiteralText:
 
 
 def read_literal(segment: str) -> LiteralText | None:
-    """The text of a string literal's source; None for bytes."""
+    """Return the text of a string literal's source; None for bytes."""
     tokens: list[_Token] = []
     value: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def read_literal(segment: str) -> LiteralText | None:
 
 
 def _characters(segment: str, at: int, quotes: str, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """The characters of one literal with their places, up to its closing quotes."""
+    """Yield the characters of one literal with their places, up to its closing quotes."""
     raw, formatted = "r" in prefix, "f" in prefix or "t" in prefix
     while at < len(segment) and not segment.startswith(quotes, at):
         letter = segment[at]

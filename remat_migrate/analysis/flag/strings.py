@@ -58,7 +58,9 @@ class Strings:
     # -- lists of arguments
 
     def words(self, node: Words | ast.Call) -> Iterator[FlagUse]:
-        """The uses in the words of a command: the elements of a list, the arguments of `execl`."""
+        """Yield the uses in the words of a command: the elements of a list, the arguments of
+        `execl`.
+        """
         if isinstance(node, ast.Call):
             if not _RUNS_WORDS.fullmatch(last_name(node.func)):
                 return
@@ -93,7 +95,9 @@ class Strings:
                 yield self._rewritten(elements[index], plan, number, spans[index], form, asked)
 
     def _is_named_apart(self, node: ast.expr) -> bool:
-        """Whether the program is named before its words: `os.execvp("env", ["env", ...])`."""
+        """Return whether the program is named before its words: `os.execvp("env", ["env",
+        ...])`.
+        """
         call = self.module.parent(node)
         if isinstance(node, ast.Call):
             return True
@@ -103,14 +107,14 @@ class Strings:
         )
 
     def _text(self, node: ast.expr) -> str:
-        """The characters of an element; what is not known is a hole."""
+        """Return the characters of an element; what is not known is a hole."""
         if isinstance(node, ast.JoinedStr):
             literal = read_literal(self.module.segment(node))
             return literal.value if literal else HOLE
         return self.names.text(node) or HOLE
 
     def _is_line(self, text: str) -> bool:
-        """Whether an element is a command line of its own: the list is one of commands."""
+        """Return whether an element is a command line of its own: the list is one of commands."""
         return re.search(r"\S\s+\S", text) is not None and SETTING.tells(f" {text}")
 
     def _without(
@@ -131,7 +135,7 @@ class Strings:
         return FlagUse(shown, form, asked, change or Reduction(remove=tuple(gone)))
 
     def _emptied(self, node: ast.expr) -> Reduction | None:
-        """What goes with a list that has nothing left; None: it stays, empty."""
+        """Return what goes with a list that has nothing left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.Add()):
@@ -158,7 +162,7 @@ class Strings:
         form: Form,
         asked: bool | None,
     ) -> FlagUse:
-        """An element that is a script (behind `-c`) without the use."""
+        """Return an element that is a script (behind `-c`) without the use."""
         literal = self._literal(node)
         if literal is None:
             return FlagUse(node, form, asked, reason="the string is not written out here")
@@ -179,7 +183,7 @@ class Strings:
     # -- single strings
 
     def string(self, node: ast.Constant | ast.JoinedStr) -> FlagUse | None:
-        """A string that is an argument or a command line."""
+        """Return a string that is an argument or a command line."""
         holder = self.module.parent(node)
         if node in self._elements or isinstance(holder, ast.JoinedStr | ast.FormattedValue):
             return None
@@ -206,7 +210,7 @@ class Strings:
         return None
 
     def _line(self, node: ast.Constant | ast.JoinedStr, literal: LiteralText) -> FlagUse | None:
-        """A command line."""
+        """Return a command line."""
         outer = self._outer(node)
         context = self._context(outer)
         if context == "prose":
@@ -259,14 +263,14 @@ class Strings:
         return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
 
     def _is_filled_in(self, node: ast.expr) -> bool:
-        """Whether a string is a template: `"..." % values`, `"...".format(values)`."""
+        """Return whether a string is a template: `"..." % values`, `"...".format(values)`."""
         match self.module.parent(node):
             case ast.BinOp(op=ast.Mod()) | ast.Attribute(attr="format" | "format_map"):
                 return True
         return False
 
     def _nothing_left(self, node: ast.expr) -> Reduction | None:
-        """What goes with a command line of which nothing is left; None: it stays, empty."""
+        """Return what goes with a command line of which nothing is left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.AugAssign(op=ast.Add()):
@@ -283,7 +287,7 @@ class Strings:
     # -- where a string goes
 
     def _outer(self, node: ast.expr) -> ast.expr:
-        """The expression that a string is put together in."""
+        """Return the expression that a string is put together in."""
         while True:
             holder = self.module.parent(node)
             match holder:
@@ -300,7 +304,7 @@ class Strings:
                     return node
 
     def _context(self, node: ast.expr, depth: int = 0) -> str:
-        """Whether a string is run as a "command", is "prose", or "unknown"."""
+        """Return whether a string is run as a "command", is "prose", or "unknown"."""
         holder = self.module.parent(node)
         match holder:
             case ast.keyword(arg=str(name)):

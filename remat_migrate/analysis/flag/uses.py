@@ -60,7 +60,7 @@ class Forms:
     # -- calls
 
     def call(self, node: ast.Call) -> FlagUse | None:
-        """A call that has the flag's or the variable's name among its first arguments."""
+        """Return a call that has the flag's or the variable's name among its first arguments."""
         position, key = self._key_argument(node)
         if key == SETTING.option:
             return self._option_call(node, position)
@@ -229,7 +229,7 @@ class Forms:
         return None
 
     def _target(self, node: ast.Attribute | ast.Subscript, form: Form) -> FlagUse:
-        """What is assigned to or deleted."""
+        """Return what is assigned to or deleted."""
         holder = self.module.parent(node)
         match holder:
             case ast.Assign(targets=[_], value=value) | ast.AugAssign(value=value):
@@ -252,7 +252,7 @@ class Forms:
     # -- calls that go
 
     def dropped(self, node: ast.Call, form: Form, values: Sequence[ast.expr]) -> FlagUse:
-        """A call that goes, with the arguments that would no longer be evaluated."""
+        """Return a call that goes, with the arguments that would no longer be evaluated."""
         asked = truth(values[0]) if values else None
         effects = [value for value in values if not is_pure(value)]
         if not effects:
@@ -268,7 +268,7 @@ class Forms:
         )
 
     def without(self, node: ast.Call) -> Reduction | None:
-        """What goes when a call goes: its statement, its `with` item, its decorator."""
+        """Return what goes when a call goes: its statement, its `with` item, its decorator."""
         holder = self.module.parent(node)
         match holder:
             case ast.Expr():
@@ -293,7 +293,7 @@ class Forms:
 
 
 def truth(node: ast.expr) -> bool | None:
-    """What a value that is written out sets the flag to."""
+    """Return what a value that is written out sets the flag to."""
     if not isinstance(node, ast.Constant):
         return None
     if isinstance(node.value, str):
@@ -302,7 +302,7 @@ def truth(node: ast.expr) -> bool | None:
 
 
 def _effect(node: ast.expr) -> ast.expr:
-    """The part of an expression that does something: `load()` of `not load().flag`."""
+    """Return the part of an expression that does something: `load()` of `not load().flag`."""
     match node:
         case ast.Attribute(value=inner) | ast.UnaryOp(operand=inner):
             return _effect(inner)
@@ -320,7 +320,7 @@ def _argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
 
 
 def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name."""
+    """Return the last part of a dotted name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -34,7 +34,7 @@ class AppliedTransforms:
         return self.project.evaluator
 
     def mentions(self, module: Module) -> Mentions:
-        """Where a module reads each name."""
+        """Return where a module reads each name."""
         if module not in self._mentions:
             self._mentions[module] = find_mentions(module)
         return self._mentions[module]
@@ -48,26 +48,28 @@ class AppliedTransforms:
         return self._transformed[module]
 
     def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
-        """What is done to the function that an expression is, or that a decorator decorates."""
+        """Return what is done to the function that an expression is, or that a decorator
+        decorates.
+        """
         if module not in self._uses:
             every: list[LoopUse | Derivative] = [*self.loops(module), *self.derivatives(module)]
             self._uses[module] = {found.use.subject or found.node: found for found in every}
         return self._uses[module].get(node)
 
     def loops(self, module: Module) -> tuple[LoopUse, ...]:
-        """The loops of a module."""
+        """Return the loops of a module."""
         if module not in self._loops:
             self._loops[module] = tuple(find_loops(self._all(module), self.evaluator))
         return self._loops[module]
 
     def derivatives(self, module: Module) -> tuple[Derivative, ...]:
-        """The places in a module where functions are differentiated."""
+        """Return the places in a module where functions are differentiated."""
         if module not in self._derivatives:
             self._derivatives[module] = tuple(find_derivatives(self._all(module), self.evaluator))
         return self._derivatives[module]
 
     def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
-        """Whether code is part of a function's own derivative rule."""
+        """Return whether code is part of a function's own derivative rule."""
         if module not in self._rules:
             self._rules[module] = derivative_rules(module, self.evaluator)
         rules = self._rules[module]

@@ -36,14 +36,14 @@ class Reach:
     in_loops: set[FunctionNode] = field(default_factory=set)
 
     def covers(self, module: Module, node: ast.AST) -> bool:
-        """Whether code runs inside something differentiated, as far as is seen."""
+        """Return whether code runs inside something differentiated, as far as is seen."""
         return any(
             function in self.plainly or function in self.in_loops
             for function in _around(module, node)
         )
 
     def only_plainly(self, module: Module, node: ast.AST) -> bool:
-        """Whether code runs inside something differentiated, and never in a loop of it."""
+        """Return whether code runs inside something differentiated, and never in a loop of it."""
         around = list(_around(module, node))
         return any(f in self.plainly for f in around) and not any(
             f in self.in_loops for f in around
@@ -51,7 +51,9 @@ class Reach:
 
 
 def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reach:
-    """What the derivatives of the project's modules run; of those that go `backward` alone."""
+    """Return what the derivatives of the project's modules run; of those that go `backward`
+    alone.
+    """
     modules = set(transforms.project.modules.values())
     reach = Reach()
     queue: list[tuple[Function, bool]] = []
@@ -74,7 +76,7 @@ def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reac
 
 
 def _set_up_for(function: Function) -> Iterator[Function]:
-    """The `setup` of a Flax module, which runs before its methods."""
+    """Yield the `setup` of a Flax module, which runs before its methods."""
     cls = function.module.enclosing_class(function.node)
     for statement in cls.body if cls is not None else ():
         if isinstance(statement, ast.FunctionDef) and statement.name == "setup":
@@ -82,7 +84,7 @@ def _set_up_for(function: Function) -> Iterator[Function]:
 
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without those of functions and classes inside it."""
+    """Yield the nodes of a function's body, without those of functions and classes inside it."""
     stack: list[ast.AST] = (
         [function.body] if isinstance(function, ast.Lambda) else list(function.body)
     )
@@ -101,7 +103,7 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
 
 
 def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
-    """The functions that a function calls or passes on, and whether as the body of a loop."""
+    """Yield the functions that a function calls or passes on, and whether as the body of a loop."""
     module, evaluator = function.module, transforms.evaluator
     bodies = {id(loop.use.subject): loop for loop in transforms.loops(module)}
     for node in own_nodes(function.node):
@@ -123,7 +125,9 @@ def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[
 
 
 def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
-    """Whether a function that is passed to a value is run in no loop: `jax.jit`, a gradient."""
+    """Return whether a function that is passed to a value is run in no loop: `jax.jit`, a
+    gradient.
+    """
     while isinstance(value, Partial):
         value = value.func
     if not isinstance(value, External):
@@ -136,7 +140,7 @@ def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
 
 
 def _is_looped(value: Value) -> bool:
-    """Whether a value runs its function in a loop: `nn.scan(Block)`, an instance of it."""
+    """Return whether a value runs its function in a loop: `nn.scan(Block)`, an instance of it."""
     if isinstance(value, Instance):
         value = value.cls
     return any(

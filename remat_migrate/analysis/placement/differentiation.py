@@ -53,14 +53,14 @@ class Derivative:
 
 
 def find_derivatives(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[Derivative]:
-    """Those of a module's transforms that differentiate."""
+    """Yield those of a module's transforms that differentiate."""
     for use in uses:
         if isinstance(use.transform, Gradient):
             yield Derivative(use, use.transform, subjects(use, evaluator))
 
 
 def derivative_rules(module: Module, evaluator: Evaluator) -> frozenset[FunctionNode]:
-    """The functions of a module that are the derivative rules of others.
+    """Return the functions of a module that are the derivative rules of others.
 
     Given to `f.defvjp(forward, backward)`, decorated with `@f.defjvp`, or passed to what takes the
     rule of a function.

@@ -29,7 +29,7 @@ _DEPTH = 3
 
 
 def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
-    """What a round of a loop does, its own functions followed a few calls deep.
+    """Return what a round of a loop does, its own functions followed a few calls deep.
 
     "checkpointed" also where the loop itself stands in a checkpointed function, or a checkpoint
     is mentioned in the body.

@@ -50,19 +50,21 @@ class LoopUse:
 
 
 def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[LoopUse]:
-    """Those of a module's transforms that are loops."""
+    """Yield those of a module's transforms that are loops."""
     for use in uses:
         if isinstance(use.transform, Loop):
             yield LoopUse(use, use.transform, subjects(use, evaluator), _is_real(use))
 
 
 def checkpoints_around(value: Value) -> Iterator[Applied]:
-    """The checkpoints that stand around a function, outermost first."""
+    """Return the checkpoints that stand around a function, outermost first."""
     return (layer for layer in layers(value) if isinstance(layer, Applied))
 
 
 def is_real(use: Transformed, numbers: Callable[[Module, ast.expr], set[int] | None]) -> bool:
-    """Whether the compiler sees a loop, by what the project gives for length and unrolling."""
+    """Return whether the compiler sees a loop, by what the project gives for length and
+    unrolling.
+    """
     loop = use.transform
     assert isinstance(loop, Loop)
     if not loop.compiled_once or use.spread:

@@ -16,7 +16,8 @@ from .workload import applied_by, does_work
 
 
 def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] | None:
-    """The checkpoint of the same policy that is all that a site wraps; None if it wraps more.
+    """Return the checkpoint of the same policy that is all that a site wraps; None if it wraps
+    more.
 
     Whatever way the code took: a function that may also be none is not one.
     """
@@ -34,7 +35,9 @@ def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] |
 
 
 def calls_within(project: Project, applied: Applied) -> list[tuple[Module, ast.expr]]:
-    """The calls of checkpoints of which what a checkpoint wraps consists; none if it does more."""
+    """Return the calls of checkpoints of which what a checkpoint wraps consists; none if it does
+    more.
+    """
     found: list[tuple[Module, ast.expr]] = []
     for target in targets_of(project.evaluator, applied.target):
         module = target.function.module
@@ -49,7 +52,7 @@ def calls_within(project: Project, applied: Applied) -> list[tuple[Module, ast.e
 
 
 def _wrapped(project: Project, site: Site) -> Values:
-    """What a site wraps."""
+    """Return what a site wraps."""
     module, node = site.module, site.application
     assert node is not None
     if not decorates(module, node):
@@ -78,7 +81,7 @@ def _wrapped(project: Project, site: Site) -> Values:
 
 
 def _only_checkpoint(project: Project, value: Value) -> Applied | None:
-    """The checkpoint that calling a value runs, and nothing else."""
+    """Return the checkpoint that calling a value runs, and nothing else."""
     while True:
         match value:
             case Applied():

@@ -76,7 +76,7 @@ class Follow:
         self.seen: set[ast.AST] = set()
 
     def start(self, function: ast.AST) -> Iterator[Occurrence]:
-        """What becomes of the function that an expression, definition or decorator makes."""
+        """Yield what becomes of the function that an expression, definition or decorator makes."""
         match function:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._decorated(function, function.decorator_list)
@@ -89,7 +89,9 @@ class Follow:
                 yield from self._follow(function)
 
     def wrapper(self, node: ast.expr) -> Iterator[Occurrence]:
-        """What becomes of what a wrapper makes, where an argument or a default is the wrapper."""
+        """Yield what becomes of what a wrapper makes, where an argument or a default is the
+        wrapper.
+        """
         holder = self.module.parent(node)
         if isinstance(holder, ast.keyword):
             holder = self.module.parent(holder)
@@ -129,7 +131,7 @@ class Follow:
         yield from self._named(holder.name, holder, holder)
 
     def _follow(self, node: ast.expr) -> Iterator[Occurrence]:
-        """What becomes of the value of an expression that is the function."""
+        """Yield what becomes of the value of an expression that is the function."""
         if node in self.seen:
             return
         self.seen.add(node)
@@ -181,12 +183,14 @@ class Follow:
         return None
 
     def _makes_instance(self, call: ast.Call) -> bool:
-        """Whether it is a class that is called, so that the checkpoint is on its instances."""
+        """Return whether it is a class that is called, so that the checkpoint is on its
+        instances.
+        """
         values = self.evaluator.values(self.module, call)
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
     def _at_initialization(self, node: ast.AST) -> bool:
-        """Whether code only runs to make parameters: under `if hk.running_init():`."""
+        """Return whether code only runs to make parameters: under `if hk.running_init():`."""
         child = node
         for around in self.module.ancestors(node):
             if isinstance(around, ast.If) and child in around.body:
@@ -206,7 +210,9 @@ class Follow:
         return any(isinstance(v, kinds) for v in values)
 
     def _is_same_call(self, call: ast.Call, node: ast.expr) -> bool:
-        """Whether a call gives a function that is the same one: jitted, with arguments given."""
+        """Return whether a call gives a function that is the same one: jitted, with arguments
+        given.
+        """
         if call.args[:1] != [node]:
             return False
         for value in self.evaluator.values(self.module, call.func):
@@ -220,7 +226,7 @@ class Follow:
         return False
 
     def _only_looks(self, node: ast.expr) -> bool:
-        """Whether a function is only compared or inspected where it stands."""
+        """Return whether a function is only compared or inspected where it stands."""
         holder = self.module.parent(node)
         match holder:
             case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.If() | ast.UnaryOp():
@@ -244,7 +250,9 @@ class Follow:
         return inside
 
     def _via(self, call: ast.Call) -> frozenset[ast.Call]:
-        """A call, and the calls that made what it calls: `layer_stack(8)(f)`, or in two steps."""
+        """Return a call, and the calls that made what it calls: `layer_stack(8)(f)`, or in two
+        steps.
+        """
         found = [call]
         func = call.func
         while True:
@@ -257,7 +265,7 @@ class Follow:
             func = func.func
 
     def _parameters(self, call: ast.Call, node: ast.expr) -> list[tuple[Function, str]] | None:
-        """The parameters that an argument is passed for; None if they cannot all be seen."""
+        """Return the parameters that an argument is passed for; None if they cannot all be seen."""
         found: list[tuple[Function, str]] = []
         values = self.evaluator.values(self.module, call.func)
         for value in values:
@@ -273,7 +281,7 @@ class Follow:
         return found if found and len(found) == len(values) else None
 
     def _loads(self, function: FunctionNode, name: str) -> Iterator[ast.Name]:
-        """Where a parameter of a function is read."""
+        """Yield where a parameter of a function is read."""
         for node in self.transforms.mentions(self.module).names.get(name, ()):
             for binding in self.module.reaching(node):
                 if binding.kind == "parameter" and binding.scope.node is function:
@@ -298,7 +306,7 @@ class Follow:
             yield from self._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
-        """What becomes of a function that a statement gives a name."""
+        """Yield what becomes of a function that a statement gives a name."""
         scope = self.module.scope_at(statement)
         if scope.is_class:
             if not _is_private(name):

@@ -12,7 +12,9 @@ _STACKS = frozenset({"array", "asarray", "stack", "list", "tuple"})
 
 
 def added_calls(module: Module, calls: Sequence[ast.Call]) -> bool:
-    """Whether several runs of the given calls are all added, and none uses what another gives."""
+    """Return whether several runs of the given calls are all added, and none uses what another
+    gives.
+    """
     for call in calls:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if any(node in calls for arg in given for node in ast.walk(arg)):
@@ -26,7 +28,7 @@ def added_calls(module: Module, calls: Sequence[ast.Call]) -> bool:
 
 
 def _top_of_sum(module: Module, node: ast.expr) -> ast.expr:
-    """The whole sum of which an expression is a term, scaled or not."""
+    """Return the whole sum of which an expression is a term, scaled or not."""
     while True:
         holder = module.parent(node)
         match holder:

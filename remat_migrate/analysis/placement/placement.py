@@ -42,7 +42,7 @@ class Placement(AppliedTransforms):
     def occurrences(
         self, module: Module, function: ast.AST, *, through: bool = False
     ) -> tuple[Occurrence, ...]:
-        """What becomes of a function within its module.
+        """Return what becomes of a function within its module.
 
         `function` is an expression that makes one, a definition, or a decorator: what it makes of
         what is below it. Names, attributes of `self`, `jax.jit` and partials are followed; and
@@ -56,7 +56,7 @@ class Placement(AppliedTransforms):
         return self._occurrences[key]
 
     def of_site(self, site: Site, *, through: bool = False) -> tuple[Occurrence, ...]:
-        """What becomes of what a site makes.
+        """Return what becomes of what a site makes.
 
         If `through`, also of a checkpoint that is passed on as a wrapper: `repeat(f, wrap=remat)`.
         """
@@ -74,7 +74,8 @@ class Placement(AppliedTransforms):
     def loops_of(
         self, occurrence: Occurrence, *, through: bool = False, depth: int = 0
     ) -> tuple[LoopUse, ...]:
-        """The loops in whose rounds a function is run where it occurs; none if also elsewhere.
+        """Return the loops in whose rounds a function is run where it occurs; none if also
+        elsewhere.
 
         It is the body, or is called by a function that is run in loops and nowhere else.
         """
@@ -95,7 +96,7 @@ class Placement(AppliedTransforms):
         return tuple(found)
 
     def is_real(self, loop: LoopUse, occurrence: Occurrence) -> bool:
-        """Whether the compiler sees a loop, for a function that is run by it.
+        """Return whether the compiler sees a loop, for a function that is run by it.
 
         Where the function is passed to helpers, these calls say how many rounds there are, and
         whether they are unrolled; of a loop beside it other callers may do so.

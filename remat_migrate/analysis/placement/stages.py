@@ -48,7 +48,7 @@ class Checkpointed:
 
 
 def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpointed]:
-    """The checkpoints that are the whole or the last stage of what calling a value runs."""
+    """Yield the checkpoints that are the whole or the last stage of what calling a value runs."""
     while True:
         match value:
             case Applied():
@@ -69,7 +69,9 @@ def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpoin
 
 
 def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Checkpointed]:
-    """The checkpoint that makes what a function returns, in the function or one that it calls."""
+    """Yield the checkpoint that makes what a function returns, in the function or one that it
+    calls.
+    """
     module, node = function.module, function.node
     work: dict[ast.AST, Applied | None] = {}
     for inner in own_nodes(node):
@@ -86,7 +88,7 @@ def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Ch
 def _last(
     evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
-    """The checkpoint that makes what a function returns, from all its other work."""
+    """Yield the checkpoint that makes what a function returns, from all its other work."""
     module, node = function.module, function.node
     last = [
         call
@@ -117,7 +119,9 @@ def _last(
 def _bulk(
     evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
-    """The checkpoint on a whole stack of layers, where single layers are all there is beside it."""
+    """Yield the checkpoint on a whole stack of layers, where single layers are all there is
+    beside it.
+    """
     module = function.module
     stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
     call = stacks[0] if len(stacks) == 1 else None
@@ -133,7 +137,7 @@ def _bulk(
 
 
 def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> bool:
-    """Whether a call runs one layer of a library."""
+    """Return whether a call runs one layer of a library."""
     values = evaluator.values(module, node.func) if isinstance(node, ast.Call) else frozenset()
     return bool(values) and all(
         isinstance(v, Instance)
@@ -144,7 +148,7 @@ def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> boo
 
 
 def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
-    """Whether a function runs a Python loop of stages, none of which is checkpointed."""
+    """Return whether a function runs a Python loop of stages, none of which is checkpointed."""
     module = function.module
     rounds = [
         node
@@ -159,7 +163,7 @@ def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
 def _behind(
     evaluator: Evaluator, module: Module, call: ast.Call, depth: int
 ) -> Iterator[Checkpointed]:
-    """The parts of the project's function that a call runs, if it can only be that one."""
+    """Yield the parts of the project's function that a call runs, if it can only be that one."""
     functions: set[Function] = set()
     for value in callees(evaluator, module, call):
         if isinstance(value, Bound) and isinstance(value.receiver, Instance) and is_apply(call):
@@ -177,7 +181,7 @@ def _behind(
 
 
 def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
-    """Whether an expression is evaluated in a Python loop of a function."""
+    """Return whether an expression is evaluated in a Python loop of a function."""
     for around in module.ancestors(node):
         if around is function:
             return False
@@ -189,7 +193,9 @@ def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
 def _is_way_out(
     evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
 ) -> bool:
-    """Whether the result of a call goes to the function's result alone, through what is small."""
+    """Return whether the result of a call goes to the function's result alone, through what is
+    small.
+    """
     queue: list[ast.expr] = [call]
     seen: set[ast.AST] = set()
     returned = False
@@ -215,7 +221,9 @@ def _is_way_out(
 
 
 def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
-    """Whether an expression gives the value of a part of it on, or something small made of it."""
+    """Return whether an expression gives the value of a part of it on, or something small made
+    of it.
+    """
     match holder:
         case ast.BinOp(op=op):
             return not isinstance(op, ast.MatMult)
@@ -231,7 +239,7 @@ def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.A
 
 
 def _collects(call: ast.AST, node: ast.AST) -> str | None:
-    """The container that is given a value: `metrics.update(loss=loss)`."""
+    """Return the container that is given a value: `metrics.update(loss=loss)`."""
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr) as func) if (
             attr in ("append", "extend", "update") and func is not node
@@ -241,7 +249,9 @@ def _collects(call: ast.AST, node: ast.AST) -> str | None:
 
 
 def _stored(holder: ast.AST | None, node: ast.AST) -> set[str] | None:
-    """The names under which a statement or call keeps a value; None if it does not keep it."""
+    """Return the names under which a statement or call keeps a value; None if it does not keep
+    it.
+    """
     match holder:
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
             return _names(target)
@@ -254,7 +264,7 @@ def _stored(holder: ast.AST | None, node: ast.AST) -> set[str] | None:
 def _loads(
     module: Module, function: FunctionNode, names: set[str], statement: ast.AST
 ) -> list[ast.Name]:
-    """Where names are read that may hold what a statement or call keeps under them."""
+    """Return where names are read that may hold what a statement or call keeps under them."""
     found: list[ast.Name] = []
     for load in ast.walk(function):
         if not isinstance(load, ast.Name) or not isinstance(load.ctx, ast.Load):
@@ -268,7 +278,7 @@ def _loads(
 
 
 def _binds(statement: ast.AST, name: str) -> bool:
-    """Whether a statement gives a name a new value; else it adds to the one that it has."""
+    """Return whether a statement gives a name a new value; else it adds to the one that it has."""
     targets = getattr(statement, "targets", [getattr(statement, "target", None)])
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
@@ -288,7 +298,9 @@ def _names(target: ast.expr) -> set[str] | None:
 
 
 def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
-    """Whether what a call is given comes from other work: an argument, or a name bound to it."""
+    """Return whether what a call is given comes from other work: an argument, or a name bound to
+    it.
+    """
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     seen: set[ast.AST] = set()
     while given:
@@ -303,7 +315,7 @@ def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
 
 
 def only_call(function: Function) -> ast.Call | None:
-    """The call that is all that a function does: `lambda x: f(x)`, `return f(x)`."""
+    """Return the call that is all that a function does: `lambda x: f(x)`, `return f(x)`."""
     node = function.node
     if isinstance(node, ast.Lambda):
         body: ast.expr | None = node.body

@@ -63,7 +63,7 @@ class Transformed:
     passed: bool = False
 
     def argument(self, name: str, position: int | None) -> ast.expr | None:
-        """What is given for a parameter."""
+        """Return what is given for a parameter."""
         for keyword in self.keywords:
             if keyword.arg == name:
                 return keyword.value
@@ -82,7 +82,7 @@ class Transformed:
 def find_transformed(
     module: Module, mentions: Mentions, evaluator: Evaluator, arguments: Arguments
 ) -> list[Transformed]:
-    """The applications in a module, in order of place."""
+    """Return the applications in a module, in order of place."""
     found: list[Transformed] = []
     last_names = evaluator.transforms.last_names | arguments.given_loops(module)
     for name in _names(mentions, last_names):
@@ -93,7 +93,7 @@ def find_transformed(
 
 
 def subjects(use: Transformed, evaluator: Evaluator) -> Values:
-    """What the function that is transformed may be."""
+    """Return what the function that is transformed may be."""
     if use.subject is not None:
         return evaluator.values(use.module, use.subject)
     if not isinstance(use.decorated, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -125,7 +125,7 @@ def _names(mentions: Mentions, last_names: frozenset[str]) -> set[str]:
 
 
 def _mentioned(value: ast.expr) -> Iterator[str]:
-    """The names of functions that an assigned value may be."""
+    """Yield the names of functions that an assigned value may be."""
     match value:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             yield name
@@ -161,7 +161,9 @@ def _applications(
 
 
 def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Values:
-    """What a parameter may be: its default, and what callers pass; nothing if not all loops."""
+    """Return what a parameter may be: its default, and what callers pass; nothing if not all
+    loops.
+    """
     found: set[Value] = set()
     for value in values:
         found |= arguments.resolved(value)
@@ -176,7 +178,9 @@ def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Value
 def _transforms(
     value: Value, evaluator: Evaluator
 ) -> Iterator[tuple[Transform, tuple[ast.Call, ...]]]:
-    """The transform that a value is, with the partials that give arguments, outermost first."""
+    """Yield the transform that a value is, with the partials that give arguments, outermost
+    first.
+    """
     given: list[ast.Call] = []
     while isinstance(value, Partial):
         given.append(value.call)
@@ -196,7 +200,7 @@ def _transforms(
 
 
 def _handed_on(function: Function, evaluator: Evaluator) -> Iterator[Transform]:
-    """The transforms to which `def scan(*args, **kwargs)` hands everything on."""
+    """Yield the transforms to which `def scan(*args, **kwargs)` hands everything on."""
     func = handed_to(function.node)
     for value in evaluator.values(function.module, func) if func is not None else ():
         if isinstance(value, External):
@@ -213,7 +217,7 @@ def _at(
     certain: bool,
     evaluator: Evaluator,
 ) -> Iterator[Transformed]:
-    """The application of what `node` denotes, if it is applied where it stands."""
+    """Yield the application of what `node` denotes, if it is applied where it stands."""
 
     def use(
         place: ast.expr,

@@ -40,7 +40,7 @@ class DifferentiatedPart:
 
 
 def _place(value: Value) -> tuple[str, str, int, int]:
-    """An order of values that is the same in every run."""
+    """Return an order of values that is the same in every run."""
     inner = underlying(value)
     if isinstance(inner, Function | Class):
         path = str(inner.module.source.path)
@@ -88,7 +88,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
 def _sureness(
     placement: Placement, site: Site, derivative: Derivative, found: Checkpointed
 ) -> Sureness | None:
-    """How sure it is that the checkpoint does nothing else; None if it does."""
+    """Return how sure it is that the checkpoint does nothing else; None if it does."""
     sure: list[Sureness] = ["certain"]
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
         sure.append("likely")
@@ -117,7 +117,9 @@ def _sureness(
 
 
 def _is_plain(placement: Placement, derivative: Derivative) -> bool:
-    """Whether a gradient is taken once: it is not differentiated, and no rule of a function."""
+    """Return whether a gradient is taken once: it is not differentiated, and no rule of a
+    function.
+    """
     module, node = derivative.module, derivative.node
     if not _goes_back_at_once(derivative) or placement.in_derivative_rule(module, node):
         return False
@@ -127,7 +129,7 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
 
 
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
-    """Whether a call may be one of several stages of something that is differentiated."""
+    """Return whether a call may be one of several stages of something that is differentiated."""
     module, node = occurrence.module, occurrence.node
     if placement.reach.covers(module, node) or placement.loops_of(occurrence):
         return True
@@ -142,7 +144,7 @@ def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
 
 
 def _goes_back_at_once(derivative: Derivative) -> bool:
-    """Whether the backward pass follows the forward pass, with nothing kept in between.
+    """Return whether the backward pass follows the forward pass, with nothing kept in between.
 
     `y, back = jax.vjp(f, x)` where `back` is called in the same function, and not kept.
     """
@@ -181,7 +183,7 @@ def _is_called(module: Module, load: ast.Name, function: ast.AST) -> bool:
 
 
 def wraps_policy(site: Site) -> bool:
-    """Whether a checkpoint says what it saves, or may: anything but nothing."""
+    """Return whether a checkpoint says what it saves, or may: anything but nothing."""
     if site.spread:
         return True
     option = site.arguments.get("policy")

@@ -64,7 +64,9 @@ DEPTH = 5
 
 
 def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
-    """The checkpoint that a call runs whatever way the code took; one that is a choice is none."""
+    """Return the checkpoint that a call runs whatever way the code took; one that is a choice is
+    none.
+    """
     if any(isinstance(made, Instance) for made in evaluator.values(module, call)):
         return None  # a checkpointed class is instantiated, not run
     values = callees(evaluator, module, call)
@@ -88,7 +90,7 @@ def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied 
 
 
 def is_apply(call: ast.Call) -> bool:
-    """Whether a call runs a Flax module's `__call__`."""
+    """Return whether a call runs a Flax module's `__call__`."""
     return (
         isinstance(call.func, ast.Attribute)
         and call.func.attr in ("apply", _TRAIN_STATE)
@@ -97,7 +99,9 @@ def is_apply(call: ast.Call) -> bool:
 
 
 def callees(evaluator: Evaluator, module: Module, call: ast.Call) -> Values:
-    """What a call may run; of `state.apply_fn` what the project's training states are given."""
+    """Return what a call may run; of `state.apply_fn` what the project's training states are
+    given.
+    """
     match call.func:
         case ast.Attribute(attr=attr) if attr == _TRAIN_STATE:
             return evaluator.values(module, call.func) or evaluator.applies
@@ -105,7 +109,7 @@ def callees(evaluator: Evaluator, module: Module, call: ast.Call) -> Values:
 
 
 def does_work(evaluator: Evaluator, module: Module, call: ast.Call, depth: int = 0) -> bool:
-    """Whether a call may compute more than a sum.
+    """Return whether a call may compute more than a sum.
 
     Reductions and elementwise functions do not, nor do functions of the project that call nothing
     else, nor does making a function or a module.
@@ -127,7 +131,7 @@ def _is_small(call: ast.Call) -> bool:
 
 
 def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
-    """Whether calling a value runs nothing but reductions and elementwise functions."""
+    """Return whether calling a value runs nothing but reductions and elementwise functions."""
     match value:
         case External(name) if name.startswith((*_LIBRARIES, *_OF_TREES)):
             return name.startswith(_OF_TREES) or (
@@ -149,7 +153,7 @@ def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
 
 
 def _works(evaluator: Evaluator, function: Function, depth: int) -> Iterator[bool]:
-    """Whether each part of a function's body does work."""
+    """Return whether each part of a function's body does work."""
     module = function.module
     for node in own_nodes(function.node):
         if isinstance(node, ast.BinOp):
@@ -160,7 +164,7 @@ def _works(evaluator: Evaluator, function: Function, depth: int) -> Iterator[boo
 
 
 def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Value) -> bool:
-    """Whether `jax.tree.map` or the like runs a function that does work, or may."""
+    """Return whether `jax.tree.map` or the like runs a function that does work, or may."""
     if not isinstance(value, External) or not value.name.startswith(_OF_TREES):
         return False
     if not value.name.endswith(("map", "reduce", "map_with_path", "multimap")):
@@ -170,7 +174,9 @@ def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Valu
 
 
 def _makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
-    """Whether a call makes the function that is called, or a module: no work is done by it."""
+    """Return whether a call makes the function that is called, or a module: no work is done by
+    it.
+    """
     values = evaluator.values(module, call)
     return bool(values) and all(
         isinstance(v, Applied | Partial | Instance | Wrapped | Function) for v in values

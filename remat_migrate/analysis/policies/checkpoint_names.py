@@ -94,7 +94,7 @@ class Names:
     defined: Text
 
     def gives(self, name: str) -> bool:
-        """Whether some value may bear a name, as far as the project's code tells."""
+        """Return whether some value may bear a name, as far as the project's code tells."""
         return self.defined.matches(name)
 
 
@@ -102,7 +102,7 @@ _NAMES: WeakKeyDictionary[Project, Names] = WeakKeyDictionary()
 
 
 def names_of(project: Project) -> Names:
-    """The names that the project gives, in all of its files."""
+    """Return the names that the project gives, in all of its files."""
     if project not in _NAMES:
         texts = Texts(project)
         namings: list[Naming] = []
@@ -143,7 +143,7 @@ def _collect(project: Project, module: Module, texts: Texts, namings: list[Namin
 
 
 def _aliases(module: Module) -> frozenset[str]:
-    """What a module calls the function."""
+    """Return what a module calls the function."""
     found = {_LAST}
     for node in module.nodes:
         match node:
@@ -166,7 +166,7 @@ def _named_by(node: ast.expr, aliases: frozenset[str]) -> bool:
 
 
 def _is_called(module: Module, node: ast.expr) -> bool:
-    """Whether a mention of the function is a call, a first argument, or an alias."""
+    """Return whether a mention of the function is a call, a first argument, or an alias."""
     holder = module.parent(node)
     if isinstance(holder, ast.Call):
         return holder.func is node or holder.args[:1] == [node]
@@ -193,7 +193,9 @@ def _is_jax(project: Project, module: Module, func: ast.expr) -> bool:
 
 
 def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
-    """The defaults of parameters that are called so: `residual_checkpoint_name="context"`."""
+    """Return the defaults of parameters that are called so:
+    `residual_checkpoint_name="context"`.
+    """
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
     pairs = [
@@ -211,7 +213,7 @@ def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
 
 
 def listed_names(project: Project, module: Module) -> Iterator[Listed]:
-    """The names that the policies of a module list, as far as they resolve."""
+    """Yield the names that the policies of a module list, as far as they resolve."""
     texts = Texts(project)
     for call, policy in factory_calls(project, module):
         for names in policy.names:
@@ -227,7 +229,9 @@ def listed_names(project: Project, module: Module) -> Iterator[Listed]:
 
 
 def _parts(project: Project, module: Module, node: ast.expr) -> list[tuple[Module, ast.expr]]:
-    """The elements of a sequence that is one literal, without those that are spread into it."""
+    """Return the elements of a sequence that is one literal, without those that are spread into
+    it.
+    """
     found: list[tuple[Module, ast.expr]] = []
     for origin in origins(project, module, node):
         if not isinstance(origin.node, ast.expr):

@@ -63,11 +63,11 @@ class Policy:
     named: set[str] = field(default_factory=set)
 
     def answer(self, primitive: str) -> Answer:
-        """What it answers for the primitive of a name."""
+        """Return what it answers for the primitive of a name."""
         return _Run(self, primitive).of(self.function, 0)
 
     def primitives(self) -> frozenset[str]:
-        """The names of the primitives that it tells from others."""
+        """Return the names of the primitives that it tells from others."""
         while True:
             before = frozenset(self.named)
             for primitive in (ANY_OTHER, *CONSULTED, *before):
@@ -84,7 +84,7 @@ class _Run:
     primitive: str
 
     def of(self, function: Function, depth: int) -> Answer:
-        """What a function answers whose first parameter is the primitive."""
+        """Return what a function answers whose first parameter is the primitive."""
         node = function.node
         parameters = [*node.args.posonlyargs, *node.args.args]
         if not parameters or isinstance(node, ast.AsyncFunctionDef) or depth > _MOST_STEPS:
@@ -110,7 +110,7 @@ class _Scope:
     # -- statements
 
     def run(self, body: Sequence[ast.stmt]) -> Iterator[Answer]:
-        """The answers that some statements may give; falling off the end is one, too."""
+        """Yield the answers that some statements may give; falling off the end is one, too."""
         for number, statement in enumerate(body):
             rest = body[number + 1 :]
             match statement:
@@ -150,7 +150,7 @@ class _Scope:
     # -- expressions
 
     def answered(self, node: ast.expr) -> Answer:
-        """What the value of an expression means as an answer."""
+        """Return what the value of an expression means as an answer."""
         value = self.value(node)
         if isinstance(value, Answer):
             return value
@@ -159,14 +159,14 @@ class _Scope:
         return Answer.UNKNOWN
 
     def truth(self, node: ast.expr) -> bool | None:
-        """Whether an expression is true; None where that is not known."""
+        """Return whether an expression is true; None where that is not known."""
         value = self.value(node)
         if isinstance(value, Answer):
             return None if value is Answer.UNKNOWN else value is Answer.SAVED
         return None if isinstance(value, _Unknown | Primitive) else bool(value)
 
     def value(self, node: ast.expr) -> _Known:
-        """What an expression is."""
+        """Return what an expression is."""
         match node:
             case ast.Constant(value=str() | bool() | None as value):
                 return value
@@ -303,7 +303,7 @@ class _Scope:
 
 
 def _external(name: str) -> _Known:
-    """What an object of a library is: `lax.dot_general_p` is a primitive."""
+    """Return what an object of a library is: `lax.dot_general_p` is a primitive."""
     last = name.rpartition(".")[2]
     if last in ("Saveable", "Recompute"):
         return Answer.SAVED if last == "Saveable" else Answer.COMPUTED_AGAIN
@@ -313,7 +313,7 @@ def _external(name: str) -> _Known:
 
 
 def _library(name: str, primitive: str) -> _Known:
-    """What a policy of JAX answers for a primitive."""
+    """Return what a policy of JAX answers for a primitive."""
     policy = policy_of(name)
     if policy is None or policy.is_made:
         return _UNKNOWN

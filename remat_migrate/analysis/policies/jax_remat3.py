@@ -48,7 +48,9 @@ _NAMES = ("jax_remat3", "JAX_REMAT3")
 
 
 def uses_next_implementation(project: Project) -> bool:
-    """Whether some module sets the flag: by `update`, as an attribute, in the environment."""
+    """Return whether some module sets the flag: by `update`, as an attribute, in the
+    environment.
+    """
     for module in project.mentioning(_NAMES):
         for node in module.nodes:
             match node:

@@ -79,11 +79,11 @@ class Policy:
         return self.kind != "policy"
 
     def is_in(self, version: Version) -> bool:
-        """Whether a jax release has it."""
+        """Return whether a jax release has it."""
         return self.since <= version and (self.gone_in is None or version < self.gone_in)
 
     def answer(self, version: Version) -> bool | None:
-        """What it answers for every value in a release; None where that depends."""
+        """Return what it answers for every value in a release; None where that depends."""
         return self.constant if version >= self.constant_since else None
 
 
@@ -240,7 +240,8 @@ BOTH_SAY_YES_OR_NO_SINCE: Version = (0, 4, 38)
 
 
 def asked_for(qualified: str) -> str | None:
-    """The attribute of `jax.checkpoint_policies` that a qualified name reads, be it there or not.
+    """Return the attribute of `jax.checkpoint_policies` that a qualified name reads, be it there
+    or not.
 
     Of the module that defines the policies only those it defines.
     """
@@ -253,11 +254,11 @@ def asked_for(qualified: str) -> str | None:
 
 
 def policy_of(qualified: str) -> Policy | None:
-    """The policy that a qualified name denotes, in whatever release."""
+    """Return the policy that a qualified name denotes, in whatever release."""
     name = asked_for(qualified)
     return POLICIES.get(name) if name is not None else None
 
 
 def available(version: Version) -> Iterator[Policy]:
-    """The policies of a jax release."""
+    """Return the policies of a jax release."""
     return (policy for policy in POLICIES.values() if policy.is_in(version))

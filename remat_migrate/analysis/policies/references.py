@@ -43,7 +43,9 @@ class PolicyName:
 
 
 def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
-    """The names that a module reads, in order of place; not where it is ready for their absence."""
+    """Yield the names that a module reads, in order of place; not where it is ready for their
+    absence.
+    """
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
@@ -82,7 +84,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
 
 
 def _is_ready(module: Module, node: ast.AST) -> bool:
-    """Whether the code has another way for a JAX that lacks the name.
+    """Return whether the code has another way for a JAX that lacks the name.
 
     A `try` around it, or an `if` that asks for the version or for the name.
     """
@@ -100,7 +102,7 @@ def _is_ready(module: Module, node: ast.AST) -> bool:
 
 
 def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
-    """Whether the function asks what a name is before, or besides, it reads the policy."""
+    """Return whether the function asks what a name is before, or besides, it reads the policy."""
     if isinstance(asked, ast.Constant):
         return False
     shown = ast.dump(asked)
@@ -130,7 +132,7 @@ _ADDED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
 
 
 def _added_names(project: Project) -> frozenset[str]:
-    """The names that the project itself adds to `jax.checkpoint_policies`."""
+    """Return the names that the project itself adds to `jax.checkpoint_policies`."""
     if project not in _ADDED:
         _ADDED[project] = frozenset(_find_added(project))
     return _ADDED[project]

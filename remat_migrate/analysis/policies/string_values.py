@@ -47,7 +47,7 @@ class Text:
         return None
 
     def matches(self, name: str) -> bool:
-        """Whether it may be `name`, as far as is known."""
+        """Return whether it may be `name`, as far as is known."""
         return name in self.exact or any(re.fullmatch(p, name) for p in self.patterns)
 
     def __or__(self, other: Text) -> Text:
@@ -63,7 +63,7 @@ NONE, OPEN = Text(), Text(open=True)
 
 
 def together(texts: Iterable[Text]) -> Text:
-    """One of several."""
+    """Return one of several."""
     found = NONE
     for text in texts:
         found |= text
@@ -71,7 +71,7 @@ def together(texts: Iterable[Text]) -> Text:
 
 
 def written_text(text: Text, name: str) -> tuple[Module, ast.Constant] | None:
-    """The literal of a string, if it is written in one plain literal."""
+    """Return the literal of a string, if it is written in one plain literal."""
     places = {node: module for module, node in text.places if node.value == name}
     if len(places) != 1:
         return None
@@ -91,7 +91,7 @@ class Texts:
         self._steps = 0
 
     def of(self, module: Module, node: ast.expr) -> Text:
-        """The strings that an expression may be."""
+        """Return the strings that an expression may be."""
         self._steps = self._steps + 1 if self._running else 0
         if node in self._running or len(self._running) > _MOST or self._steps > _MOST_STEPS:
             return OPEN
@@ -157,7 +157,7 @@ class Texts:
         return OPEN
 
     def _element(self, module: Module, iterable: ast.expr) -> Text:
-        """The strings that a loop over literals sees."""
+        """Return the strings that a loop over literals sees."""
         found = NONE
         values = self._project.values(module, iterable)
         for value in values:
@@ -184,7 +184,9 @@ class Texts:
         return Text(frozenset(texts), open=other or not values)
 
     def _parameter(self, module: Module, function: FunctionNode, parameter: ast.arg) -> Text:
-        """What the project's calls of a function pass for a parameter, its default included."""
+        """Return what the project's calls of a function pass for a parameter, its default
+        included.
+        """
         default = default_of(function, parameter)
         if isinstance(function, ast.Lambda) or parameter in (
             function.args.vararg,
@@ -239,7 +241,7 @@ def _joined(parts: list[Text]) -> Text:
 
 
 def _references(project: Project, name: str) -> Iterator[tuple[Module, ast.expr]]:
-    """The reads of anything called `name` in the project."""
+    """Yield the reads of anything called `name` in the project."""
     for module in project.mentioning((name,)):
         for node in module.nodes:
             match node:

@@ -12,13 +12,13 @@ _LONG = 10
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """The one known name of which `name` is a slip; None where there is none, or more."""
+    """Return the one known name of which `name` is a slip; None where there is none, or more."""
     slips = {other for other in known if other != name and is_typo(name, other)}
     return slips.pop() if len(slips) == 1 else None
 
 
 def is_typo(name: str, other: str) -> bool:
-    """Whether one name is the other with a slip: case, hyphens, a letter or two, a plural.
+    """Return whether one name is the other with a slip: case, hyphens, a letter or two, a plural.
 
     Numbers count, and so does each word of the name that is short: `wi_0` is no slip of `wi_1`, nor
     `q_proj` of `k_proj`, nor `attn_in` of `attn_out`.
@@ -53,7 +53,7 @@ def _digits(name: str) -> str:
 
 
 def distance(one: str, two: str) -> int:
-    """How many letters are wrong, left out, too many, or in the order of the next one."""
+    """Return how many letters are wrong, left out, too many, or in the order of the next one."""
     older: list[int] = []
     last = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
@@ -72,7 +72,7 @@ _LIKE, _MARGIN = 0.8, 0.06
 
 
 def nearest(name: str, known: Mapping[str, str]) -> str | None:
-    """The one known name that is much like `name`; None where there is none, or two are.
+    """Return the one known name that is much like `name`; None where there is none, or two are.
 
     `known` gives the usual one of several names for the same thing.
     """

@@ -62,7 +62,7 @@ _OPTIONS: WeakKeyDictionary[Project, dict[Module, list[PolicyPlace]]] = WeakKeyD
 
 
 def policy_places(project: Project, module: Module) -> Iterator[PolicyPlace]:
-    """The expressions of a module that are taken for policies, each once."""
+    """Yield the expressions of a module that are taken for policies, each once."""
     if project not in _OPTIONS:
         _OPTIONS[project] = _by_module(project)
     yield from _OPTIONS[project].get(module, ())
@@ -87,14 +87,16 @@ def _by_module(project: Project) -> dict[Module, list[PolicyPlace]]:
 
 
 def factory_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
-    """The calls in a module that make a policy of `jax.checkpoint_policies`."""
+    """Yield the calls in a module that make a policy of `jax.checkpoint_policies`."""
     for call, policy in policy_calls(project, module):
         if policy.is_made:
             yield call, policy
 
 
 def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
-    """The calls of names of `jax.checkpoint_policies` in a module, those of policies included."""
+    """Yield the calls of names of `jax.checkpoint_policies` in a module, those of policies
+    included.
+    """
     if not any(name in module.source.text for name in POLICIES):
         return
     names = _names_of_policies(module)
@@ -109,7 +111,9 @@ def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, P
 
 
 def _names_of_policies(module: Module) -> frozenset[str]:
-    """What may name a policy in a module: the names themselves, and what is assigned from them."""
+    """Return what may name a policy in a module: the names themselves, and what is assigned from
+    them.
+    """
     found = set(POLICIES)
     for node in module.nodes:
         match node:
@@ -124,18 +128,18 @@ def _names_of_policies(module: Module) -> frozenset[str]:
 
 
 def named(project: Project, module: Module, node: ast.expr) -> Policy | None:
-    """The one policy or factory that an expression names, if it names nothing else."""
+    """Return the one policy or factory that an expression names, if it names nothing else."""
     return of_values(project.values(module, node))
 
 
 def of_values(values: Values) -> Policy | None:
-    """The one policy that values are."""
+    """Return the one policy that values are."""
     found = {policy_of(value.name) if isinstance(value, External) else None for value in values}
     return found.pop() if len(found) == 1 else None
 
 
 def is_namespace(project: Project, module: Module, node: ast.expr) -> bool:
-    """Whether an expression is `jax.checkpoint_policies`."""
+    """Return whether an expression is `jax.checkpoint_policies`."""
     values = project.values(module, node)
     return bool(values) and all(
         isinstance(value, External) and value.name in NAMESPACES for value in values
@@ -143,7 +147,7 @@ def is_namespace(project: Project, module: Module, node: ast.expr) -> bool:
 
 
 def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
-    """What a call gives the parameters of a factory; not what stands behind a `*`."""
+    """Return what a call gives the parameters of a factory; not what stands behind a `*`."""
     found: dict[str, ast.expr] = {}
     for name, arg in zip(policy.parameters, call.args, strict=False):
         if isinstance(arg, ast.Starred):
@@ -157,7 +161,9 @@ def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
 
 
 def origins(project: Project, module: Module, node: ast.expr) -> list[Origin]:
-    """Where the value of an expression comes from, through names, `if` and `or` of the module."""
+    """Return where the value of an expression comes from, through names, `if` and `or` of the
+    module.
+    """
     found: list[tuple[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef, Module]] = []
     complete = True
     seen: set[ast.expr] = set()
@@ -208,7 +214,7 @@ def _follow(
 
 
 def function_of(project: Project, origin: Origin) -> Function | None:
-    """The one function of the project that an origin is, undecorated."""
+    """Return the one function of the project that an origin is, undecorated."""
     node = origin.node
     if isinstance(node, FunctionNode):
         if isinstance(node, ast.Lambda) or not node.decorator_list:
@@ -225,7 +231,7 @@ UNKNOWN = object()
 
 
 def answer_of_function(function: Function) -> object:
-    """What a function returns whatever it is given: True, False, None; else `UNKNOWN`."""
+    """Return what a function returns whatever it is given: True, False, None; else `UNKNOWN`."""
     node = function.node
     if isinstance(node, ast.AsyncFunctionDef):
         return UNKNOWN
@@ -246,7 +252,7 @@ def answer_of_function(function: Function) -> object:
 
 
 def _ends_in_return(body: list[ast.stmt]) -> bool:
-    """Whether a body is left by `return` on every way that is seen."""
+    """Return whether a body is left by `return` on every way that is seen."""
     match body[-1]:
         case ast.Return(value=value):
             return value is not None
@@ -262,7 +268,7 @@ def _ends_in_return(body: list[ast.stmt]) -> bool:
 def saves_everything(
     project: Project, origin: Origin, version: Version, asked: set[ast.AST] | None = None
 ) -> str | None:
-    """How a policy that saves everything is named; None for one that does not, or may not.
+    """Return how a policy that saves everything is named; None for one that does not, or may not.
 
     `asked` are those of its parts that do not: one policy may be part of many.
     """

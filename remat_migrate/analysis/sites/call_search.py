@@ -75,7 +75,7 @@ def _note_subclasses(project: Project) -> None:
 
 
 def _is_another_notebook(module: Module, own: Module) -> bool:
-    """Whether two modules cannot see one another: nothing imports a notebook."""
+    """Return whether two modules cannot see one another: nothing imports a notebook."""
     notebooks = module.source.container is not None and own.source.container is not None
     return notebooks and module is not own
 
@@ -103,7 +103,7 @@ class _Search:
                 return self.uses
 
     def _reach(self) -> WordReach:
-        """Where what the site makes can be, as far as is known by now.
+        """Return where what the site makes can be, as far as is known by now.
 
         In its own module first; in others only if a name that they may see leads to it.
         """
@@ -135,14 +135,14 @@ class _Search:
         return list(found)
 
     def _seeing(self, words: set[str]) -> Iterator[Module]:
-        """The modules that mention one of some words."""
+        """Yield the modules that mention one of some words."""
         wanted = self._searched(words)
         for module in self.project.mentioning(sorted(wanted)) if wanted else ():
             if not _is_another_notebook(module, self.sought.module):
                 yield module
 
     def _searched(self, words: set[str]) -> set[str]:
-        """The words by which a file that can see one of some names is found."""
+        """Return the words by which a file that can see one of some names is found."""
         wanted = {word for word in words if not word.startswith("__")}
         if any(len(word) < 3 for word in wanted):
             # Too short to look for: whoever imports it names its module or package.
@@ -201,18 +201,22 @@ class _Search:
                 return
 
     def _callees(self, module: Module, node: ast.expr) -> Values:
-        """What a call may run; a method that overrides another is called by the other's name."""
+        """Return what a call may run; a method that overrides another is called by the other's
+        name.
+        """
         if self.sought.is_method:
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
     def _own(self, callees: Values, callee: Value) -> bool:
-        """Whether whatever may be called there takes the same arguments, with the same defaults."""
+        """Return whether whatever may be called there takes the same arguments, with the same
+        defaults.
+        """
         known = all(self.sought.is_like(c) or isinstance(c, Parameter) for c in callees)
         return known and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
-        """Whether a method may be another class's."""
+        """Return whether a method may be another class's."""
         if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
             return False
         cls = callee.receiver.cls

@@ -27,7 +27,8 @@ Place = tuple[Module, ast.expr]
 def candidates(
     project: Project, module: Module, node: ast.expr
 ) -> tuple[list[Value], Place | None]:
-    """The functions and classes that `node` may hold, and a place that passes something unseen.
+    """Return the functions and classes that `node` may hold, and a place that passes something
+    unseen.
 
     Parameters are resolved to what the calls in the project pass for them, fields to their defaults
     and to what the constructor calls pass. Without values, nothing in the project passes any.
@@ -118,7 +119,7 @@ class _Resolver:
     def _references(
         self, own: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.expr, int]]:
-        """The expressions that evaluate to a function, with how many parameters are bound."""
+        """Yield the expressions that evaluate to a function, with how many parameters are bound."""
         evaluator = self.project.evaluator
         named = () if isinstance(function, ast.Lambda) else defined(own, function)
         words = [(word, own if local else None) for word, local in named]
@@ -139,7 +140,9 @@ class _Resolver:
                         break
 
     def _bound_parameters(self, value: Value, function: FunctionNode) -> int | None:
-        """How many parameters of `function` are bound in `value`; None if it is another one."""
+        """Return how many parameters of `function` are bound in `value`; None if it is another
+        one.
+        """
         match value:
             case Function(node=node) if node is function:
                 return 0
@@ -154,7 +157,7 @@ class _Resolver:
     # -- fields
 
     def _fields(self, module: Module, node: ast.expr) -> Iterator[tuple[Class, str]]:
-        """The annotated field that `node` reads: `self.block_cls` of a Flax module."""
+        """Yield the annotated field that `node` reads: `self.block_cls` of a Flax module."""
         if not isinstance(node, ast.Attribute):
             return
         for value in self.project.values(module, node.value):
@@ -173,7 +176,7 @@ class _Resolver:
         return [cls, *self.project.evaluator.subclasses.get(cls.node, ())]
 
     def _defaults(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
-        """The values of a field in the bodies of a class and its subclasses."""
+        """Yield the values of a field in the bodies of a class and its subclasses."""
         for holder in self._family(cls):
             for statement in holder.node.body:
                 match statement:
@@ -184,7 +187,8 @@ class _Resolver:
                         yield holder.module, default
 
     def _given(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
-        """What calls pass for a field: constructors, and whatever takes a keyword of that name.
+        """Yield what calls pass for a field: constructors, and whatever takes a keyword of that
+        name.
 
         A partial of the class, `clone`, `replace` and a settings object hand the keyword on.
         """
@@ -207,7 +211,7 @@ class _Resolver:
                     yield from ((module, k.value) for k in node.keywords if k.arg == name)
 
     def _field_order(self, cls: Class) -> list[str]:
-        """The fields of a dataclass in the order of its constructor."""
+        """Return the fields of a dataclass in the order of its constructor."""
         chain = [c for c in class_chain(self.project.evaluator, cls) if isinstance(c, Class)]
         names = [n for c in reversed(chain) for n in class_annotations(c.node)]
         return list(dict.fromkeys(names))

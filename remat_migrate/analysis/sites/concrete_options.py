@@ -47,7 +47,7 @@ class ConcreteUse:
 
 
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
-    """The `concrete=` written in a module, each once, in order of place.
+    """Yield the `concrete=` written in a module, each once, in order of place.
 
     Then those written in files that are only read, where an application in the module uses them.
     """
@@ -71,13 +71,13 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
 
 
 def _is_only_read(project: Project, module: Module) -> bool:
-    """Whether a module is a file of the project that nobody named."""
+    """Return whether a module is a file of the project that nobody named."""
     path = module.source.path
     return path not in project.targets and path in project.files.all
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
-    """The sites of the module, and of modules that spread a dict written in it."""
+    """Yield the sites of the module, and of modules that spread a dict written in it."""
     yield from sites_in(project, module)
     yield from option_readers(project).get(module, ())
     if b"concrete" in module.source.text.encode():
@@ -97,7 +97,7 @@ def _span(option: Option) -> Span:
 
 
 def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
-    """What is known of one `concrete` option, and the applications that it reaches."""
+    """Return what is known of one `concrete` option, and the applications that it reaches."""
     sites = tuple(_applications(project, option))
     value, reason = _value(project, option)
     return ConcreteUse(option, definition, sites, value, _span(option), reason)
@@ -126,7 +126,7 @@ def _value(project: Project, option: Option) -> tuple[bool | None, str]:
 
 
 def _applications(project: Project, option: Option) -> Iterator[Site]:
-    """The applications that an option reaches, in all files of the project."""
+    """Yield the applications that an option reaches, in all files of the project."""
     modules = dict.fromkeys(project.modules.values())
     names = _holder_names(option)
     if names:
@@ -140,7 +140,7 @@ _BY_OPTION = WeakKeyDictionary()
 
 
 def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
-    """The applications of a module by the value that they give `concrete`."""
+    """Return the applications of a module by the value that they give `concrete`."""
     known = _BY_OPTION.setdefault(project, {})
     if module not in known:
         found: dict[ast.expr, list[Site]] = {}
@@ -153,7 +153,7 @@ def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
 
 
 def _holder_names(option: Option) -> set[str]:
-    """The names that the partial or dict which holds an option is assigned to."""
+    """Return the names that the partial or dict which holds an option is assigned to."""
     found: set[str] = set()
     for around in option.module.ancestors(option.call):
         match around:

@@ -8,7 +8,7 @@ from ..names.module import Module
 
 
 def decorates(module: Module, node: ast.expr) -> bool:
-    """Whether an expression stands as a decorator."""
+    """Return whether an expression stands as a decorator."""
     holder = module.parent(node)
     return (
         isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -17,7 +17,9 @@ def decorates(module: Module, node: ast.expr) -> bool:
 
 
 def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
-    """The form of an Api or partial of it that is a value, and its application if it is one."""
+    """Return the form of an Api or partial of it that is a value, and its application if it is
+    one.
+    """
     holder = module.parent(node)
     if decorates(module, node):
         return {"": "decorator", "partial": "decorator-partial"}.get(
@@ -33,7 +35,7 @@ def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr
 
 
 def call_form(module: Module, call: ast.Call) -> str:
-    """The form of a call that applies an Api to something, by where it stands."""
+    """Return the form of a call that applies an Api to something, by where it stands."""
     node: ast.AST = call
     holder = module.parent(call)
     while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):

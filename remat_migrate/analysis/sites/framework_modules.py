@@ -58,7 +58,7 @@ class ModuleKind:
 
 
 def framework_of(evaluator: Evaluator, cls: Value | None) -> Framework | None:
-    """The framework of which a class is a module."""
+    """Return the framework of which a class is a module."""
     if isinstance(cls, External):
         return _framework_of_name(cls.name)
     if isinstance(cls, Class):
@@ -78,7 +78,7 @@ def _framework_of_name(name: str) -> Framework | None:
 
 
 def kind_of(evaluator: Evaluator, value: Value) -> ModuleKind | None:
-    """What a value is to a framework; None where it is nobody's module."""
+    """Return what a value is to a framework; None where it is nobody's module."""
     match value:
         case Class() | External():
             framework = framework_of(evaluator, value)
@@ -108,7 +108,7 @@ def _is_method(func: Value) -> bool:
 
 
 def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind | None:
-    """What an expression is to a framework, if it is that whatever way the code took."""
+    """Return what an expression is to a framework, if it is that whatever way the code took."""
     kinds = [kind_of(project.evaluator, v) for v in project.values(module, node)]
     first = kinds[0] if kinds else None
     if first is None:
@@ -122,7 +122,7 @@ def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind 
 def makers(
     project: Project, module: Module, node: ast.expr, depth: int = 6
 ) -> list[tuple[Module, ast.Call]]:
-    """The calls that make the instance that an expression is; empty where one is not seen.
+    """Return the calls that make the instance that an expression is; empty where one is not seen.
 
     What an annotation says does not count: it may name a class where the class itself is meant.
     """
@@ -170,7 +170,7 @@ def _bound_to(
 def _elements(
     project: Project, module: Module, node: ast.expr
 ) -> list[tuple[Module, ast.expr]] | None:
-    """The elements of a container, None where there may be others."""
+    """Return the elements of a container, None where there may be others."""
     values = project.values(module, node)
     if not values or not all(isinstance(v, Container) for v in values):
         return None
@@ -180,7 +180,7 @@ def _elements(
 def _assigned(
     project: Project, module: Module, node: ast.Attribute
 ) -> list[tuple[Module, ast.expr]] | None:
-    """What the methods of a class assign to an attribute of `self`, where it is no field."""
+    """Return what the methods of a class assign to an attribute of `self`, where it is no field."""
     found: list[tuple[Module, ast.expr]] = []
     for value in project.values(module, node.value):
         if not isinstance(value, Instance) or not isinstance(value.cls, Class):
@@ -195,7 +195,9 @@ def _assigned(
 
 
 def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
-    """Whether instances of a class of Equinox hold arrays for certain, and so have no hash."""
+    """Return whether instances of a class of Equinox hold arrays for certain, and so have no
+    hash.
+    """
     if isinstance(cls, External):
         return cls.name.rpartition(".")[2] in WITH_ARRAYS
     if not isinstance(cls, Class) or depth <= 0:

@@ -32,7 +32,7 @@ class Arguments:
     )
 
     def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Passed, ...]:
-        """The expressions that are passed for a parameter, its default not included."""
+        """Return the expressions that are passed for a parameter, its default not included."""
         key = (function, name)
         if key not in self._passed:
             found: list[Passed] = []
@@ -44,7 +44,7 @@ class Arguments:
         return self._passed[key]
 
     def resolved(self, value: Value, depth: int = 0) -> Values:
-        """A value, or what callers pass where it is a parameter's."""
+        """Return a value, or what callers pass where it is a parameter's."""
         if not isinstance(value, Parameter) or depth > _DEPTH:
             return frozenset((value,))
         found: set[Value] = set()
@@ -60,7 +60,8 @@ class Arguments:
         via: frozenset[ast.Call] = frozenset(),
         depth: int = 0,
     ) -> set[int] | None:
-        """The integers that an expression may be in this project; None if others are possible.
+        """Return the integers that an expression may be in this project; None if others are
+        possible.
 
         Of the calls of a function only those in `via` count, if one is among them.
         """
@@ -113,7 +114,9 @@ class Arguments:
         parameter: ast.arg,
         via: frozenset[ast.Call],
     ) -> list[Passed] | None:
-        """What a parameter is given, by default or by calls; None if calls cannot be bound."""
+        """Return what a parameter is given, by default or by calls; None if calls cannot be
+        bound.
+        """
         calls = self.calls(module, function)
         calls = tuple(found for found in calls if found[1] in via) or calls
         found: list[Passed] = []
@@ -141,7 +144,9 @@ class Arguments:
         via: frozenset[ast.Call],
         depth: int,
     ) -> set[int] | None:
-        """What an attribute of `self` may be: as methods assign it, or constructors take it."""
+        """Return what an attribute of `self` may be: as methods assign it, or constructors take
+        it.
+        """
         function = module.enclosing_function(node)
         while function is not None and module.enclosing_class(function) is None:
             function = module.enclosing_function(function)
@@ -176,7 +181,9 @@ class Arguments:
                 yield owner, call
 
     def applies(self, modules: Iterable[Module]) -> Values:
-        """What `apply_fn=` is given in some modules; nothing if that cannot always be seen."""
+        """Return what `apply_fn=` is given in some modules; nothing if that cannot always be
+        seen.
+        """
         found: set[Value] = set()
         for module in modules:
             for node in module.nodes:
@@ -194,7 +201,7 @@ class Arguments:
         return frozenset(found)
 
     def given_loops(self, module: Module) -> set[str]:
-        """The parameters of a module's functions that are given a loop to run."""
+        """Return the parameters of a module's functions that are given a loop to run."""
         if self._given_loops is None:
             self._given_loops = {}
             for owner in self.project.modules.values():
@@ -233,7 +240,8 @@ class Arguments:
     def calls(
         self, module: Module, function: FunctionNode
     ) -> tuple[tuple[Module, ast.Call, int], ...]:
-        """The calls of a function, with the number of leading parameters that they do not give.
+        """Return the calls of a function, with the number of leading parameters that they do not
+        give.
 
         Those of a class for its `__init__`, of what a factory returns, and of partials.
         """
@@ -280,7 +288,7 @@ class Arguments:
                 return
 
     def _skip(self, value: Value, function: FunctionNode) -> int | None:
-        """How many leading parameters of a function are bound where a value is called."""
+        """Return how many leading parameters of a function are bound where a value is called."""
         if isinstance(value, Partial):
             skip = self._skip(value.func, function)
             return None if skip is None else skip + len(value.call.args) - 1
@@ -309,7 +317,9 @@ class Arguments:
 
 
 def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Function, int]]:
-    """The project's function that calling a value runs first, and how many parameters are bound."""
+    """Yield the project's function that calling a value runs first, and how many parameters are
+    bound.
+    """
     match value:
         case Function():
             yield value, 0
@@ -322,7 +332,7 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
 
 
 def _names(module: Module, function: FunctionNode) -> set[str]:
-    """The names by which a function, its class, or the factory that returns it is called."""
+    """Return the names by which a function, its class, or the factory that returns it is called."""
     names: set[str] = set()
     around: FunctionNode | None = function
     while around is not None:
@@ -352,5 +362,5 @@ def _is_partial(project: Project, module: Module, call: ast.Call) -> bool:
 
 
 def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:
-    """The parameter that has an expression as its default."""
+    """Return the parameter that has an expression as its default."""
     return next((p.arg for p in parameters(function) if default_of(function, p) is default), None)

@@ -38,7 +38,7 @@ def reference_to(
     *,
     beside: ast.stmt | None = None,
 ) -> Reference:
-    """How to write `qualified` (`jax.checkpoint`, `functools.partial`) in place of `at`.
+    """Return how to write `qualified` (`jax.checkpoint`, `functools.partial`) in place of `at`.
 
     An import that is there is used where it is seen at `at`, is not shadowed and has run by then.
 
@@ -58,7 +58,7 @@ def reference_to(
 
 
 def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
-    """The one import statement that the name at the start of `a.b.c` comes from.
+    """Return the one import statement that the name at the start of `a.b.c` comes from.
 
     A name that is None where the import fails counts as imported.
     """
@@ -74,7 +74,7 @@ def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
 
 
 def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
-    """Whether another module of the project takes a module-level name from this one."""
+    """Return whether another module of the project takes a module-level name from this one."""
     last = module.name.rpartition(".")[2]
     for path in project.files.mentioning((name,)):
         text = project.files.read(path).text if path != module.source.path else ""
@@ -139,7 +139,7 @@ def _imported(
 def _is_seen(
     module: Module, project: Project, name: str, imported: str, at: ast.expr | ast.stmt
 ) -> bool:
-    """Whether `name` at `at` is the import of `imported`, whatever way the code took."""
+    """Return whether `name` at `at` is the import of `imported`, whatever way the code took."""
     if _is_local_to_comprehension(module, name, at):
         return False
     owner = _owner(module, name, at)
@@ -179,7 +179,7 @@ def _is_local_to_comprehension(module: Module, name: str, at: ast.AST) -> bool:
 
 
 def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
-    """The scope whose binding of `name` is seen at `at`."""
+    """Return the scope whose binding of `name` is seen at `at`."""
     inner = module.scope_at(at)
     scope: Scope | None = inner
     while scope is not None:
@@ -192,7 +192,7 @@ def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
 
 
 def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> bool:
-    """Whether an import has run wherever `at` is evaluated."""
+    """Return whether an import has run wherever `at` is evaluated."""
     statement = binding.statement
     if statement is None or binding.scope is not owner:
         return False
@@ -210,7 +210,7 @@ def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> boo
 
 
 def _always_runs(module: Module, holder: ast.AST, statement: ast.stmt) -> bool:
-    """Whether `statement` runs whenever `holder` does, as far as an import is concerned."""
+    """Return whether `statement` runs whenever `holder` does, as far as an import is concerned."""
     if isinstance(holder, ast.Try | ast.TryStar):
         # What is imported in a `try` is there, or the handler has done something about it.
         return _child(module, statement, holder) == "body"
@@ -224,7 +224,7 @@ def _same_branch(module: Module, holder: ast.AST, one: ast.AST, other: ast.AST) 
 
 
 def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
-    """The field of `holder` that `node` is in."""
+    """Return the field of `holder` that `node` is in."""
     for around in (node, *module.ancestors(node)):
         if module.parent(around) is holder:
             for name, value in ast.iter_fields(holder):
@@ -261,7 +261,7 @@ def _import_anew(
 
 
 def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
-    """The first import of names of a package at the top of a module, above a place."""
+    """Return the first import of names of a package at the top of a module, above a place."""
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
             if _position(node) < _position(at) and node.names[0].name != "*":
@@ -270,7 +270,9 @@ def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.I
 
 
 def _is_free(module: Module, name: str, at: ast.AST) -> bool:
-    """Whether a module-level import may bind `name` and be seen at `at`, and harms nothing."""
+    """Return whether a module-level import may bind `name` and be seen at `at`, and harms
+    nothing.
+    """
     root = module.scope_of(module.tree)
     if name in root.bound or _owner(module, name, at) is not None:
         return False

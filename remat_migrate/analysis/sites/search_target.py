@@ -79,7 +79,7 @@ class Sought:
         return subject if subject is not None and isinstance(subject[1], Definition) else None
 
     def words(self) -> Iterator[tuple[str, Module | None]]:
-        """The names that are known to be its own: of what is defined, and of parameters."""
+        """Yield the names that are known to be its own: of what is defined, and of parameters."""
         if self.definition is not None and isinstance(self.definition[1], Definition):
             module, node = self.definition
             assert isinstance(node, Definition)
@@ -89,7 +89,7 @@ class Sought:
             yield name, module
 
     def places(self) -> Iterator[tuple[Module, ast.AST]]:
-        """Where it is made."""
+        """Yield where it is made."""
         if self.application is not None:
             yield self.module, self.application
         if not isinstance(self.place, Definition):
@@ -104,7 +104,9 @@ class Sought:
     # -- recognising
 
     def is_it(self, value: Value | None) -> bool:
-        """Whether calling a value runs it: a site's function through the site's checkpoint."""
+        """Return whether calling a value runs it: a site's function through the site's
+        checkpoint.
+        """
         match value:
             case Applied(node=node, target=inner):
                 return node is self.application or self.is_it(inner)
@@ -128,14 +130,14 @@ class Sought:
         return False
 
     def _makes(self, cls: Class) -> bool:
-        """Whether a class is called by its `__init__`, or its instances by `__call__`."""
+        """Return whether a class is called by its `__init__`, or its instances by `__call__`."""
         if self.site is not None or self.name not in ("__init__", "__call__"):
             return False
         found = class_attribute(self.evaluator, cls, self.name, None)
         return any(self.is_it(value) for value in found if not isinstance(value, Class))
 
     def holds(self, value: Value) -> bool:
-        """Whether a container has it as an element."""
+        """Return whether a container has it as an element."""
         if not isinstance(value, Container):
             return False
         return any(
@@ -145,7 +147,7 @@ class Sought:
         )
 
     def is_like(self, value: Value) -> bool:
-        """Whether a value is called as its function is: the same positions."""
+        """Return whether a value is called as its function is: the same positions."""
         nodes = {t.function.node for t in targets_of(self.evaluator, value)}
         if not nodes:
             return False

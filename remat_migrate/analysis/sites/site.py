@@ -95,7 +95,7 @@ class Site:
         return node_of(self.module, self.application or self.reference)
 
     def changed(self, node: cst.BaseExpression) -> Change:
-        """The change that puts another LibCST node in the place of `node`."""
+        """Return the change that puts another LibCST node in the place of `node`."""
         place = self.application or self.reference
         return Rewrite(self.module, place, lambda old, new_nodes: node, discards=True)
 
@@ -106,7 +106,7 @@ class Site:
 
 
 def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
-    """The sites of a module in order of place."""
+    """Return the sites of a module in order of place."""
     names = interesting_names(module, evaluator)
     found: list[Site] = []
     for name, node in _find_reads(module):
@@ -123,7 +123,7 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
 
 @once
 def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
-    """The expressions of a module that may name an Api, with the identifier that tells."""
+    """Return the expressions of a module that may name an Api, with the identifier that tells."""
     found: list[tuple[str, ast.expr]] = []
     for node in module.nodes:
         match node:
@@ -146,7 +146,9 @@ def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
 
 
 def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int, int]]]:
-    """An order of values that is the same in every run: by Api, then by the partials' places."""
+    """Return an order of values that is the same in every run: by Api, then by the partials'
+    places.
+    """
     api = api_of(evaluator.apis, value)
     places = []
     while isinstance(value, Partial):
@@ -203,7 +205,7 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
 
 
 def _always_an_api(module: Module, node: ast.expr, evaluator: Evaluator) -> bool:
-    """Whether an expression is an Api or a partial of one, whatever way the code took."""
+    """Return whether an expression is an Api or a partial of one, whatever way the code took."""
     return all(
         api_of(evaluator.apis, value) is not None or isinstance(value, Parameter)
         for value in evaluator.values(module, node)
@@ -241,7 +243,9 @@ def _options(
     application: ast.expr | None,
     evaluator: Evaluator,
 ) -> tuple[dict[str, Option], bool]:
-    """The options by name, a later one over an earlier one, and whether a `**` is not followed."""
+    """Return the options by name, a later one over an earlier one, and whether a `**` is not
+    followed.
+    """
     call = application if isinstance(application, ast.Call) else None
     if call is not None and (decorates(module, call) or _call_of(callee) is call):
         call = None
@@ -279,7 +283,9 @@ def _spread_options(
     evaluator: Evaluator,
     known: dict[ast.expr, dict[str, Option]],
 ) -> dict[str, Option]:
-    """The entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`; of each dict once."""
+    """Return the entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`; of each dict
+    once.
+    """
     found: dict[str, Option] = {}
     for value in evaluator.values(module, node):
         if not isinstance(value, Container):

@@ -32,7 +32,7 @@ class Subclasses:
         self._known: dict[ast.ClassDef, tuple[Class, ...]] = {}
 
     def of(self, cls: Class) -> tuple[Class, ...]:
-        """The direct and indirect subclasses of a class, by file and place."""
+        """Return the direct and indirect subclasses of a class, by file and place."""
         if cls.node not in self._known:
             self._known[cls.node] = ()
             self._known[cls.node] = tuple(sorted(self._find(cls), key=_place))
@@ -72,7 +72,9 @@ def _classes(module: Module) -> Iterator[Class]:
 
 
 def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
-    """Names that a module gives to what has one of some names: `import A as B`, `B = lib.A`."""
+    """Yield names that a module gives to what has one of some names: `import A as B`, `B =
+    lib.A`.
+    """
     for statement in module.tree.body:
         match statement:
             case ast.ImportFrom(names=names):

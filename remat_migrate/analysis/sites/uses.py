@@ -43,11 +43,11 @@ class Call:
         return with_partials(self.node.args[self.first :], self.node.keywords, partials)
 
     def bound_to(self, function: FunctionNode) -> Arguments:
-        """The arguments by the parameters of a function that it calls."""
+        """Return the arguments by the parameters of a function that it calls."""
         return bind_call(function, *self.arguments, self.skip)
 
     def module_of(self, argument: ast.expr) -> Module:
-        """The module in which an argument is written: a partial may stand in another."""
+        """Return the module in which an argument is written: a partial may stand in another."""
         for module, call in self.partials:
             if argument in call.args or any(argument is k.value for k in call.keywords):
                 return module

@@ -36,7 +36,7 @@ class Forwarded:
 
 
 def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
-    """The parameter that an expression hands on, if it is nothing else."""
+    """Return the parameter that an expression hands on, if it is nothing else."""
     if not isinstance(value, ast.Name):
         return None
     bindings = module.reaching(value)
@@ -51,7 +51,9 @@ def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
 
 
 def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
-    """The wrappers that a module defines around an Api, which take `concrete` and a function."""
+    """Yield the wrappers that a module defines around an Api, which take `concrete` and a
+    function.
+    """
     for node in module.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -80,7 +82,9 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
 
 
 def handed_to(function: FunctionNode) -> ast.expr | None:
-    """What `def remat(*args, **kwargs)` calls with all its arguments, and does nothing else."""
+    """Return what `def remat(*args, **kwargs)` calls with all its arguments, and does nothing
+    else.
+    """
     a = function.args
     if isinstance(function, ast.Lambda) or a.vararg is None or a.args or a.posonlyargs:
         return None
@@ -94,7 +98,9 @@ def handed_to(function: FunctionNode) -> ast.expr | None:
 
 
 def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
-    """The functions of a module that hand all their arguments on to an Api, under its name."""
+    """Yield the functions of a module that hand all their arguments on to an Api, under its
+    name.
+    """
     for node in module.nodes:
         if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
             continue
@@ -193,7 +199,7 @@ class Passed:
 def passed_for(
     modules: Iterable[Module], evaluator: Evaluator, option: Forwarded
 ) -> Iterator[Passed]:
-    """What calls in the given modules pass for a parameter."""
+    """Yield what calls in the given modules pass for a parameter."""
     name = option.parameter.arg
     for module in modules:
         for call in module.nodes:
@@ -215,7 +221,9 @@ def passed_for(
 
 
 def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.expr | None:
-    """A use of a function as a value, other than one that passes the keyword along with it."""
+    """Return a use of a function as a value, other than one that passes the keyword along with
+    it.
+    """
     name, wanted = option.parameter.arg, option.function.name
     for node in module.nodes:
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
