@@ -1,4 +1,4 @@
-"""What the documents say is so: commands, output, tables, and the worked example of a rule."""
+"""The documents match the tool: commands, output, tables, and the example rule."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def section(text: str, title: str) -> str:
-    """What stands under a heading of the second level."""
+    """Return the text of a second-level section."""
     return re.split(r"^## ", text.split(f"\n## {title}\n", 1)[1], flags=re.MULTILINE)[0]
 
 
 def blocks(text: str, language: str = "") -> list[str]:
-    """The fenced blocks of a language in a document, without common indentation."""
+    """Return the fenced blocks of a language in a document, without common indentation."""
     found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     return [
         re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
@@ -37,7 +37,7 @@ def blocks(text: str, language: str = "") -> list[str]:
 
 
 def remat_migrate(*arguments: str, cwd: Path = ROOT, path: Path | None = None) -> str:
-    """What the command line prints; `path` is a folder of further packages."""
+    """Return the output of the command line, with the packages in a folder added."""
     environment = {**os.environ, "COLUMNS": "100"}
     if path is not None:
         environment["PYTHONPATH"] = str(path)
@@ -60,7 +60,7 @@ def test_paths_of_the_architecture_exist():
     assert [path for path in paths if not any(file.endswith(f"/{path}") for file in files)] == []
 
 
-def test_two_commands_start():
+def test_start_has_two_commands():
     commands = [line for block in blocks(section(README, "Start")) for line in block.splitlines()]
     commands = [line for line in commands if line.startswith("python3 ")]
     assert len(commands) == 2
@@ -93,7 +93,7 @@ def test_output_of_the_first_command(tmp_path):
 
 
 def without_rounding(text: str) -> str:
-    """A report without what another version of JAX rounds otherwise."""
+    """Return a report without numbers that depend on the version of JAX."""
     return re.sub(r"largest difference [\d.e+-]+", "largest difference *", text)
 
 
@@ -105,7 +105,7 @@ def test_shown_part_of_the_difference(tmp_path):
 
 
 def test_shown_measurements():
-    """What is printed, but for the numbers: another version of JAX has others."""
+    """The shown measurements match except for the numbers, which depend on the JAX version."""
     measuring = section(README, "Measuring")
     command, whole, part, *_ = blocks(measuring)
     arguments = command.split()[1:]
@@ -119,13 +119,13 @@ def without_numbers(text: str) -> str:
 
 
 def test_options_of_measure():
-    told = set(re.findall(r"`(--[a-z0-9-]+)", section(README, "Measuring")))
+    documented = set(re.findall(r"`(--[a-z0-9-]+)", section(README, "Measuring")))
     offered = set(re.findall(r"(--[a-z0-9-]+)", remat_migrate("measure", "--help")))
-    assert told <= offered
-    # Of an option and its opposite one is told.
-    others = {option.replace("--", "--no-", 1) for option in told}
-    others |= {option.replace("--no-", "--", 1) for option in told}
-    assert offered - told - others == {"--help"}
+    assert documented <= offered
+    # Either an option or its opposite is documented.
+    others = {option.replace("--", "--no-", 1) for option in documented}
+    others |= {option.replace("--no-", "--", 1) for option in documented}
+    assert offered - documented - others == {"--help"}
 
 
 def test_table_of_rules():
@@ -134,9 +134,9 @@ def test_table_of_rules():
 
 
 def test_options_and_commands():
-    told = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
+    documented = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
     offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("check", "--help")))
-    assert told == offered - {"--help"}
+    assert documented == offered - {"--help"}
     listed = section(README, "Commands")
     for command in re.findall(r"^  ([a-z]+)  ", remat_migrate("--help"), re.MULTILINE):
         assert f"`remat-migrate {command}" in listed
@@ -150,7 +150,7 @@ def test_changelog_has_this_version():
 
 @pytest.fixture
 def acme(tmp_path):
-    """The rule of CONTRIBUTING.md, installed from a wheel into a folder of its own."""
+    """The rule of CONTRIBUTING.md, installed from a wheel into a separate folder."""
     (rule,) = [block for block in blocks(CONTRIBUTING, "python") if "class PolicySpelling" in block]
     (entry,) = blocks(CONTRIBUTING, "toml")
     group = re.fullmatch(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"\n', entry)

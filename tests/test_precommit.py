@@ -1,7 +1,7 @@
-"""The hooks, run by pre-commit itself on repositories that are made for the test.
+"""The hooks, run by pre-commit on temporary repositories.
 
-The manifest is the real one. Most tests replace its `language: python` alone, so that no
-environment is built and the installed remat-migrate runs; one, which is slow, replaces nothing.
+Most tests replace only `language: python` in the real manifest, so that the installed remat-migrate
+runs without building an environment. One slow test replaces nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAULT = "- exit code: 2"
 
 
 class Repository:
-    """A git repository with a pre-commit configuration that takes its hooks from `hooks`."""
+    """A git repository whose pre-commit configuration uses the hooks of another repository."""
 
     def __init__(self, folder: Path, hooks: Path, *, language: str = "language: system") -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Repository:
         self.use("remat-migrate-fix")
 
     def use(self, hook: str, *more: str) -> None:
-        """Make one hook the configured one, with further lines."""
+        """Configure one hook, with additional lines."""
         revision = git(self.hooks, "rev-parse", "HEAD").strip()
         lines = [f"id: {hook}", *([self.language] if self.language else []), *more]
         body = "\n".join(f"        {line}" for line in lines).replace("        ", "      - ", 1)
@@ -46,11 +46,11 @@ class Repository:
         git(self.folder, "add", ".pre-commit-config.yaml")
 
     def write(self, **files: str) -> None:
-        """Write Python files, by their names without suffix."""
+        """Write Python files, given by name without suffix."""
         write_files(self.folder, {f"{name}.py": text for name, text in files.items()})
 
     def commit(self) -> None:
-        """Commit everything, past all hooks."""
+        """Commit everything without running hooks."""
         git(self.folder, "add", "--all")
         git(self.folder, "commit", "--quiet", "--no-verify", "--message", "-")
 
@@ -58,7 +58,7 @@ class Repository:
         return (self.folder / name).read_text()
 
     def run(self, *arguments: str, program: str = "pre-commit") -> tuple[int, str]:
-        """What `pre-commit run` exits with and prints."""
+        """Run pre-commit and return its exit code and output."""
         environment = {k: v for k, v in os.environ.items() if k[:4] != "GIT_" and k != "SKIP"}
         environment["PATH"] = f"{SCRIPTS}{os.pathsep}{environment['PATH']}"
         for variable, home in (("PRE_COMMIT_HOME", "pre-commit"), ("PREK_HOME", "prek")):
@@ -76,7 +76,7 @@ class Repository:
 
 @pytest.fixture(scope="session")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository that has the manifest and nothing else."""
+    """A repository that contains only the manifest."""
     if not (SCRIPTS / "pre-commit").exists():
         pytest.fail("pre-commit is not installed: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("precommit") / "hooks"
@@ -93,7 +93,7 @@ def repository(hooks: Path, tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repository", hooks)
 
 
-def test_the_ids_are_those_that_others_have_in_their_configurations(hooks: Path) -> None:
+def test_hook_ids_are_stable(hooks: Path) -> None:
     from pre_commit.clientlib import load_manifest
 
     manifest = {hook["id"]: hook for hook in load_manifest(str(MANIFEST))}
@@ -105,7 +105,7 @@ def test_the_ids_are_those_that_others_have_in_their_configurations(hooks: Path)
         assert hook["require_serial"]
 
 
-def test_check_reports_what_changed_and_leaves_the_rest(repository: Repository) -> None:
+def test_check_reports_only_changed_files(repository: Repository) -> None:
     repository.use("remat-migrate")
     repository.write(unchanged=WRONG, changed=RIGHT)
     repository.commit()
@@ -122,14 +122,14 @@ def test_check_reports_what_changed_and_leaves_the_rest(repository: Repository) 
     assert "unchanged.py:3:37: RMT101" in printed
 
 
-def test_fix_fails_once_where_it_changed_something(repository: Repository) -> None:
+def test_fix_fails_once_after_changing_files(repository: Repository) -> None:
     repository.write(unchanged=WRONG, changed=WRONG)
     repository.commit()
     repository.write(changed=WRONG + "\n")
     git(repository.folder, "add", "changed.py")
     code, printed = repository.run()
     assert code == 1
-    # `--fix` itself says 0, for nothing is left: pre-commit sees by git that files changed.
+    # `--fix` exits with 0 because nothing is left; pre-commit detects the modified files.
     assert "- files were modified by this hook" in printed
     assert "exit code" not in printed
     assert "Fixed 1: 1 RMT101." in printed
@@ -140,8 +140,8 @@ def test_fix_fails_once_where_it_changed_something(repository: Repository) -> No
     assert repository.run()[0] == 0
 
 
-def test_a_fix_keeps_to_the_files_that_changed(repository: Repository) -> None:
-    """With a call in an unchanged file the fix is one that needs no edit there."""
+def test_a_fix_edits_only_changed_files(repository: Repository) -> None:
+    """With a call in an unchanged file, the fix is one that needs no edit there."""
     caller = "from model import f\n\n\ndef main(x):\n    return f(x, flag=True)\n"
     model = f"import jax\n\n\n{BLOCK}\n\nf = jax.checkpoint(block, concrete=True)\n"
     repository.write(caller=caller, model=BLOCK)
@@ -152,7 +152,7 @@ def test_a_fix_keeps_to_the_files_that_changed(repository: Repository) -> None:
     assert (code, "No findings left." in printed) == (1, True), printed
     assert repository.text("caller.py") == caller
     assert "def f(x, flag):\n" in repository.text("model.py")
-    # With both of them changed the calls are edited.
+    # If both files changed, the calls are edited.
     repository.write(model=model, caller=caller + "\n")
     git(repository.folder, "add", "--all")
     repository.run()
@@ -174,16 +174,16 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("changed", "found", "advice"),
     [
-        # The call stands where nothing may be edited: the function is closed over instead, and the
-        # option goes where it is written.
+        # The file with the call is excluded, so the fix closes over the argument and removes the
+        # option where it is defined.
         ("model.py", "model.py:11:5: RMT101", "remat-migrate --fix model.py options.py"),
         ("options.py", "options.py:1:16: RMT101", "in a file that was not passed: pass it, too"),
     ],
 )
-def test_what_is_linked_to_unchanged_files_is_found(
+def test_findings_linked_to_unchanged_files_have_advice(
     tmp_path: Path, changed: str, found: str, advice: str
 ) -> None:
-    """What a hook runs, without pre-commit: the finding, and what to do about it."""
+    """Runs the command of the hook without pre-commit."""
     write_files(tmp_path, OPTIONS)
     ran = cli(tmp_path, "--force-exclude", "--fix", changed)
     assert (ran.code, found in ran.out) == (1, True), ran
@@ -191,13 +191,13 @@ def test_what_is_linked_to_unchanged_files_is_found(
     assert read_files(tmp_path) == {name: text.encode() for name, text in OPTIONS.items()}
 
 
-def test_the_advice_mends_it(tmp_path: Path) -> None:
+def test_following_the_advice_fixes_it(tmp_path: Path) -> None:
     write_files(tmp_path, OPTIONS)
     assert cli(tmp_path, "--fix", "model.py", "options.py").code == 0
     assert "concrete" not in "".join((tmp_path / n).read_text() for n in ("model.py", "options.py"))
 
 
-def test_what_is_excluded_is_not_edited_for_another_file(tmp_path: Path) -> None:
+def test_excluded_files_are_not_edited_for_others(tmp_path: Path) -> None:
     files = {**OPTIONS, "pyproject.toml": "[tool.remat-migrate]\nexclude = ['options.py']\n"}
     write_files(tmp_path, files)
     ran = cli(tmp_path, "--fix", "--force-exclude", *OPTIONS)
@@ -206,7 +206,7 @@ def test_what_is_excluded_is_not_edited_for_another_file(tmp_path: Path) -> None
     assert (tmp_path / "options.py").read_text() == OPTIONS["options.py"]
 
 
-def test_excluded_files_stay_so_and_a_fault_is_seen(repository: Repository) -> None:
+def test_excluded_files_and_invalid_settings(repository: Repository) -> None:
     settings = '[tool.remat-migrate]\nexclude = ["old/", "*_pb2.py"]\n'
     names = ["old/a.py", "b_pb2.py", "pkg/node_modules/c.py"]
     write_files(
@@ -223,7 +223,7 @@ def test_excluded_files_stay_so_and_a_fault_is_seen(repository: Repository) -> N
     assert "did you mean exclude?" in printed
 
 
-def test_names_and_kinds_of_files(repository: Repository) -> None:
+def test_file_names_and_types(repository: Repository) -> None:
     flagged = "JAX_NEW_CHECKPOINT=0"
     files = {
         "with blank/naïve file.py": WRONG,
@@ -231,6 +231,7 @@ def test_names_and_kinds_of_files(repository: Repository) -> None:
         "run.sh": f"export {flagged}\npython train.py\n",
         "script": f"#!/bin/sh\nexport {flagged}\npython train.py\n",
         "Dockerfile": f'FROM python\nENV {flagged}\nCMD ["python"]\n',
+        ".env": f"{flagged}\nA=1\n",
         ".github/ci.yml": "env:\n  JAX_NEW_CHECKPOINT: 0\n  A: 1\n",
         "notes.txt": flagged,
     }
@@ -239,7 +240,7 @@ def test_names_and_kinds_of_files(repository: Repository) -> None:
     (repository.folder / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     git(repository.folder, "add", "--all")
     code, printed = repository.run()
-    assert (code, "Fixed 6: 2 RMT101, 4 RMT102." in printed) == (1, True), printed
+    assert (code, "Fixed 7: 2 RMT101, 5 RMT102." in printed) == (1, True), printed
     for name in files:
         assert (flagged in repository.text(name)) == (name == "notes.txt"), name
         assert "concrete" not in repository.text(name), name
@@ -247,7 +248,7 @@ def test_names_and_kinds_of_files(repository: Repository) -> None:
     assert repository.run()[0] == 0
 
 
-def test_what_is_not_staged_is_neither_seen_nor_lost(repository: Repository) -> None:
+def test_unstaged_changes_are_ignored_and_kept(repository: Repository) -> None:
     repository.write(model=f"{RIGHT}\n\n{BLOCK}")
     repository.commit()
     repository.write(model=f"{WRONG}\n\n{BLOCK}")
@@ -266,7 +267,7 @@ def test_what_is_not_staged_is_neither_seen_nor_lost(repository: Repository) -> 
 
 @pytest.mark.slow
 def test_several_batches(repository: Repository) -> None:
-    """More names than fit into one command line: the runs come one after the other."""
+    """With more names than fit into one command line, the runs are sequential."""
     folder = "/".join(["deep" * 12] * 4)
     names = [f"{folder}/module_{number:04}.py" for number in range(700)]
     write_files(repository.folder, dict.fromkeys(names, "x = 1\n"))
@@ -297,7 +298,7 @@ def test_worktrees_and_submodules(repository: Repository, tmp_path: Path) -> Non
 
 
 def test_a_commit_runs_the_installed_hook(repository: Repository) -> None:
-    """By `git commit`, which sets GIT_DIR and GIT_INDEX_FILE for its hooks."""
+    """`git commit` sets GIT_DIR and GIT_INDEX_FILE for its hooks."""
     assert repository.run("install")[0] == 0
     repository.write(a=WRONG)
     git(repository.folder, "add", "--all")
@@ -336,7 +337,7 @@ def test_prek_runs_the_same_hooks(repository: Repository) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("program", ["pre-commit", "prek"])
 def test_the_hook_is_installed_and_run(tmp_path: Path, program: str) -> None:
-    """Nothing replaced: the program clones this package and builds its environment."""
+    """The program clones this package and builds its environment."""
     if not (SCRIPTS / program).exists():
         pytest.skip(f"{program} is not installed")
     clone = tmp_path / "remat-migrate"
