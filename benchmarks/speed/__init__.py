@@ -1,14 +1,14 @@
-"""How fast remat-migrate is, beside ruff, torchfix, Fixit and grep.
+"""Compare the speed of remat-migrate with ruff, torchfix, Fixit and grep.
 
     python -m benchmarks.speed [--runs 5] [--only cold warm] [--skip torchfix] [--json FILE]
     python -m benchmarks.speed --profile
 
-In the top folder of the checkout. All it needs it makes in `build/benchmarks`, or in `--folder`: a
-tree of installed packages from PyPI, trees that it generates, and a virtual environment for each
-tool. It needs Linux (or another system with `os.wait4`), git, grep and a package index; the first
-run downloads, and takes some minutes for that.
+Run it in the root of the checkout. It creates everything it needs in `build/benchmarks`, or in
+`--folder`: a tree of packages from PyPI, generated trees, and a virtual environment per tool. Needs
+Linux (or another system with `os.wait4`), git, grep and a package index. The first run downloads
+the packages, which takes some minutes.
 
-What is compared runs in turn, A B A B, so that whatever else the machine does falls on both, and
-ratios are taken pair by pair. Times are processor time, user and system, children included; the
-clock is shown beside it. Printed is Markdown.
+Compared commands alternate, A B A B, so that other load on the machine affects both, and ratios are
+computed pair by pair. Times are CPU times, user and system, including children; wall times are also
+shown. Prints Markdown.
 """

@@ -1,4 +1,4 @@
-"""The command line of the benchmark; see the package."""
+"""Command line of the benchmark, see the package."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .installations import ROOT, Installations
 from .machine import machine
 from .processes import BenchmarkError
 
-# Tools that other cases than their own compare with.
+# Tools that several cases compare with.
 _TOOLS = ("ruff", "grep")
 
 
 def main() -> None:
-    """Measure, and print what came of it."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.speed",
         description=what_it_is,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--runs", type=int, default=5, help="runs of each command (5)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each command (default: 5)")
     parser.add_argument(
         "--only",
         nargs="+",
         choices=CASES,
         default=[*CASES],
         metavar="CASE",
-        help=f"measure these alone: {', '.join(CASES)}",
+        help=f"measure only these cases: {', '.join(CASES)}",
     )
     parser.add_argument(
         "--skip",
@@ -42,13 +42,13 @@ def main() -> None:
         choices=[*CASES, *_TOOLS],
         default=[],
         metavar="CASE",
-        help=f"leave out these cases or tools ({', '.join(_TOOLS)})",
+        help=f"skip these cases or tools ({', '.join(_TOOLS)})",
     )
     parser.add_argument(
         "--folder",
         type=Path,
         default=ROOT / "build" / "benchmarks",
-        help="where all is installed and generated (build/benchmarks)",
+        help="folder for installations and generated files (default: build/benchmarks)",
     )
     parser.add_argument(
         "--sizes",
@@ -56,17 +56,17 @@ def main() -> None:
         nargs="+",
         default=SIZES,
         metavar="FILES",
-        help="of the generated trees (100 1000 10000)",
+        help="files in the generated trees (default: 100 1000 10000)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run there, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every run to a file")
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="show where the time of a cold run goes, and nothing else",
+        help="only show where the time of a cold run goes",
     )
     given = parser.parse_args()
     if given.runs < 1:
-        parser.error("--runs: at least 1")
+        parser.error("--runs must be at least 1")
     installations = Installations(given.folder.resolve())
     installations.folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(installations, given.runs, tuple(given.sizes), frozenset(given.skip))
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _measure(bench: Bench, only: list[str]) -> dict[str, Any]:
-    """Run the cases, and print their tables; all of it for JSON."""
+    """Run the cases, print their tables, and return the content for JSON."""
     about, found = _about(bench), list[Row | Figure]()
     for name in only:
         if name not in bench.skipped:
@@ -107,7 +107,7 @@ def _measure(bench: Bench, only: list[str]) -> dict[str, Any]:
 
 
 def _profile(bench: Bench) -> dict[str, Any]:
-    """Print where the time of a cold run goes; all of it for JSON."""
+    """Print where the time of a cold run goes, and return the content for JSON."""
     from .profile import functions_table, phases_table, profiled
 
     about = _about(bench)
@@ -128,11 +128,11 @@ def _about(bench: Bench) -> dict[str, Any]:
 
 
 def _heading(about: dict[str, Any], runs: int) -> str:
-    """On what, with what and when it was measured."""
+    """Describe the machine, the versions and the date."""
     machine = ", ".join(f"{name} {value}" for name, value in about["machine"].items())
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    many = f"medians of {runs} runs" if runs > 1 else "one run"
-    told = f"{about['date']}; {many}, in turn; {machine}.\n\nVersions: {versions}."
+    many = f"medians of {runs} alternating runs" if runs > 1 else "one run"
+    told = f"{about['date']}; {many}; {machine}.\n\nVersions: {versions}."
     if float(about["machine"]["load at the start"]) > float(about["machine"]["cores"]) / 2:
         told += "\n\nThe machine was busy: compare ratios rather than times."
     return told

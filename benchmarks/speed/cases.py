@@ -1,4 +1,4 @@
-"""What is measured: one function for each case of `--only`."""
+"""The cases of `--only`, one function each."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .generated import Kind, Written
 from .installations import Installations, copy_as_repository, count_lines, make_repository
 from .processes import BenchmarkError, Command, Spent, in_turn, peak_of_all
 
-# What `remat_migrate.text.prefilter.words` looks for.
+# The words of the prefilter.
 WORDS = "remat|checkpoint|NEW_CHECKPOINT|REMAT_BARRIER|RMT"
 SIZES = (100, 1_000, 10_000)
 _APPLIED = re.compile(rb"\b(?:jax|nn)\.(?:remat|checkpoint)\(")
 _WITHOUT_WORDS = re.compile(rb"\A(?!.*(?:%s))" % WORDS.encode(), re.DOTALL)
-# So many bytes has a file that somebody works on.
+# Smallest file to edit, in bytes.
 _LEAST = 4_000
-# Sites and files of the trees that are fixed.
+# Sites and files of the trees to fix.
 FIXED = ((240, 10), (240, 240))
-# torchfix and Fixit take minutes for more; torchfix passes by files that do not mention torch.
+# torchfix and Fixit need minutes for larger trees; torchfix skips files without `torch`.
 PARTS = {"torchfix": "transformers/pipelines", "fixit": "flax/linen"}
 
 _IN_SECONDS = {
@@ -43,13 +43,13 @@ _HOOKED: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Bench:
-    """What the cases need.
+    """The set-up of the cases.
 
     Attributes:
         installations: tools and the tree from PyPI.
-        runs: of each command.
-        sizes: of the trees that show how the time grows.
-        skipped: tools that are left out.
+        runs: runs of each command.
+        sizes: sizes of the generated trees.
+        skipped: tools to skip.
     """
 
     installations: Installations
@@ -58,30 +58,30 @@ class Bench:
     skipped: frozenset[str] = frozenset()
 
     def tool(self, *arguments: str | Path, folder: Path, cache: Path | None = None) -> Command:
-        """A run of remat-migrate; without a cache unless there is one."""
+        """Return a run of remat-migrate, with a cache only if one is given."""
         program = self.installations.tool / "remat-migrate"
         given = (*map(str, arguments), *(() if cache else ("--no-cache",)))
         variables = {"REMAT_MIGRATE_CACHE_DIR": str(cache)} if cache else {}
         return Command("remat-migrate", (str(program), "check", *given), folder, variables)
 
     def ruff(self, tree: Path, cache: Path | None = None) -> list[Command]:
-        """A run of ruff over a tree, with one rule of a migration; none if it is left out."""
+        """Return a run of ruff over a tree with one migration rule; none if it is skipped."""
         if "ruff" in self.skipped:
             return []
         chosen = ("check", "--isolated", "--select", "NPY201")
         cached = ("--cache-dir", str(cache)) if cache else ("--no-cache",)
-        program = str(self.installations.ruff)
+        program = str(self.installations.peer("ruff"))
         return [Command("ruff", (program, *chosen, *cached, str(tree)), tree)]
 
     def grep(self, tree: Path) -> list[Command]:
-        """A search for our words; none if it is left out."""
+        """Return a search for the words of the prefilter; none if it is skipped."""
         if "grep" in self.skipped:
             return []
         chosen = ("-rE", "--include=*.py", "--exclude-dir=.git", WORDS)
         return [Command("grep", (str(self.installations.grep), *chosen, str(tree)), tree)]
 
     def generated(self, name: str, files: Iterator[Written]) -> tuple[Path, Sequence[Written]]:
-        """A generated tree, made anew, and its files."""
+        """Generate a tree, and return its folder and files."""
         folder = self.installations.folder / "generated" / name
         shutil.rmtree(folder, ignore_errors=True)
         written = generated.write(files, folder)
@@ -89,7 +89,7 @@ class Bench:
         return folder, written
 
     def cache(self, name: str) -> Path:
-        """An empty folder for a cache."""
+        """Return an empty cache folder."""
         folder = self.installations.folder / "caches" / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -99,9 +99,9 @@ class Bench:
 def compared(
     case: str, what: str, commands: list[Command], runs: int, target: Target | None = None
 ) -> list[Row]:
-    """Runs in turn of the first command and each other one.
+    """Alternate runs of commands, and compare the first with each other one.
 
-    A ratio that should be reached is one to ruff, or to the only other command.
+    A target ratio applies to ruff, or to the only other command.
     """
     ours, *others = in_turn(commands, runs)
     if not others:
@@ -115,7 +115,7 @@ def compared(
 
 
 def cold(bench: Bench) -> list[Row | Figure]:
-    """The whole tree, without a cache."""
+    """Check the whole tree without a cache."""
     tree = bench.installations.tree
     commands = [bench.tool(tree, folder=tree), *bench.ruff(tree), *bench.grep(tree)]
     rows = compared("cold", "T, cold", commands, bench.runs, Target("ratio", 1.0))
@@ -127,7 +127,7 @@ def cold(bench: Bench) -> list[Row | Figure]:
 
 
 def warm(bench: Bench) -> list[Row | Figure]:
-    """The whole tree, of which nothing has changed since the last run."""
+    """Check the whole tree with a cache, unchanged since the last run."""
     tree = bench.installations.tree
     commands = _cached(bench, tree, "warm")
     in_turn(commands, 1)
@@ -135,10 +135,10 @@ def warm(bench: Bench) -> list[Row | Figure]:
 
 
 def changed(bench: Bench) -> list[Row | Figure]:
-    """The whole tree, of which one file is another one at each run."""
+    """Check the whole tree with a cache, with one file changed before each run."""
     tree = bench.installations.tree
     rows: list[Row | Figure] = []
-    for what, path in _ones_of(tree).items():
+    for what, path in _files_to_change(tree).items():
         before = path.read_bytes()
         numbers = iter(range(1_000_000))
 
@@ -157,11 +157,11 @@ def changed(bench: Bench) -> list[Row | Figure]:
     return rows
 
 
-def _ones_of(tree: Path) -> dict[str, Path]:
-    """A file that has checkpoints, and one that does not even mention them."""
+def _files_to_change(tree: Path) -> dict[str, Path]:
+    """Return a file with checkpoints, and one without any word of the prefilter."""
     wanted = {
-        "T, one file changed that has checkpoints": _APPLIED,
-        "T, one file changed that has none": _WITHOUT_WORDS,
+        "T, one changed file with checkpoints": _APPLIED,
+        "T, one changed file without": _WITHOUT_WORDS,
     }
     found: dict[str, Path] = {}
     for path in sorted(tree.rglob("*.py")):
@@ -170,18 +170,18 @@ def _ones_of(tree: Path) -> dict[str, Path]:
             if what not in found and len(data) > _LEAST and pattern.search(data):
                 found[what] = path
     if len(found) < len(wanted):
-        raise BenchmarkError(f"{tree} has no file to change: {found}")
+        raise BenchmarkError(f"{tree} has no suitable file to change: {found}")
     return found
 
 
 def _cached(bench: Bench, tree: Path, name: str) -> list[Command]:
-    """Runs with caches of their own, which are empty."""
+    """Return runs with empty caches."""
     ours = bench.tool(tree, folder=tree, cache=bench.cache(name))
     return [ours, *bench.ruff(tree, bench.cache(f"{name}-ruff"))]
 
 
 def show_help(bench: Bench) -> list[Row | Figure]:
-    """What the least run costs."""
+    """Measure the cheapest run."""
     programs, folder = bench.installations.tool, bench.installations.folder
     ours = Command("remat-migrate", (str(programs / "remat-migrate"), "--help"), folder)
     click = Command("import click", (str(programs / "python"), "-c", "import click"), folder)
@@ -189,7 +189,7 @@ def show_help(bench: Bench) -> list[Row | Figure]:
 
 
 def hook(bench: Bench) -> list[Row | Figure]:
-    """One file as a commit hook gets it, in a small and in a larger project, without a cache."""
+    """Check one file as a commit hook does, in a small and a larger project, without a cache."""
     rows: list[Row | Figure] = []
     for size in bench.sizes[:2]:
         folder, files = bench.generated(f"hook-{size}", generated.tree(size))
@@ -204,7 +204,7 @@ def hook(bench: Bench) -> list[Row | Figure]:
 
 
 def fix(bench: Bench) -> list[Row | Figure]:
-    """What fixes cost: the time of `--fix` less that of a check, by site and by file."""
+    """Measure the cost of fixes: the time of `--fix` minus that of a check, per site and file."""
     rows: list[Row | Figure] = []
     for sites, count in FIXED:
         source, _ = bench.generated(f"fix-{sites}-{count}", generated.fixable(sites, count))
@@ -217,9 +217,9 @@ def fix(bench: Bench) -> list[Row | Figure]:
         check = replace(bench.tool(folder, folder=source), before=again, exits=(1,))
         mend = replace(bench.tool("--fix", folder, folder=source), before=again, exits=(0,))
         again()
-        _insist_on(sites, check)
+        _verify_sites(sites, check)
         mended, checked = in_turn([mend, check], bench.runs)
-        _insist_on(0, replace(bench.tool(folder, folder=source), exits=(0,)), after=mend)
+        _verify_sites(0, replace(bench.tool(folder, folder=source), exits=(0,)), after=mend)
         of = f"{sites} sites in {count} files"
         rows.append(Row("fix", f"`--fix`, {of}", mended, "its check", checked))
         for each, number in (("site", sites), ("file", count)):
@@ -231,13 +231,13 @@ def fix(bench: Bench) -> list[Row | Figure]:
 def _differences(
     mended: tuple[Spent, ...], checked: tuple[Spent, ...], number: int
 ) -> tuple[float, ...]:
-    """Milliseconds for each of so many, pair by pair."""
+    """Return the differences in milliseconds per item, pair by pair."""
     pairs = zip(mended, checked, strict=True)
     return tuple((fixed.cpu - found.cpu) * 1e3 / number for fixed, found in pairs)
 
 
-def _insist_on(sites: int, check: Command, after: Command | None = None) -> None:
-    """See to it that a check finds what was generated, and nothing once that is fixed."""
+def _verify_sites(sites: int, check: Command, after: Command | None = None) -> None:
+    """Verify that a check finds all generated sites, and none after the fix."""
     if after is not None:
         if after.before is not None:
             after.before()
@@ -255,12 +255,12 @@ def _insist_on(sites: int, check: Command, after: Command | None = None) -> None
     safe = [it for it in findings if it["fix"] is not None and it["fix"]["safety"] == "safe"]
     if not len(safe) == len(findings) == sites:
         raise BenchmarkError(
-            f"{len(findings)} findings, {len(safe)} with a safe fix, where there should be {sites}"
+            f"{len(findings)} findings, {len(safe)} with a safe fix: expected {sites}"
         )
 
 
 def memory(bench: Bench) -> list[Row | Figure]:
-    """The most memory that a cold run over the whole tree takes, all its processes together."""
+    """Measure the peak memory of a cold run over the whole tree, all processes together."""
     tree = bench.installations.tree
     commands = [bench.tool(tree, folder=tree), *bench.ruff(tree)]
     rows: list[Row | Figure] = []
@@ -273,7 +273,7 @@ def memory(bench: Bench) -> list[Row | Figure]:
 
 
 def growth(bench: Bench) -> list[Row | Figure]:
-    """Trees of 100, 1,000 and 10,000 files, without a cache, and what each further file costs."""
+    """Check trees of several sizes without a cache, for the cost of each further file."""
     rows: list[Row | Figure] = []
     taken: dict[int, tuple[Spent, ...]] = {}
     for size in sorted(set(bench.sizes)):
@@ -292,22 +292,21 @@ def growth(bench: Bench) -> list[Row | Figure]:
 
 
 def torchfix(bench: Bench) -> list[Row | Figure]:
-    """A part of the tree, beside torchfix."""
-    return _part(bench, "torchfix", lambda tree: (str(bench.installations.torchfix), str(tree)))
+    """Compare with torchfix on a part of the tree."""
+    return _part(bench, "torchfix")
 
 
 def fixit(bench: Bench) -> list[Row | Figure]:
-    """A part of the tree, beside Fixit."""
-    return _part(bench, "fixit", lambda tree: (str(bench.installations.fixit), "lint", str(tree)))
+    """Compare with Fixit on a part of the tree."""
+    return _part(bench, "fixit", "lint")
 
 
-def _part(
-    bench: Bench, name: str, arguments: Callable[[Path], tuple[str, ...]]
-) -> list[Row | Figure]:
+def _part(bench: Bench, name: str, *options: str) -> list[Row | Figure]:
     source = bench.installations.tree / PARTS[name]
     tree = copy_as_repository(source, bench.installations.folder / "part")
     lines = count_lines(tree)
-    commands = [bench.tool(tree, folder=tree), Command(name, arguments(tree), tree)]
+    arguments = (str(bench.installations.peer(name)), *options, str(tree))
+    commands = [bench.tool(tree, folder=tree), Command(name, arguments, tree)]
     what = f"`{PARTS[name]}` of T ({lines:,} lines), cold"
     (row,) = compared(name, what, commands, bench.runs)
     rows: list[Row | Figure] = [row]

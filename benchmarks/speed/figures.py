@@ -1,4 +1,4 @@
-"""Runs into figures: medians, ratios pair by pair, targets, and the tables that show them."""
+"""Compute figures from runs: medians, ratios by pair, targets, and tables of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .processes import Spent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The most that a median should be: a ratio, seconds of processors, or megabytes."""
+    """The largest accepted median: a ratio, CPU seconds, or megabytes."""
 
     of: Literal["ratio", "s", "MB"]
     most: float
@@ -23,15 +23,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Runs of remat-migrate, beside those of another tool that took turns with them.
+    """Runs of remat-migrate, and alternating runs of another tool.
 
     Attributes:
-        case: what `--only` calls it.
-        what: was done.
-        ours: the runs of remat-migrate.
-        peer: the other tool; empty without one.
-        theirs: its runs: as many, in the same order.
-        target: what should be reached; None if nothing was set.
+        case: name of the case.
+        what: description of the runs.
+        ours: runs of remat-migrate.
+        peer: other tool, or the empty string.
+        theirs: runs of the other tool, in the same order.
+        target: target, or None.
     """
 
     case: str
@@ -43,14 +43,14 @@ class Row:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """Processor time over the other tool's, pair by pair."""
+        """The ratios of CPU times to the other tool, pair by pair."""
         if not self.theirs:
             return ()
         return tuple(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
 
     @property
     def judged(self) -> float | None:
-        """The median that the target is about."""
+        """The median that the target applies to."""
         if self.target is None:
             return None
         ratio = self.target.of == "ratio"
@@ -58,12 +58,12 @@ class Row:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the target is reached; None without one."""
+        """Whether the target is reached; None without a target."""
         judged = self.judged
         return None if judged is None or self.target is None else judged <= self.target.most
 
     def cells(self) -> list[str]:
-        """The row of the table."""
+        """Return the cells of the table."""
         spread = ""
         if self.ratios:
             spread = times(statistics.median(self.ratios))
@@ -79,7 +79,7 @@ class Row:
         ]
 
     def content(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """Return the content for JSON."""
         return {
             "case": self.case,
             "what": self.what,
@@ -95,16 +95,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that follows from several runs, such as the time per site.
+    """A number derived from several runs, such as the time per site.
 
     Attributes:
-        case: what `--only` calls it.
-        what: it is.
-        values: one for each round of runs.
-        unit: of the values.
-        digits: behind the point.
-        note: what it is made of.
-        target: what should be reached; None if nothing was set.
+        case: name of the case.
+        what: description of the figure.
+        values: a value for each round of runs.
+        unit: unit of the values.
+        digits: decimal places to show.
+        note: how it was measured.
+        target: target, or None.
     """
 
     case: str
@@ -116,7 +116,7 @@ class Figure:
     target: Target | None = None
 
     def cells(self) -> list[str]:
-        """The row of the table."""
+        """Return the cells of the table."""
         median = f"{statistics.median(self.values):,.{self.digits}f} {self.unit}"
         least, most = (f"{pick(self.values):,.{self.digits}f}" for pick in (min, max))
         spread = f"{least}–{most}" if len(self.values) > 1 else ""
@@ -124,16 +124,16 @@ class Figure:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the target is reached; None without one."""
+        """Whether the target is reached; None without a target."""
         return None if self.target is None else statistics.median(self.values) <= self.target.most
 
     def content(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """Return the content for JSON."""
         return {**asdict(self), "values": list(self.values), "reached": self.reached}
 
 
 def used(runs: Sequence[Spent]) -> str:
-    """Medians of runs in words."""
+    """Format the medians of runs."""
     cpu = statistics.median(spent.cpu for spent in runs)
     wall = statistics.median(spent.wall for spent in runs)
     peak = statistics.median(spent.peak for spent in runs)
@@ -141,27 +141,27 @@ def used(runs: Sequence[Spent]) -> str:
 
 
 def told(target: Target | None, reached: bool | None) -> list[str]:
-    """A target, and whether it is reached, in words."""
+    """Format a target, and whether it is reached."""
     return [str(target) if target else "", {True: "yes", False: "**missed**", None: ""}[reached]]
 
 
 def seconds(value: float) -> str:
-    """Seconds with as many digits as mean something."""
+    """Format seconds with three significant digits."""
     digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1
     return f"{value:.{digits}f} s"
 
 
 def times(ratio: float) -> str:
-    """A ratio; so that one just above 1 does not look like 1."""
+    """Format a ratio with enough digits to tell 1.001 from 1."""
     return f"{ratio:.3f}" if ratio < 9.9995 else f"{ratio:.1f}"
 
 
 def rows_table(rows: Iterable[Row]) -> str:
-    """The rows as Markdown."""
+    """Return the rows as a Markdown table."""
     head = [
         "what",
         "remat-migrate: CPU · wall · peak",
-        "beside",
+        "compared with",
         "CPU · wall · peak",
         "ratio of CPU",
         "target",
@@ -171,7 +171,7 @@ def rows_table(rows: Iterable[Row]) -> str:
 
 
 def figures_table(figures: Iterable[Figure]) -> str:
-    """The figures as Markdown."""
+    """Return the figures as a Markdown table."""
     return markdown(
         ["figure", "median", "least–most", "from", "target", "reached"],
         [figure.cells() for figure in figures],
@@ -179,6 +179,6 @@ def figures_table(figures: Iterable[Figure]) -> str:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -1,9 +1,9 @@
-"""Trees of Python files of any size, the same ones each time.
+"""Generate reproducible trees of Python files of any size.
 
-Of each hundred files in a row 54 have nothing to do with checkpoints, 30 save the weights of a
-model and so mention them, 12 are JAX without a checkpoint, one only calls functions that another
-file puts under checkpoints, two put functions under checkpoints as they should, and one does it the
-old way. In packages that train models, and in those of the tree T, it is about that.
+Of each hundred consecutive files, 54 have nothing to do with checkpoints, 30 save checkpoints of
+weights to disk, 12 use JAX without `jax.checkpoint`, one calls checkpointed functions of another
+file, two use `jax.checkpoint` correctly, and one uses the old API. This resembles packages that
+train models, and the packages of the tree T.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def attention$n(params, x, causal):
 
 attention_again$n = jax.checkpoint(attention$n, static_argnums=(2,))
 '''
-# Each of the following has exactly one checkpoint with a safe fix.
+# Each of these blocks has exactly one checkpoint with a safe fix.
 _DECORATED = '''
 @functools.partial(jax.checkpoint, concrete=True)
 def stage$n(params, x, train):
@@ -209,7 +209,7 @@ _BLOCKS: dict[Kind, tuple[str, ...]] = {
     "finding": (_LAYER, _STEP, _LAYER, _DECORATED),
 }
 _FIXED = (_DECORATED, _BY_KEYWORD, _NOT_NEEDED)
-# What a file of a kind must have, whatever else is drawn.
+# The first block of each kind of file.
 _FIRST: dict[Kind, str] = {
     "saving": _SAVING,
     "calling": _CALLING,
@@ -226,9 +226,9 @@ class Written:
     """A generated file.
 
     Attributes:
-        path: where it lies, relative to the tree.
-        kind: of file.
-        text: what is in it.
+        path: path relative to the tree.
+        kind: kind of file.
+        text: content.
     """
 
     path: Path
@@ -237,7 +237,7 @@ class Written:
 
 
 def tree(size: int) -> Iterator[Written]:
-    """So many Python files; the first ones of a larger tree are those of a smaller one."""
+    """Yield Python files; a smaller tree is a prefix of a larger one."""
     kinds = _kinds()
     for index in range(size):
         kind = kinds[index % len(kinds)]
@@ -245,10 +245,10 @@ def tree(size: int) -> Iterator[Written]:
 
 
 def fixable(sites: int, files: int) -> Iterator[Written]:
-    """So many checkpoints with a safe fix, in so many files.
+    """Yield files with checkpoints that have a safe fix.
 
     Raises:
-        ValueError: they cannot be spread evenly.
+        ValueError: the sites cannot be spread evenly over the files.
     """
     if sites % files:
         raise ValueError(f"{sites} sites cannot be spread evenly over {files} files")
@@ -263,7 +263,7 @@ def fixable(sites: int, files: int) -> Iterator[Written]:
 
 
 def write(files: Iterator[Written], folder: Path) -> Sequence[Written]:
-    """Write files, and the settings of a project, into a folder; the files."""
+    """Write files and a pyproject.toml into a folder, and return the files."""
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").write_text(_PROJECT)
     written = list(files)
@@ -275,7 +275,7 @@ def write(files: Iterator[Written], folder: Path) -> Sequence[Written]:
 
 
 def _kinds() -> list[Kind]:
-    """The kinds of a hundred files in a row."""
+    """Return the kinds of a hundred consecutive files."""
     kinds = [kind for kind, count in _OF_A_HUNDRED.items() for _ in range(count)]
     random.Random("kinds").shuffle(kinds)
     return kinds
@@ -296,7 +296,7 @@ def _file(index: int, kind: Kind) -> str:
     if kind in _FIRST:
         parts.append(_filled(_FIRST[kind], drawn, 0, **words))
     for number in range(1, drawn.randint(4, _MOST_BLOCKS)):
-        # One that matters is rare in its file, too.
+        # Checkpoints are rare within their file, too.
         block = drawn.choice(_BLOCKS[kind][:3] if number > 4 else _BLOCKS[kind])
         if block != _DECORATED:
             parts.append(_filled(block, drawn, number, **words))
@@ -304,7 +304,7 @@ def _file(index: int, kind: Kind) -> str:
 
 
 def _called(index: int) -> dict[str, str]:
-    """A function under a checkpoint of the same hundred files, and its module."""
+    """Return a checkpointed function of the same hundred files, and its module."""
     kinds = _kinds()
     start = index - index % len(kinds)
     source = _path(start + kinds.index("checkpoint")).with_suffix("")

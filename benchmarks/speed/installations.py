@@ -1,4 +1,4 @@
-"""What is measured, and on what: environments of the tools, and the tree from PyPI."""
+"""Install the tools to measure, and the tree of packages to check."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pathlib import Path
 from .processes import BenchmarkError, run_quietly
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the package is made of.
+# Sources of the package.
 _SOURCES = ("remat_migrate", "rules", "pyproject.toml", "README.md", "LICENSE")
 PACKAGES = ("jax", "flax", "libcst", "transformers")
-# torchfix knows the interfaces of LibCST up to 1.5.
+# torchfix supports LibCST up to 1.5.
 PEERS = {"ruff": ("ruff",), "torchfix": ("torchfix", "libcst<1.6"), "fixit": ("fixit",)}
 
 
 @dataclass(frozen=True)
 class Installations:
-    """Everything below one folder, made when it is first asked for.
+    """Installations below one folder, created on first use.
 
     Attributes:
-        folder: where it lies.
-        packages: of which the tree T is made, as pip names them.
+        folder: the folder.
+        packages: packages of the tree T.
     """
 
     folder: Path
@@ -37,7 +37,7 @@ class Installations:
 
     @cached_property
     def tree(self) -> Path:
-        """T: packages as they are installed, without their dependencies; a repository."""
+        """The tree T: a git repository of installed packages, without their dependencies."""
         tree = self.folder / "T"
         if not tree.exists():
             _say(f"installing {', '.join(self.packages)} into {tree}")
@@ -53,10 +53,9 @@ class Installations:
 
     @cached_property
     def tool(self) -> Path:
-        """The folder of programs of an environment with remat-migrate, installed as users do.
+        """The programs of an environment with remat-migrate, installed from a copy of the checkout.
 
-        It is installed from a copy: a build in the checkout would leave its folder there, and take
-        in what an earlier one left.
+        A build in the checkout would leave files behind, and include those of earlier builds.
         """
         sources = self.folder / "source"
         shutil.rmtree(sources, ignore_errors=True)
@@ -68,31 +67,20 @@ class Installations:
                 shutil.copy2(ROOT / name, sources / name)
         return self._environment("remat-migrate", [str(sources)], _digest(sources))
 
-    @cached_property
-    def ruff(self) -> Path:
-        """The program ruff."""
-        return self._peer("ruff")
-
-    @cached_property
-    def torchfix(self) -> Path:
-        """The program torchfix."""
-        return self._peer("torchfix")
-
-    @cached_property
-    def fixit(self) -> Path:
-        """The program fixit."""
-        return self._peer("fixit")
+    def peer(self, name: str) -> Path:
+        """Return the program of a tool to compare with, such as ruff."""
+        return self._environment(name, PEERS[name], " ".join(PEERS[name])) / name
 
     @cached_property
     def grep(self) -> Path:
-        """The program grep, which is the system's."""
+        """The grep of the system."""
         found = shutil.which("grep")
         if found is None:
-            raise BenchmarkError("there is no grep here: leave it out with --skip grep")
+            raise BenchmarkError("grep is not installed: pass --skip grep")
         return Path(found)
 
     def versions(self) -> dict[str, str]:
-        """What of all that is there, and in which version."""
+        """Return the installed versions."""
         found = {"Python": platform.python_version()}
         commit = _commit()
         tools = {"remat-migrate": ("remat-migrate", "click", "libcst"), **PEERS}
@@ -101,7 +89,7 @@ class Installations:
                 if package == name:
                     found[package] = f"{version} ({commit})" if name == "remat-migrate" else version
                 elif name == "remat-migrate" and package in tools[name]:
-                    found[f"{package} beside it"] = version
+                    found[f"its {package}"] = version
         if (self.folder / "T").exists():
             beside = distributions(path=[str(self.folder / "T")])
             found |= {
@@ -109,11 +97,8 @@ class Installations:
             }
         return found
 
-    def _peer(self, name: str) -> Path:
-        return self._environment(name, PEERS[name], " ".join(PEERS[name])) / name
-
     def _environment(self, name: str, requirements: Sequence[str], stamp: str) -> Path:
-        """The folder of programs of an environment; made again if its stamp is another one."""
+        """Return the programs of an environment, which is recreated if its stamp differs."""
         folder = self.folder / name
         noted = folder / "stamp.txt"
         programs = folder / ("Scripts" if os.name == "nt" else "bin")
@@ -127,25 +112,25 @@ class Installations:
 
 
 def installed(environment: Path) -> dict[str, str]:
-    """The versions of what is installed in an environment, by name in small letters."""
+    """Return the versions in an environment, by lowercase package name."""
     folders = [str(folder) for folder in environment.glob("lib/python*/site-packages")]
     return {it.name.lower(): it.version for it in distributions(path=folders)}
 
 
 def make_repository(folder: Path) -> None:
-    """Make a tree a git repository of its own, as projects are.
+    """Make a tree a git repository of its own.
 
-    Without that, it would belong to the checkout that it lies in, and so would its callers.
+    Otherwise it would be part of the checkout that contains it.
     """
     git = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false"]
     git += ["-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost"]
     run_quietly(*git, "init", "--quiet")
     run_quietly(*git, "add", "--all", "--force")
-    run_quietly(*git, "commit", "--quiet", "--message", "What is measured")
+    run_quietly(*git, "commit", "--quiet", "--message", "Benchmark")
 
 
 def copy_as_repository(source: Path, folder: Path) -> Path:
-    """A copy of a part of a tree, as a repository of its own."""
+    """Copy a part of a tree into a repository of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".git", "__pycache__"))
     make_repository(folder)
@@ -153,14 +138,14 @@ def copy_as_repository(source: Path, folder: Path) -> Path:
 
 
 def _commit() -> str:
-    """The commit of the checkout, and whether it was changed since."""
+    """Return the commit of the checkout, and whether it has uncommitted changes."""
     if not (ROOT / ".git").exists():
-        return "not from a repository"
+        return "not a git repository"
     return run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
 
 
 def count_lines(folder: Path) -> int:
-    """The lines of the Python files below a folder."""
+    """Count the lines of the Python files below a folder."""
     return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
 
 
@@ -178,7 +163,7 @@ def _digest(folder: Path) -> str:
 
 
 def _read_once(tree: Path) -> None:
-    """Have the system keep the files in memory, so that the first run is as the others are."""
+    """Read all files into the page cache, so that the first run is not slower."""
     for path in tree.rglob("*.py"):
         path.read_bytes()
 

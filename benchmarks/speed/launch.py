@@ -1,11 +1,10 @@
-"""Runs one command, and writes what it used: a program of its own, which is next to nothing.
+"""Run one command from a minimal process, and write its resource usage.
 
     python -I -S launch.py REPORT OUTPUT ERRORS COMMAND...
 
-Linux counts into a program's peak memory that of the process that started it. A command is
-therefore started from here and not from the benchmark, so that the least that can be measured is
-an interpreter without any library. What the command prints goes to files: grep stops at the first
-match where it sees that nobody reads it.
+On Linux, the peak memory of a process is at least that of the process that started it. Starting a
+command from here limits that to a bare interpreter. The output goes to files, because grep stops at
+the first match if its output is /dev/null.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import time
 
 
 def main(report: str, output: str, errors: str, *command: str) -> None:
-    """Write exit code, processor seconds, seconds on the clock, and `ru_maxrss`."""
+    """Write the exit code, CPU seconds, wall seconds, and `ru_maxrss`."""
     written = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Describe the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, memory, system, and how busy it is."""
+    """Return processor, cores, memory, system, and load."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "processor": _processor(),
@@ -20,7 +20,8 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    for line in _lines("/proc/cpuinfo"):
+    known = Path("/proc/cpuinfo")
+    for line in known.read_text().splitlines() if known.exists() else ():
         if line.startswith("model name"):
             return f"{line.partition(':')[2].strip()} ({platform.machine()})"
     return platform.processor() or platform.machine()
@@ -32,15 +33,7 @@ def _memory() -> str:
 
 
 def _distribution() -> str:
-    for line in _lines("/etc/os-release"):
-        name, _, value = line.partition("=")
-        if name == "PRETTY_NAME":
-            return value.strip('"') + ", "
-    return ""
-
-
-def _lines(path: str) -> list[str]:
     try:
-        return Path(path).read_text(errors="replace").splitlines()
+        return platform.freedesktop_os_release()["PRETTY_NAME"] + ", "
     except OSError:
-        return []
+        return ""

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LAUNCH = Path(__file__).with_name("launch.py")
-# How often the memory of all processes of a run is looked at, in seconds.
+# Seconds between samples of the memory of all processes.
 _EVERY = 0.005
 
 
 class BenchmarkError(Exception):
-    """The benchmark cannot go on: a command failed, or something is not what it should be."""
+    """The benchmark cannot continue, for example because a command failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run used.
+    """The resource usage of a run.
 
     Attributes:
-        cpu: seconds of processors, user and system, of the process and its children.
-        wall: seconds on the clock.
-        peak: bytes that were resident at most, in the largest of its processes.
+        cpu: CPU seconds, user and system, including children.
+        wall: wall seconds.
+        peak: peak of resident bytes of its largest process.
     """
 
     cpu: float
@@ -37,15 +37,15 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line that is measured.
+    """A command to measure.
 
     Attributes:
-        name: of the tool, as the table shows it.
-        arguments: the first is the program's absolute path.
-        folder: where it runs.
-        variables: of the environment, besides those that there are.
-        before: is called before each run, and not measured.
-        exits: the exit codes of a run that did its work.
+        name: name of the tool in tables.
+        arguments: absolute path of the program, and its arguments.
+        folder: working directory.
+        variables: additional environment variables.
+        before: called before each run, and not measured.
+        exits: exit codes of a successful run.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Command:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that it runs with: the same locale everywhere, and no colours."""
+        """All environment variables, with a fixed locale and no colours."""
         return {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **self.variables}
 
 
@@ -65,7 +65,7 @@ def spend(command: Command) -> Spent:
     """Run a command once.
 
     Raises:
-        BenchmarkError: it ended with another exit code than it may.
+        BenchmarkError: the exit code is not one of `exits`.
     """
     if command.before is not None:
         command.before()
@@ -84,13 +84,13 @@ def spend(command: Command) -> Spent:
             raise BenchmarkError(
                 f"{' '.join(command.arguments)} ended with {code}:\n{said[-4000:]}"
             )
-    # Linux gives kilobytes.
+    # Linux reports kilobytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return Spent(float(cpu), float(wall), int(peak) * unit)
 
 
 def in_turn(commands: Sequence[Command], runs: int) -> list[tuple[Spent, ...]]:
-    """The runs of each command, A B A B: those with one number belong together."""
+    """Alternate runs of the commands, A B A B, and return the runs of each command."""
     rounds = []
     for number in range(runs):
         rounds.append([spend(command) for command in commands])
@@ -103,9 +103,9 @@ def in_turn(commands: Sequence[Command], runs: int) -> list[tuple[Spent, ...]]:
 
 
 def peak_of_all(command: Command) -> int:
-    """The most bytes that all processes of a run held at once; what they share counts once.
+    """Return the peak memory of all processes of a run together; shared memory counts once.
 
-    Linux alone says what is shared; elsewhere it is the largest process.
+    Only Linux reports shared memory; elsewhere, returns the peak of the largest process.
     """
     if not Path("/proc/self/smaps_rollup").exists():
         return spend(command).peak
@@ -133,10 +133,10 @@ def peak_of_all(command: Command) -> int:
 
 
 def run_quietly(*arguments: str | Path, folder: Path | None = None) -> str:
-    """Run what prepares a measurement; what it printed.
+    """Run a command that prepares a measurement, and return its output.
 
     Raises:
-        BenchmarkError: it failed.
+        BenchmarkError: the command failed.
     """
     done = subprocess.run(
         [str(argument) for argument in arguments],
@@ -159,19 +159,19 @@ def _of_session(leader: int) -> list[int]:
             try:
                 stat = Path(f"/proc/{entry}/stat").read_text(errors="replace")
             except OSError:
-                continue  # it has ended
-            # After the name, which may hold anything: state, parent, group, session.
+                continue  # the process has ended
+            # The fields after the name, which may contain spaces: state, parent, group, session.
             if int(stat.rpartition(")")[2].split()[3]) == leader:
                 found.append(int(entry))
     return found
 
 
 def _proportional(process: int) -> int:
-    """Bytes of a process; of what it shares with others its part."""
+    """Return the bytes of a process, with its share of shared memory."""
     try:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     except OSError:
-        pass  # it has ended
+        pass  # the process has ended
     return 0

@@ -1,11 +1,11 @@
-"""Runs a command of remat-migrate in its own interpreter, and samples where its time goes.
+"""Run a command of remat-migrate in this interpreter, and sample its stacks.
 
     python sampler.py REPORT check --jobs 1 --no-cache PATH
 
-A signal comes after each millisecond of processor time, or as often as the system sends it, and the
-stack of that moment is charged with the processor time since the last one: a long call into C,
-which a signal has to wait for, is charged in full. So the program runs about as fast as without,
-which it does not under cProfile, where cheap functions that are called often seem to be dear.
+A signal arrives after each millisecond of CPU time, or as often as the system sends it, and the
+current stack is charged with the CPU time since the last signal. A long call into C, which delays
+the signal, is charged in full. Unlike cProfile, this does not slow the program down or exaggerate
+the cost of small functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EVERY = 0.001
 
 
 def main(report: str, *arguments: str) -> None:
-    """Run it, and write the stacks: lists of files and functions, outermost first, and seconds."""
+    """Run the command, and write its stacks, outermost function first, with their seconds."""
     spent: dict[tuple[CodeType, ...], float] = defaultdict(float)
     last = started = time.process_time()
 
