@@ -1,4 +1,4 @@
-"""Which file is which module: dotted names to paths, and reading files that may matter."""
+"""The Python files of a run: which file a dotted name means, and reading each file once."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..prefilter.words import ESCAPED, WORDS
 from ..text import SourceFile, read_source
 from ..text.source_file import may_be_notebook, read_bytes
 
-# Where a line of a notebook's code starts.
+# The start of a line of a notebook's code.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 
 
 class Files:
     """The Python files of a run and of the project around it, by path and by dotted name.
 
-    `targets` are those the user named, `context` all of the project's; `overlay` holds texts that
-    take the place of what is on disk; `search_path` lists folders with installed packages, by
-    default those that the project runs with.
+    `targets` are the files that the user named, `context` all files of the project. `overlay` holds
+    texts that replace files on disk. `search_path` lists folders with installed packages; by
+    default, those of the project's environment.
 
     Attributes:
-        beyond: what was looked at besides targets and context, and whether a file was there.
+        beyond: what was looked at besides targets and context, and whether the file exists.
         unreadable: files that could not be read.
     """
 
@@ -55,7 +55,7 @@ class Files:
         """Return the bytes of a file.
 
         Raises:
-            SourceError: it cannot be read.
+            SourceError: the file cannot be read.
         """
         shown = self._overlay.get(path)
         if shown is not None:
@@ -77,17 +77,17 @@ class Files:
         return there
 
     def code(self, path: Path, names: Iterable[str]) -> bytes:
-        """Return the bytes of a Python file; of a notebook its code, and roughly so if it has no
-        words.
+        """Return the bytes of a Python file, or of the code of a notebook.
 
-        What a notebook shows cannot make it matter.
+        The output of a notebook's cells cannot make it matter. The code of a notebook without any
+        of the words is approximate.
 
         Args:
             path: the file.
-            names: words that may matter, besides those that always may.
+            names: words that may matter, in addition to those that always do.
 
         Raises:
-            SourceError: it cannot be read, or is a notebook that may matter and is none.
+            SourceError: the file cannot be read, or is not the notebook that its name promises.
         """
         data = self.data(path)
         if not may_be_notebook(path):
@@ -99,10 +99,10 @@ class Files:
         return self.read(path, data).text.encode()
 
     def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
-        """Return a file's text, kept for the run.
+        """Return the text of a file, read once per run.
 
         Raises:
-            SourceError: it cannot be read or decoded.
+            SourceError: the file cannot be read or decoded.
         """
         found = self._text.get(path)
         if found is None:
@@ -119,7 +119,7 @@ class Files:
         return found
 
     def is_package(self, folder: Path) -> bool:
-        """Return whether a folder holds `__init__.py`."""
+        """Return whether a folder contains `__init__.py`."""
         known = self._packages.get(folder)
         if known is None:
             init = folder / "__init__.py"
@@ -127,10 +127,10 @@ class Files:
         return known
 
     def module_name(self, path: Path) -> str:
-        """Return the dotted name of a file, from the folders around it that hold `__init__.py`.
+        """Return the dotted name of a file, derived from the folders around it with `__init__.py`.
 
-        Folders without one count where they lie below the root (namespace packages), up to the
-        root itself or a `src` folder.
+        Folders without it count below the root (namespace packages), up to the root itself or a
+        `src` folder.
         """
         parts = [] if path.name == "__init__.py" else [path.stem]
         folder = path.parent
@@ -174,7 +174,7 @@ class Files:
             elif self.is_package(base):
                 continue
             elif base in importer.parents:
-                # The nearest folder around the importing file first.
+                # The nearest folder around the importing file comes first.
                 rank = 10 + len(importer.parts) - len(base.parts)
             elif base == self.root or base.name in ("src", "lib", "python"):
                 rank = 100
@@ -205,8 +205,8 @@ class Files:
         return None
 
     def mentioning(self, words: Iterable[str]) -> list[Path]:
-        """Return the files of the project whose bytes contain one of `words`; unreadable ones
-        are not.
+        """Return the files of the project whose bytes contain one of `words`, except unreadable
+        ones.
         """
         asked = frozenset(words)
         if asked not in self._mentioning:
@@ -214,7 +214,7 @@ class Files:
         return self._mentioning[asked]
 
     def _mention(self, words: Iterable[str]) -> list[Path]:
-        # The module of a file whose name is not UTF-8 has half of a surrogate pair in its name.
+        # A module whose file name is not UTF-8 has surrogates in its name.
         needles = [w.encode(errors="surrogateescape") for w in words]
         found = []
         for path in self.all:

@@ -65,10 +65,8 @@ class Project:
         self._previous = previous._parsed if previous is not None else {}
         self._answers: dict[object, object] = {}
 
-    # -- reading
-
     def module(self, path: Path) -> Module | None:
-        """Return the parsed module of a file, None if it cannot be parsed."""
+        """Return the parsed module of a file, or None if it cannot be parsed."""
         if path not in self._parsed:
             try:
                 source = self.files.read(path)
@@ -91,7 +89,7 @@ class Project:
 
     @property
     def parsed(self) -> list[Module]:
-        """The modules that were parsed so far, targets or not."""
+        """The modules parsed so far, targets or not."""
         return [module for module in self._parsed.values() if module is not None]
 
     def find_module(self, dotted: str, importer: Module) -> Module | None:
@@ -113,7 +111,9 @@ class Project:
         return found
 
     def unreadable(self, words: Sequence[str]) -> list[Path]:
-        """Return the files of the project that cannot be read as Python and hold one of `words`."""
+        """Return the files of the project that contain one of `words` and are not readable as
+        Python.
+        """
         encoded = (word.encode(errors="surrogateescape") for word in words)
         each = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, encoded)))
         return [
@@ -123,8 +123,6 @@ class Project:
             and not may_be_notebook(path)
             and each.search(self.files.data(path))
         ]
-
-    # -- questions
 
     def once(self, question: Callable[[Project], T]) -> T:
         """Return the answer to a question about the whole project, which is asked only once."""

@@ -1,4 +1,4 @@
-"""Which functions a module gives to JAX's transformations, found when first asked for."""
+"""The functions that a module passes to JAX's transformations, found on first use."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class AppliedTransforms:
 
     @property
     def evaluator(self) -> Evaluator:
-        """What tells what an expression denotes."""
+        """The evaluator of the project."""
         return self.project.evaluator
 
     def mentions(self, module: Module) -> Mentions:
-        """Return where a module reads each name."""
+        """Return the mentions in a module."""
         if module not in self._mentions:
             self._mentions[module] = find_mentions(module)
         return self._mentions[module]
@@ -48,7 +48,7 @@ class AppliedTransforms:
         return self._transformed[module]
 
     def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
-        """Return what is done to the function that an expression is, or that a decorator
+        """Return the transformation of the function that an expression denotes, or that a decorator
         decorates.
         """
         if module not in self._uses:
@@ -63,13 +63,13 @@ class AppliedTransforms:
         return self._loops[module]
 
     def derivatives(self, module: Module) -> tuple[Derivative, ...]:
-        """Return the places in a module where functions are differentiated."""
+        """Return the places in a module that differentiate functions."""
         if module not in self._derivatives:
             self._derivatives[module] = tuple(find_derivatives(self._all(module), self.evaluator))
         return self._derivatives[module]
 
     def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code is part of a function's own derivative rule."""
+        """Return whether code is part of a custom derivative rule."""
         if module not in self._rules:
             self._rules[module] = derivative_rules(module, self.evaluator)
         rules = self._rules[module]

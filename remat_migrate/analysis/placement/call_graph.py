@@ -1,7 +1,7 @@
-"""Which functions run when something is differentiated: the calls, followed from what is.
+"""The call graph below what is differentiated: which functions run inside a gradient.
 
-A function that runs inside a gradient is not necessarily the one that is differentiated; whether a
-loop lies between the two decides what a checkpoint on it does.
+Such a function need not be the one that is differentiated. Whether a loop lies between the two
+decides what a checkpoint on it does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..values.callees import layers, targets_of
 from ..values.values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
 from .applied_transforms import AppliedTransforms
 
-# More functions than this are not looked at: what lies behind them counts as not differentiated.
+# At most so many functions are followed; those beyond count as not differentiated.
 _MOST = 4000
 
 
@@ -27,16 +27,16 @@ class Reach:
     """The functions that run inside something differentiated.
 
     Attributes:
-        plainly: those that are reached without a loop of JAX in between.
-        in_loops: those that are reached through one, or through what may be one: a function that
-            is passed on to what is not known.
+        plainly: those reached without a JAX loop in between.
+        in_loops: those reached through one, or through what may be one: an unknown function that
+            receives them.
     """
 
     plainly: set[FunctionNode] = field(default_factory=set)
     in_loops: set[FunctionNode] = field(default_factory=set)
 
     def covers(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code runs inside something differentiated, as far as is seen."""
+        """Return whether code runs inside something differentiated, as far as is known."""
         return any(
             function in self.plainly or function in self.in_loops
             for function in _around(module, node)
@@ -51,8 +51,8 @@ class Reach:
 
 
 def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reach:
-    """Return what the derivatives of the project's modules run; of those that go `backward`
-    alone.
+    """Return what the derivatives in the project's modules run; with `backward`, only reverse
+    mode.
     """
     modules = set(transforms.project.modules.values())
     reach = Reach()
@@ -84,7 +84,7 @@ def _set_up_for(function: Function) -> Iterator[Function]:
 
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, without those of functions and classes inside it."""
+    """Yield the nodes of a function's body, without those of nested functions and classes."""
     stack: list[ast.AST] = (
         [function.body] if isinstance(function, ast.Lambda) else list(function.body)
     )
@@ -103,7 +103,7 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
 
 
 def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
-    """Yield the functions that a function calls or passes on, and whether as the body of a loop."""
+    """Yield the functions that a function calls or passes on, and whether as a loop body."""
     module, evaluator = function.module, transforms.evaluator
     bodies = {id(loop.use.subject): loop for loop in transforms.loops(module)}
     for node in own_nodes(function.node):
@@ -125,7 +125,7 @@ def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[
 
 
 def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
-    """Return whether a function that is passed to a value is run in no loop: `jax.jit`, a
+    """Return whether a function passed to a value runs outside of any loop: `jax.jit`, a
     gradient.
     """
     while isinstance(value, Partial):
@@ -140,7 +140,9 @@ def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
 
 
 def _is_looped(value: Value) -> bool:
-    """Return whether a value runs its function in a loop: `nn.scan(Block)`, an instance of it."""
+    """Return whether a value runs its function in a loop: `nn.scan(Block)`, or an instance of
+    it.
+    """
     if isinstance(value, Instance):
         value = value.cls
     return any(

@@ -1,4 +1,6 @@
-"""What is differentiated: which functions, by what, where; through decorators, jit and partials."""
+"""What is differentiated: which functions, by what, and where; through decorators, jit, and
+partials.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ class Derivative:
     """One place where a function is differentiated.
 
     Attributes:
-        use: the application of what differentiates.
-        gradient: what it is.
+        use: the application of the transformation.
+        gradient: the transformation.
         functions: what the differentiated function may be.
     """
 
@@ -31,7 +33,7 @@ class Derivative:
 
     @property
     def module(self) -> Module:
-        """Where it stands."""
+        """The module that contains it."""
         return self.use.module
 
     @property
@@ -41,29 +43,29 @@ class Derivative:
 
     @property
     def walks_back(self) -> bool:
-        """Whether it is one gradient that goes back through what the function kept."""
+        """Whether it is a single reverse-mode gradient."""
         return self.gradient.mode == "reverse"
 
     @property
     def gives_value(self) -> bool:
-        """Whether the function's own value, or something beside it, is used, too."""
+        """Whether the function's own value, or an auxiliary output, is used, too."""
         aux = self.use.argument("has_aux", None)
         plain = aux is None or (isinstance(aux, ast.Constant) and not aux.value)
         return self.gradient.value or not plain
 
 
 def find_derivatives(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[Derivative]:
-    """Yield those of a module's transforms that differentiate."""
+    """Yield the transformations of a module that differentiate."""
     for use in uses:
         if isinstance(use.transform, Gradient):
             yield Derivative(use, use.transform, subjects(use, evaluator))
 
 
 def derivative_rules(module: Module, evaluator: Evaluator) -> frozenset[FunctionNode]:
-    """Return the functions of a module that are the derivative rules of others.
+    """Return the functions of a module that are custom derivative rules.
 
-    Given to `f.defvjp(forward, backward)`, decorated with `@f.defjvp`, or passed to what takes the
-    rule of a function.
+    They are passed to `f.defvjp(forward, backward)`, decorated with `@f.defjvp`, or passed to a
+    function that takes a rule.
     """
     found: set[FunctionNode] = set()
     for node in module.nodes:

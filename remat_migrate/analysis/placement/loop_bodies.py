@@ -1,4 +1,4 @@
-"""What the body of a loop does: next to nothing, work worth a checkpoint, or what is not seen."""
+"""What a loop body does: almost nothing, work that is worth a checkpoint, or something unknown."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _PRODUCTS = frozenset(
         "dot_product_attention", "vmap", "apply",
     }
 )  # fmt: skip
-# Layers of Flax, Haiku and Equinox that multiply matrices.
+# Layers of Flax, Haiku, and Equinox that multiply matrices.
 _LAYERS = re.compile(r"(?:flax|haiku|equinox)\..*(?:Dense|Linear|Conv|Attention|Einsum|MLP)")
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
 _DEPTH = 3
 
 
 def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
-    """Return what a round of a loop does, its own functions followed a few calls deep.
+    """Return what an iteration of a loop does, following the project's functions a few calls deep.
 
-    "checkpointed" also where the loop itself stands in a checkpointed function, or a checkpoint
-    is mentioned in the body.
+    "checkpointed" includes loops inside a checkpointed function and bodies that mention a
+    checkpoint.
     """
     if loop.loop.own_checkpoints or _in_checkpoint(transforms, loop.module, loop.node):
         return "checkpointed"
@@ -68,7 +68,7 @@ def _work(transforms: AppliedTransforms, value: Value, depth: int) -> Work:
     if isinstance(value, Instance) and isinstance(value.cls, Applied):
         return "checkpointed"
     if isinstance(value, Parameter) and depth <= _DEPTH:
-        # The function is the caller's: one checkpointed function among them is enough.
+        # The caller passes the function: one checkpointed function among them suffices.
         passed = transforms.arguments.resolved(value)
         works = {_work(transforms, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
         return "checkpointed" if "checkpointed" in works else "unseen"

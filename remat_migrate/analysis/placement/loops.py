@@ -1,7 +1,7 @@
-"""Loops that JAX compiles: which functions are their bodies, and whether they are loops at all.
+"""Loops that JAX compiles: which functions are their bodies, and whether the compiler sees a loop.
 
-A scan that is unrolled, or has length 1, is straight code to the compiler. What holds for the body
-of a loop does not hold for it.
+A scan that is unrolled or has length 1 is straight-line code to the compiler, so what applies to
+loop bodies does not apply to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..values.evaluator import Evaluator
 from ..values.values import Applied, Value, Values
 from .transformed_functions import Transformed, subjects
 
-# Whether the compiler sees a loop: it does, it does not, or that depends on what is not seen.
+# Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
 Real = Literal["yes", "no", "unclear"]
 
 
@@ -27,8 +27,8 @@ class LoopUse:
     """One loop in the source.
 
     Attributes:
-        use: the application of the loop's function.
-        loop: what it is.
+        use: the application of the loop function.
+        loop: the kind of loop.
         bodies: what its body may be.
         real: whether the compiler sees a loop.
     """
@@ -40,7 +40,7 @@ class LoopUse:
 
     @property
     def module(self) -> Module:
-        """Where it stands."""
+        """The module that contains it."""
         return self.use.module
 
     @property
@@ -50,19 +50,19 @@ class LoopUse:
 
 
 def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[LoopUse]:
-    """Yield those of a module's transforms that are loops."""
+    """Yield the transformations of a module that are loops."""
     for use in uses:
         if isinstance(use.transform, Loop):
             yield LoopUse(use, use.transform, subjects(use, evaluator), _is_real(use))
 
 
 def checkpoints_around(value: Value) -> Iterator[Applied]:
-    """Return the checkpoints that stand around a function, outermost first."""
+    """Return the checkpoints around a function, outermost first."""
     return (layer for layer in layers(value) if isinstance(layer, Applied))
 
 
 def is_real(use: Transformed, numbers: Callable[[Module, ast.expr], set[int] | None]) -> bool:
-    """Return whether the compiler sees a loop, by what the project gives for length and
+    """Return whether the compiler sees a loop, given the project's values for length and
     unrolling.
     """
     loop = use.transform
@@ -105,7 +105,7 @@ def _is_real(use: Transformed) -> Real:
     if loop.unroll is not None:
         unroll = use.argument(loop.unroll, loop.unroll_position)
         if unroll is not None:
-            # `unroll=True` writes out all of it; `False` is 1.
+            # `unroll=True` unrolls the whole loop; `False` means 1.
             if not isinstance(unroll, ast.Constant) or not isinstance(unroll.value, int):
                 return "unclear"
             return "yes" if unroll.value is not True and unroll.value <= 1 else "no"

@@ -1,4 +1,4 @@
-"""Checkpoints within checkpoints: one that holds nothing but another."""
+"""Nested checkpoints: a checkpoint that contains only another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] |
     """Return the checkpoint of the same policy that is all that a site wraps; None if it wraps
     more.
 
-    Whatever way the code took: a function that may also be none is not one.
+    This must hold on every path: a function that may also be None does not count.
     """
     targets = _wrapped(project, site)
     found: list[Applied] = []
@@ -35,7 +35,7 @@ def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] |
 
 
 def calls_within(project: Project, applied: Applied) -> list[tuple[Module, ast.expr]]:
-    """Return the calls of checkpoints of which what a checkpoint wraps consists; none if it does
+    """Return the calls of checkpoints that make up what a checkpoint wraps; none if it does
     more.
     """
     found: list[tuple[Module, ast.expr]] = []
@@ -81,7 +81,7 @@ def _wrapped(project: Project, site: Site) -> Values:
 
 
 def _only_checkpoint(project: Project, value: Value) -> Applied | None:
-    """Return the checkpoint that calling a value runs, and nothing else."""
+    """Return the checkpoint that calling a value runs, if it runs nothing else."""
     while True:
         match value:
             case Applied():

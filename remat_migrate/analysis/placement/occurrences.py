@@ -1,4 +1,4 @@
-"""What becomes of a function: it is called, differentiated, run in a loop, or passed on."""
+"""What happens to a function: it is called, differentiated, run in a loop, or passed on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .applied_transforms import AppliedTransforms
 from .differentiation import Derivative
 from .loops import LoopUse
 
-# Methods of a Flax module; the ones but `apply` are called once, for the parameters.
+# Methods of a Flax module; all but `apply` are called once, to initialize the parameters.
 _MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
-# Functions that only look at the function that they are given.
+# Functions that only inspect the function that they receive.
 _LOOKING = frozenset(
     {
         "functools.wraps", "functools.update_wrapper", "builtins.callable", "builtins.isinstance",
@@ -37,14 +37,14 @@ class Occurrence:
     """One place where a function is used.
 
     Attributes:
-        how: it is the body of a loop, it is called, it is differentiated, it goes out of sight
-            ("elsewhere"), or other files may import it ("exported").
-        module: where.
-        node: the expression that stands for the function there; of a call, the call.
+        how: it is the body of a loop, it is called, it is differentiated, it escapes ("elsewhere"),
+            or other files may import it ("exported").
+        module: the module.
+        node: the expression that denotes the function there; for a call, the call.
         loop: the loop whose body it is.
         derivative: what differentiates it.
-        via: the calls of the project's functions through whose arguments it got there, and those
-            that made these functions.
+        via: the calls of the project's functions whose arguments it was, and those that made these
+            functions.
     """
 
     how: How
@@ -56,14 +56,14 @@ class Occurrence:
 
     @property
     def passed(self) -> bool:
-        """Whether it got there as an argument of one of the project's functions."""
+        """Whether it arrived as an argument of one of the project's functions."""
         return bool(self.via)
 
 
 class Follow:
     """Follows a function from where it is made.
 
-    `through`: also into the parameters of the project's functions that it is passed to.
+    With `through`, also into the parameters of the project's functions that receive it.
     """
 
     def __init__(
@@ -76,7 +76,9 @@ class Follow:
         self.seen: set[ast.AST] = set()
 
     def start(self, function: ast.AST) -> Iterator[Occurrence]:
-        """Yield what becomes of the function that an expression, definition or decorator makes."""
+        """Return what happens to the function that an expression, definition, or decorator
+        makes.
+        """
         match function:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._decorated(function, function.decorator_list)
@@ -89,9 +91,7 @@ class Follow:
                 yield from self._follow(function)
 
     def wrapper(self, node: ast.expr) -> Iterator[Occurrence]:
-        """Yield what becomes of what a wrapper makes, where an argument or a default is the
-        wrapper.
-        """
+        """Return what happens to the results of a wrapper that is an argument or a default."""
         holder = self.module.parent(node)
         if isinstance(holder, ast.keyword):
             holder = self.module.parent(holder)
@@ -131,7 +131,7 @@ class Follow:
         yield from self._named(holder.name, holder, holder)
 
     def _follow(self, node: ast.expr) -> Iterator[Occurrence]:
-        """Yield what becomes of the value of an expression that is the function."""
+        """Follow the value of an expression that denotes the function."""
         if node in self.seen:
             return
         self.seen.add(node)
@@ -183,14 +183,12 @@ class Follow:
         return None
 
     def _makes_instance(self, call: ast.Call) -> bool:
-        """Return whether it is a class that is called, so that the checkpoint is on its
-        instances.
-        """
+        """Return whether this calls a class, so that the checkpoint is on its instances."""
         values = self.evaluator.values(self.module, call)
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
     def _at_initialization(self, node: ast.AST) -> bool:
-        """Return whether code only runs to make parameters: under `if hk.running_init():`."""
+        """Return whether code only runs to initialize parameters: under `if hk.running_init():`."""
         child = node
         for around in self.module.ancestors(node):
             if isinstance(around, ast.If) and child in around.body:
@@ -210,9 +208,7 @@ class Follow:
         return any(isinstance(v, kinds) for v in values)
 
     def _is_same_call(self, call: ast.Call, node: ast.expr) -> bool:
-        """Return whether a call gives a function that is the same one: jitted, with arguments
-        given.
-        """
+        """Return whether a call returns the same function: jitted, or with arguments bound."""
         if call.args[:1] != [node]:
             return False
         for value in self.evaluator.values(self.module, call.func):
@@ -226,7 +222,7 @@ class Follow:
         return False
 
     def _only_looks(self, node: ast.expr) -> bool:
-        """Return whether a function is only compared or inspected where it stands."""
+        """Return whether a function is only compared or inspected here."""
         holder = self.module.parent(node)
         match holder:
             case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.If() | ast.UnaryOp():
@@ -242,15 +238,13 @@ class Follow:
                 )
         return False
 
-    # -- into functions of the project
-
     def _inside(self, module: Module) -> Follow:
         inside = Follow(self.transforms, module, through=self.through)
         inside.seen = self.seen
         return inside
 
     def _via(self, call: ast.Call) -> frozenset[ast.Call]:
-        """Return a call, and the calls that made what it calls: `layer_stack(8)(f)`, or in two
+        """Return a call, and the calls that made its callee: `layer_stack(8)(f)`, or in two
         steps.
         """
         found = [call]
@@ -265,7 +259,7 @@ class Follow:
             func = func.func
 
     def _parameters(self, call: ast.Call, node: ast.expr) -> list[tuple[Function, str]] | None:
-        """Return the parameters that an argument is passed for; None if they cannot all be seen."""
+        """Return the parameters that receive an argument; None if some are unknown."""
         found: list[tuple[Function, str]] = []
         values = self.evaluator.values(self.module, call.func)
         for value in values:
@@ -281,20 +275,18 @@ class Follow:
         return found if found and len(found) == len(values) else None
 
     def _loads(self, function: FunctionNode, name: str) -> Iterator[ast.Name]:
-        """Yield where a parameter of a function is read."""
+        """Return where a parameter of a function is read."""
         for node in self.transforms.mentions(self.module).names.get(name, ()):
             for binding in self.module.reaching(node):
                 if binding.kind == "parameter" and binding.scope.node is function:
                     yield node
-
-    # -- under names
 
     def _assigned(self, target: ast.expr, statement: ast.AST) -> Iterator[Occurrence]:
         match target:
             case ast.Name(id=name):
                 yield from self._named(name, statement, target)
             case ast.Attribute(attr=name, value=ast.Name()):
-                # `self.step = ...`: any `.step` of this file may be it.
+                # `self.step = ...`: any `.step` in this file may be it.
                 if not _is_private(name):
                     yield Occurrence("exported", self.module, target)
                 yield from self._attributes(name)
@@ -306,7 +298,7 @@ class Follow:
             yield from self._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
-        """Yield what becomes of a function that a statement gives a name."""
+        """Follow a function that a statement binds to a name."""
         scope = self.module.scope_at(statement)
         if scope.is_class:
             if not _is_private(name):

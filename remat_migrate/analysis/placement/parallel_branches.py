@@ -1,4 +1,4 @@
-"""Calls whose results are only added up: branches that do not wait for each other."""
+"""Calls whose results are only added: branches that do not depend on each other."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ _STACKS = frozenset({"array", "asarray", "stack", "list", "tuple"})
 
 
 def added_calls(module: Module, calls: Sequence[ast.Call]) -> bool:
-    """Return whether several runs of the given calls are all added, and none uses what another
-    gives.
-    """
+    """Return whether all the given calls are added, and none uses the result of another."""
     for call in calls:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if any(node in calls for arg in given for node in ast.walk(arg)):
             return False
     tops = {_top_of_sum(module, call) for call in calls}
     if len(calls) > 1:
-        # `f(a) + f(b)`: one sum holds them all.
+        # `f(a) + f(b)`: one sum contains them all.
         return len(tops) == 1 and isinstance(next(iter(tops)), ast.BinOp)
     [call] = calls
     return _in_summed_comprehension(module, call) or _in_running_total(module, call)
 
 
 def _top_of_sum(module: Module, node: ast.expr) -> ast.expr:
-    """Return the whole sum of which an expression is a term, scaled or not."""
+    """Return the whole sum in which an expression is a term, scaled or not."""
     while True:
         holder = module.parent(node)
         match holder:
@@ -43,7 +41,9 @@ def _top_of_sum(module: Module, node: ast.expr) -> ast.expr:
 
 
 def _in_summed_comprehension(module: Module, call: ast.Call) -> bool:
-    """`sum(f(x) for x in xs)`, `jnp.mean(jnp.array([f(x) for x in xs]))`."""
+    """Return whether this is in `sum(f(x) for x in xs)` or `jnp.mean(jnp.array([f(x) for x in
+    xs]))`.
+    """
     top = _top_of_sum(module, call)
     holder = module.parent(top)
     if not isinstance(holder, ast.GeneratorExp | ast.ListComp) or holder.elt is not top:
@@ -67,7 +67,9 @@ def _in_summed_comprehension(module: Module, call: ast.Call) -> bool:
 
 
 def _in_running_total(module: Module, call: ast.Call) -> bool:
-    """`total += f(x)` in a loop of Python, where `f(x)` needs nothing that the loop computes."""
+    """Return whether this is `total += f(x)` in a Python loop, where `f(x)` uses nothing that the
+    loop computes.
+    """
     top = _top_of_sum(module, call)
     statement = module.parent(top)
     match statement:

@@ -1,4 +1,4 @@
-"""Where checkpoints stand: what differentiates, what loops, and what becomes of a checkpoint."""
+"""Where checkpoints are: what is differentiated, what runs in loops, and how functions are used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .call_graph import Reach, find_reach
 from .loops import LoopUse, is_real
 from .occurrences import Follow, Occurrence
 
-# How many functions lie between a checkpoint and the loop that runs it.
+# How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
 
 
@@ -42,11 +42,11 @@ class Placement(AppliedTransforms):
     def occurrences(
         self, module: Module, function: ast.AST, *, through: bool = False
     ) -> tuple[Occurrence, ...]:
-        """Return what becomes of a function within its module.
+        """Return what happens to a function within its module.
 
-        `function` is an expression that makes one, a definition, or a decorator: what it makes of
-        what is below it. Names, attributes of `self`, `jax.jit` and partials are followed; and
-        arguments into the project's functions that they are passed to, if `through`.
+        `function` is an expression that makes a function, a definition, or a decorator (for the
+        result of decorating). Names, attributes of `self`, `jax.jit`, and partials are followed;
+        with `through`, also arguments of the project's functions.
         """
         key = (function, through)
         if key not in self._occurrences:
@@ -56,9 +56,10 @@ class Placement(AppliedTransforms):
         return self._occurrences[key]
 
     def of_site(self, site: Site, *, through: bool = False) -> tuple[Occurrence, ...]:
-        """Return what becomes of what a site makes.
+        """Return what happens to what a site makes.
 
-        If `through`, also of a checkpoint that is passed on as a wrapper: `repeat(f, wrap=remat)`.
+        With `through`, this includes a checkpoint that is passed on as a wrapper: `repeat(f,
+        wrap=remat)`.
         """
         if site.application is not None:
             return self.occurrences(site.module, site.application, through=through)
@@ -74,10 +75,10 @@ class Placement(AppliedTransforms):
     def loops_of(
         self, occurrence: Occurrence, *, through: bool = False, depth: int = 0
     ) -> tuple[LoopUse, ...]:
-        """Return the loops in whose rounds a function is run where it occurs; none if also
-        elsewhere.
+        """Return the loops that run a function where it occurs; none if something else also runs
+        it.
 
-        It is the body, or is called by a function that is run in loops and nowhere else.
+        The function is the loop body, or is called by a function that only runs in loops.
         """
         if occurrence.loop is not None:
             return (occurrence.loop,)
@@ -96,10 +97,10 @@ class Placement(AppliedTransforms):
         return tuple(found)
 
     def is_real(self, loop: LoopUse, occurrence: Occurrence) -> bool:
-        """Return whether the compiler sees a loop, for a function that is run by it.
+        """Return whether the compiler sees the loop that runs a function.
 
-        Where the function is passed to helpers, these calls say how many rounds there are, and
-        whether they are unrolled; of a loop beside it other callers may do so.
+        If the function is passed to helpers, these calls determine the number of iterations and the
+        unrolling.
         """
         if not occurrence.passed:
             return loop.real == "yes"

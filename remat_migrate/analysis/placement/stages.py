@@ -1,4 +1,4 @@
-"""What a function does with a checkpointed one: the whole of its work, or the last stage of it."""
+"""The part that a checkpoint has in a function: all of its work, or its last stage."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Checkpointed:
 
     Attributes:
         applied: the checkpoint.
-        part: which of these it is.
+        part: which part it is.
         calls: the calls that lead to the checkpoint, outermost first, each with its module; empty
-            where the function itself is the checkpoint.
+            if the function itself is the checkpoint.
     """
 
     applied: Applied
@@ -48,7 +48,7 @@ class Checkpointed:
 
 
 def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpointed]:
-    """Yield the checkpoints that are the whole or the last stage of what calling a value runs."""
+    """Return the checkpoints that are all, or the last stage, of what calling a value runs."""
     while True:
         match value:
             case Applied():
@@ -69,7 +69,7 @@ def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpoin
 
 
 def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Checkpointed]:
-    """Yield the checkpoint that makes what a function returns, in the function or one that it
+    """Yield the checkpoint that computes the result of a function, in it or in a function it
     calls.
     """
     module, node = function.module, function.node
@@ -88,7 +88,7 @@ def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Ch
 def _last(
     evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
-    """Yield the checkpoint that makes what a function returns, from all its other work."""
+    """Yield the checkpoint that computes the result of a function from all its other work."""
     module, node = function.module, function.node
     last = [
         call
@@ -119,9 +119,7 @@ def _last(
 def _bulk(
     evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
-    """Yield the checkpoint on a whole stack of layers, where single layers are all there is
-    beside it.
-    """
+    """Yield the checkpoint on a whole stack of layers that has only single layers beside it."""
     module = function.module
     stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
     call = stacks[0] if len(stacks) == 1 else None
@@ -148,7 +146,7 @@ def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> boo
 
 
 def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
-    """Return whether a function runs a Python loop of stages, none of which is checkpointed."""
+    """Return whether a function runs stages in a Python loop without a checkpoint on any."""
     module = function.module
     rounds = [
         node
@@ -193,8 +191,8 @@ def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
 def _is_way_out(
     evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
 ) -> bool:
-    """Return whether the result of a call goes to the function's result alone, through what is
-    small.
+    """Return whether the result of a call only reaches the function's result, through light
+    work.
     """
     queue: list[ast.expr] = [call]
     seen: set[ast.AST] = set()
@@ -221,8 +219,8 @@ def _is_way_out(
 
 
 def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
-    """Return whether an expression gives the value of a part of it on, or something small made
-    of it.
+    """Return whether an expression has the value of a part of it, or something light made from
+    it.
     """
     match holder:
         case ast.BinOp(op=op):
@@ -239,7 +237,7 @@ def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.A
 
 
 def _collects(call: ast.AST, node: ast.AST) -> str | None:
-    """Return the container that is given a value: `metrics.update(loss=loss)`."""
+    """Return the container that receives a value: `metrics.update(loss=loss)`."""
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr) as func) if (
             attr in ("append", "extend", "update") and func is not node
@@ -278,7 +276,7 @@ def _loads(
 
 
 def _binds(statement: ast.AST, name: str) -> bool:
-    """Return whether a statement gives a name a new value; else it adds to the one that it has."""
+    """Return whether a statement rebinds a name, rather than adding to its value."""
     targets = getattr(statement, "targets", [getattr(statement, "target", None)])
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
@@ -298,7 +296,7 @@ def _names(target: ast.expr) -> set[str] | None:
 
 
 def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
-    """Return whether what a call is given comes from other work: an argument, or a name bound to
+    """Return whether the input of a call comes from other work: an argument, or a name bound to
     it.
     """
     given = [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -1,7 +1,7 @@
 """Where a library function that takes a function is applied: `jax.grad`, `jax.lax.scan`.
 
-Called, as a decorator, through `functools.partial`, under another name, and through a function of
-the project that does nothing but hand its arguments on.
+It may be called, used as a decorator or through `functools.partial`, aliased, or called through a
+function of the project that only passes its arguments on.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _DECORATED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Transformed:
-    """One application of a transform.
+    """One application of a transformation.
 
     Attributes:
-        module: where.
+        module: the module.
         node: the call or the decorator.
         transform: what is applied.
-        subject: the expression of the function; None where a function is decorated.
+        subject: the expression of the function; None if a function is decorated.
         decorated: the function or class that is decorated, else None.
-        args: the positional arguments, those of partials included.
+        args: the positional arguments, including those of partials.
         keywords: the keyword arguments.
         certain: whether nothing else can be called there.
-        passed: whether it is a parameter that callers give.
+        passed: whether it is a parameter that callers pass.
     """
 
     module: Module
@@ -63,7 +63,7 @@ class Transformed:
     passed: bool = False
 
     def argument(self, name: str, position: int | None) -> ast.expr | None:
-        """Return what is given for a parameter."""
+        """Return the argument for a parameter."""
         for keyword in self.keywords:
             if keyword.arg == name:
                 return keyword.value
@@ -73,7 +73,7 @@ class Transformed:
 
     @property
     def spread(self) -> bool:
-        """Whether arguments are spread, so that more may be given than is seen."""
+        """Whether arguments are unpacked, so that more may be passed than is known."""
         return any(k.arg is None for k in self.keywords) or any(
             isinstance(arg, ast.Starred) for arg in self.args
         )
@@ -93,7 +93,7 @@ def find_transformed(
 
 
 def subjects(use: Transformed, evaluator: Evaluator) -> Values:
-    """Return what the function that is transformed may be."""
+    """Return what the transformed function may be."""
     if use.subject is not None:
         return evaluator.values(use.module, use.subject)
     if not isinstance(use.decorated, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -110,7 +110,9 @@ def subjects(use: Transformed, evaluator: Evaluator) -> Values:
 
 
 def _names(mentions: Mentions, last_names: frozenset[str]) -> set[str]:
-    """Identifiers that may name a transform in a module: their own names, and aliases of them."""
+    """Return the identifiers that may name a transformation in a module: their own names, and
+    aliases.
+    """
     names = set(last_names)
     for last, others in mentions.renamed.items():
         if last in last_names:
@@ -125,7 +127,7 @@ def _names(mentions: Mentions, last_names: frozenset[str]) -> set[str]:
 
 
 def _mentioned(value: ast.expr) -> Iterator[str]:
-    """Yield the names of functions that an assigned value may be."""
+    """Return the names of functions that an assigned value may be."""
     match value:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             yield name
@@ -149,7 +151,7 @@ def _applications(
         for found, calls in _transforms(value, evaluator)
     }
     if not transforms:
-        # `dynamic_scale.value_and_grad(loss)` of an object that cannot be seen is not followed.
+        # `dynamic_scale.value_and_grad(loss)` of an unknown object is not followed.
         return
     certain = (len(transforms) == 1 or passed) and not any(
         isinstance(v, Function) and handed_to(v.node) is not None for v in values
@@ -161,7 +163,7 @@ def _applications(
 
 
 def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Values:
-    """Return what a parameter may be: its default, and what callers pass; nothing if not all
+    """Return what a parameter may be: its default, and what callers pass; nothing unless all are
     loops.
     """
     found: set[Value] = set()
@@ -178,7 +180,7 @@ def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Value
 def _transforms(
     value: Value, evaluator: Evaluator
 ) -> Iterator[tuple[Transform, tuple[ast.Call, ...]]]:
-    """Yield the transform that a value is, with the partials that give arguments, outermost
+    """Return the transformation that a value is, with the partials that bind arguments, outermost
     first.
     """
     given: list[ast.Call] = []
@@ -200,7 +202,7 @@ def _transforms(
 
 
 def _handed_on(function: Function, evaluator: Evaluator) -> Iterator[Transform]:
-    """Yield the transforms to which `def scan(*args, **kwargs)` hands everything on."""
+    """Yield the transformations to which `def scan(*args, **kwargs)` passes everything on."""
     func = handed_to(function.node)
     for value in evaluator.values(function.module, func) if func is not None else ():
         if isinstance(value, External):
@@ -217,7 +219,7 @@ def _at(
     certain: bool,
     evaluator: Evaluator,
 ) -> Iterator[Transformed]:
-    """Yield the application of what `node` denotes, if it is applied where it stands."""
+    """Return the application of what `node` denotes, if it is applied there."""
 
     def use(
         place: ast.expr,

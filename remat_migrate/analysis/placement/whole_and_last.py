@@ -1,4 +1,4 @@
-"""Checkpoints that are the whole, or the last stage, of a function that is differentiated."""
+"""Checkpoints that are all, or the last stage, of a function that is differentiated."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .occurrences import Occurrence
 from .placement import Placement, placement_of
 from .stages import Checkpointed, checkpointed_parts
 
-# How sure it is that the checkpoint is run in no other way: it is not; nothing else is seen, but
-# something may be chosen or wrapped; others may import it; it is called in another way as well.
+# How certain it is that the checkpoint does not run in another way: it does not; no other is found,
+# but something may be chosen or wrapped; others may import it; it is also called in another way.
 Sureness = Literal["certain", "likely", "exported", "suspected"]
 _ORDER: tuple[Sureness, ...] = ("certain", "likely", "exported", "suspected")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DifferentiatedPart:
-    """A checkpoint that is the whole, or the last stage, of what is differentiated.
+    """A checkpoint that is all, or the last stage, of what is differentiated.
 
     Attributes:
         site: the checkpoint.
         derivative: what differentiates the function.
         found: which part it is, and where it is called.
-        sureness: whether it is run in another way, too.
+        sureness: how certain it is that the checkpoint does not run in another way.
     """
 
     site: Site
@@ -40,7 +40,7 @@ class DifferentiatedPart:
 
 
 def _place(value: Value) -> tuple[str, str, int, int]:
-    """Return an order of values that is the same in every run."""
+    """Return a reproducible sort key for values."""
     inner = underlying(value)
     if isinstance(inner, Function | Class):
         path = str(inner.module.source.path)
@@ -65,7 +65,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
     known: set[Site] = set()
     modules = dict.fromkeys(project.modules.values() if sites else ())
     if any(site.definition.wraps_classes for site in sites.values()):
-        # A training step may reach a module of Flax through its state alone.
+        # A training step may reach a Flax module through its state alone.
         modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
         placement.evaluator.applies = placement.arguments.applies(modules)
     for module in modules:
@@ -88,7 +88,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
 def _sureness(
     placement: Placement, site: Site, derivative: Derivative, found: Checkpointed
 ) -> Sureness | None:
-    """Return how sure it is that the checkpoint does nothing else; None if it does."""
+    """Return how certain it is that the checkpoint is used for nothing else; None if it is."""
     sure: list[Sureness] = ["certain"]
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
         sure.append("likely")
@@ -117,8 +117,8 @@ def _sureness(
 
 
 def _is_plain(placement: Placement, derivative: Derivative) -> bool:
-    """Return whether a gradient is taken once: it is not differentiated, and no rule of a
-    function.
+    """Return whether a gradient is taken once: it is not differentiated itself, and not part of a
+    rule.
     """
     module, node = derivative.module, derivative.node
     if not _goes_back_at_once(derivative) or placement.in_derivative_rule(module, node):
@@ -144,9 +144,9 @@ def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
 
 
 def _goes_back_at_once(derivative: Derivative) -> bool:
-    """Return whether the backward pass follows the forward pass, with nothing kept in between.
+    """Return whether the backward pass follows the forward pass immediately.
 
-    `y, back = jax.vjp(f, x)` where `back` is called in the same function, and not kept.
+    `y, back = jax.vjp(f, x)`, where `back` is called in the same function and not kept.
     """
     if not derivative.walks_back:
         return False
@@ -183,7 +183,7 @@ def _is_called(module: Module, load: ast.Name, function: ast.AST) -> bool:
 
 
 def wraps_policy(site: Site) -> bool:
-    """Return whether a checkpoint says what it saves, or may: anything but nothing."""
+    """Return whether a checkpoint has, or may have, a policy other than None."""
     if site.spread:
         return True
     option = site.arguments.get("policy")
@@ -193,7 +193,7 @@ def wraps_policy(site: Site) -> bool:
     match value:
         case ast.Constant(value=None):
             return False
-        # Called, it gives False, which is taken for no policy.
+        # Called, it returns False, which means no policy.
         case ast.Name(id="nothing_saveable") | ast.Attribute(attr="nothing_saveable"):
             return False
     return True

@@ -1,4 +1,4 @@
-"""Whether a call does work, or only something small: a reduction, a loss, handling containers."""
+"""Whether a call does work, or only something light: a reduction, a loss, container operations."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..values.values import (
 )
 from .call_graph import own_nodes
 
-# Methods and functions that keep little: reductions, elementwise functions, what a loss does with
-# the output of a model, what handles containers. By the last part of the name.
+# Methods and functions that keep few residuals: reductions, elementwise functions, what a loss does
+# with the output of a model, container operations. By the last part of the name.
 _SMALL = frozenset(
     {
         "sum", "mean", "max", "min", "nansum", "nanmean", "average", "vdot", "square", "any", "all",
@@ -47,7 +47,7 @@ _HEAVY = frozenset(
 )  # fmt: skip
 _LIBRARIES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.debug.", "builtins.")
 _OF_TREES = ("jax.tree.", "jax.tree_util.", "jax.tree_map", "jax.tree_leaves")
-# Wrapped in these, a function does the same work; a derivative or a rule is another one.
+# A function wrapped in one of these does the same work, unlike one in a derivative or a rule.
 SAME_WORK = frozenset(
     {
         "jax.jit", "jax.pmap", "jax.vmap", "jax.named_call", "jax.shard_map",
@@ -59,13 +59,13 @@ SAME_WORK = frozenset(
 
 # `flax.training.train_state.TrainState.create(apply_fn=model.apply, ...)`
 _TRAIN_STATE = "apply_fn"
-# How many calls deep functions are looked into.
+# How many calls deep functions are followed.
 DEPTH = 5
 
 
 def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied | None:
-    """Return the checkpoint that a call runs whatever way the code took; one that is a choice is
-    none.
+    """Return the checkpoint that a call always runs; None if it is only one of several
+    possibilities.
     """
     if any(isinstance(made, Instance) for made in evaluator.values(module, call)):
         return None  # a checkpointed class is instantiated, not run
@@ -90,7 +90,7 @@ def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied 
 
 
 def is_apply(call: ast.Call) -> bool:
-    """Return whether a call runs a Flax module's `__call__`."""
+    """Return whether a call runs the `__call__` of a Flax module."""
     return (
         isinstance(call.func, ast.Attribute)
         and call.func.attr in ("apply", _TRAIN_STATE)
@@ -99,8 +99,8 @@ def is_apply(call: ast.Call) -> bool:
 
 
 def callees(evaluator: Evaluator, module: Module, call: ast.Call) -> Values:
-    """Return what a call may run; of `state.apply_fn` what the project's training states are
-    given.
+    """Return what a call may run; for `state.apply_fn`, what the project's training states
+    receive.
     """
     match call.func:
         case ast.Attribute(attr=attr) if attr == _TRAIN_STATE:
@@ -112,7 +112,7 @@ def does_work(evaluator: Evaluator, module: Module, call: ast.Call, depth: int =
     """Return whether a call may compute more than a sum.
 
     Reductions and elementwise functions do not, nor do functions of the project that call nothing
-    else, nor does making a function or a module.
+    else, nor does creating a function or a module.
     """
     if _is_small(call) or _makes_function(evaluator, module, call):
         return False
@@ -131,14 +131,14 @@ def _is_small(call: ast.Call) -> bool:
 
 
 def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
-    """Return whether calling a value runs nothing but reductions and elementwise functions."""
+    """Return whether calling a value only runs reductions and elementwise functions."""
     match value:
         case External(name) if name.startswith((*_LIBRARIES, *_OF_TREES)):
             return name.startswith(_OF_TREES) or (
                 name.rpartition(".")[2] not in _HEAVY and ".linalg." not in name
             )
         case External(name):
-            # Losses of optax; its optimizers are classes and factories of another kind.
+            # Losses of optax; its optimizers are classes, and factories of another kind.
             return name.startswith(("optax.losses.", "optax.softmax", "optax.sigmoid"))
         case Wrapped(how=how, func=inner) if how in SAME_WORK:
             return is_light(evaluator, inner, depth)
@@ -153,7 +153,7 @@ def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
 
 
 def _works(evaluator: Evaluator, function: Function, depth: int) -> Iterator[bool]:
-    """Return whether each part of a function's body does work."""
+    """Yield for each part of a function's body whether it does work."""
     module = function.module
     for node in own_nodes(function.node):
         if isinstance(node, ast.BinOp):
@@ -164,7 +164,7 @@ def _works(evaluator: Evaluator, function: Function, depth: int) -> Iterator[boo
 
 
 def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Value) -> bool:
-    """Return whether `jax.tree.map` or the like runs a function that does work, or may."""
+    """Return whether `jax.tree.map` or the like runs, or may run, a function that does work."""
     if not isinstance(value, External) or not value.name.startswith(_OF_TREES):
         return False
     if not value.name.endswith(("map", "reduce", "map_with_path", "multimap")):
@@ -174,8 +174,8 @@ def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Valu
 
 
 def _makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
-    """Return whether a call makes the function that is called, or a module: no work is done by
-    it.
+    """Return whether a call creates the function that is called, or a module, and so does no
+    work.
     """
     values = evaluator.values(module, call)
     return bool(values) and all(

@@ -1,4 +1,4 @@
-"""Searching the project for the calls of a function, or of what a site makes."""
+"""The search for the calls of a function, or of what a site makes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _known_uses(project: Project) -> dict[Site | Function, Uses]:
 
 
 def _note_subclasses(project: Project) -> None:
-    """Note who inherits from whom: a method of a base may call what a subclass assigns."""
+    """Note all subclasses: a method of a base class may call what a subclass assigns."""
     evaluator = project.evaluator
     known = False
     for module in project.parsed:
@@ -75,7 +75,7 @@ def _note_subclasses(project: Project) -> None:
 
 
 def _is_another_notebook(module: Module, own: Module) -> bool:
-    """Return whether two modules cannot see one another: nothing imports a notebook."""
+    """Return whether two modules are different notebooks, which cannot import each other."""
     notebooks = module.source.container is not None and own.source.container is not None
     return notebooks and module is not own
 
@@ -103,9 +103,10 @@ class _Search:
                 return self.uses
 
     def _reach(self) -> WordReach:
-        """Return where what the site makes can be, as far as is known by now.
+        """Find where the value may be, as far as is known so far.
 
-        In its own module first; in others only if a name that they may see leads to it.
+        Starts with its own module; other modules are searched if they may see a name that leads to
+        it.
         """
         modules = self._nearest()
         while True:
@@ -135,29 +136,29 @@ class _Search:
         return list(found)
 
     def _seeing(self, words: set[str]) -> Iterator[Module]:
-        """Yield the modules that mention one of some words."""
+        """Return the modules that mention one of some words."""
         wanted = self._searched(words)
         for module in self.project.mentioning(sorted(wanted)) if wanted else ():
             if not _is_another_notebook(module, self.sought.module):
                 yield module
 
     def _searched(self, words: set[str]) -> set[str]:
-        """Return the words by which a file that can see one of some names is found."""
+        """Return the words by which files are found that can see one of some names."""
         wanted = {word for word in words if not word.startswith("__")}
         if any(len(word) < 3 for word in wanted):
-            # Too short to look for: whoever imports it names its module or package.
+            # Too short to search for: importers also name its module or package.
             wanted = {word for word in wanted if len(word) >= 3}
             wanted.add(self.sought.module.name.rpartition(".")[2])
         return wanted
 
     def _note_unreadable(self, words: set[str]) -> None:
-        """A file that is newer Python than ours, or too deep, may call it all the same."""
+        """Note files that may call it and cannot be parsed: newer Python than ours, or too deeply
+        nested.
+        """
         wanted = self._searched(words)
         if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
             self._escape(self.sought.module, self.sought.place, reason)
-
-    # -- looking
 
     def _look(self, module: Module, node: ast.expr) -> None:
         if isinstance(node, ast.Call):
@@ -209,14 +210,14 @@ class _Search:
         return self.evaluator.values(module, node)
 
     def _own(self, callees: Values, callee: Value) -> bool:
-        """Return whether whatever may be called there takes the same arguments, with the same
+        """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
         known = all(self.sought.is_like(c) or isinstance(c, Parameter) for c in callees)
         return known and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
-        """Return whether a method may be another class's."""
+        """Return whether a method may belong to another class."""
         if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
             return False
         cls = callee.receiver.cls
@@ -265,14 +266,14 @@ class _Search:
         return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
-        """Which arguments a gradient is taken of: `argnums`, by default the first."""
+        """Return the differentiated arguments: `argnums`, by default the first."""
         node = wrapped.node
         places = gradient_places(node) if isinstance(node, ast.Call) else [0]
         for place in places:
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
-        """Whether a value stays in sight where it stands."""
+        """Return whether a value stays visible where it is used."""
         parent = module.parent(node)
         if isinstance(parent, ast.keyword):
             holder = module.parent(parent)
@@ -355,7 +356,7 @@ class _Search:
                     self._given(module, node)
 
     def _given(self, module: Module, node: ast.expr) -> None:
-        """What partials give to it that goes out of sight."""
+        """Return what partials that escape pass to it."""
         call = ast.copy_location(ast.Call(node, [], []), node)
         for value in self.evaluator.values(module, node):
             if self.sought.is_it(value) and any(partial_calls(value)):
@@ -380,7 +381,7 @@ class _Search:
         self._escape(module, node, "it is passed on in a way that cannot be followed")
 
     def _returned(self, module: Module, node: ast.expr) -> None:
-        """A factory: in sight only if its own calls are."""
+        """Treat the result of a factory as visible only if all calls of the factory are."""
         function = module.enclosing_function(node)
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
@@ -403,7 +404,7 @@ class _Search:
             self._escape(module, node, "a lambda returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
-        """`unknown.step(x)` where what is searched for is a method `step`."""
+        """Return whether this is `unknown.step(x)` while a method `step` is searched for."""
         definition = self.sought.definition
         if definition is None or not isinstance(definition[1], FunctionNode):
             return

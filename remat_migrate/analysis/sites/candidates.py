@@ -1,7 +1,7 @@
 """The functions and classes that a parameter or a field may hold.
 
-A decorator factory checkpoints what it decorates, a registry what was put into it, a Flax module
-the class in one of its fields. Which functions these are is read from the places that pass them.
+A decorator factory checkpoints what it decorates, a registry what is registered, a Flax module the
+class in one of its fields. The functions are found where they are passed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def candidates(
     project: Project, module: Module, node: ast.expr
 ) -> tuple[list[Value], Place | None]:
     """Return the functions and classes that `node` may hold, and a place that passes something
-    unseen.
+    unknown.
 
-    Parameters are resolved to what the calls in the project pass for them, fields to their defaults
-    and to what the constructor calls pass. Without values, nothing in the project passes any.
+    Parameters are resolved to the arguments of the project's calls, fields to their defaults and to
+    the arguments of constructor calls. If there are no values, nothing in the project passes any.
     """
     resolver = _Resolver(project)
     resolver.add(module, node, _MAX_DEPTH)
@@ -43,7 +43,7 @@ class _Resolver:
 
     Attributes:
         values: what was found, none of it a parameter.
-        unseen: a place where something is passed that cannot be seen.
+        unseen: a place where something unknown is passed.
     """
 
     def __init__(self, project: Project) -> None:
@@ -77,8 +77,6 @@ class _Resolver:
         self._seen.add((holder, name))
         return new
 
-    # -- parameters
-
     def _add_parameter(
         self, parameter: Parameter, module: Module, read: ast.expr, depth: int
     ) -> None:
@@ -99,7 +97,7 @@ class _Resolver:
                         self.add(owner, given.by_name[parameter.name], depth - 1)
                 case ast.FunctionDef() | ast.ClassDef() if node in parent.decorator_list:
                     passed = True
-                    # What another decorator below makes of the definition is not followed.
+                    # What another decorator below returns for the definition is not followed.
                     is_first = first is not None and first.arg == parameter.name
                     if not is_first or parent.decorator_list[-1] is not node:
                         self._miss(owner, node)
@@ -119,7 +117,7 @@ class _Resolver:
     def _references(
         self, own: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.expr, int]]:
-        """Yield the expressions that evaluate to a function, with how many parameters are bound."""
+        """Yield the expressions that evaluate to a function, and how many parameters are bound."""
         evaluator = self.project.evaluator
         named = () if isinstance(function, ast.Lambda) else defined(own, function)
         words = [(word, own if local else None) for word, local in named]
@@ -141,7 +139,7 @@ class _Resolver:
 
     def _bound_parameters(self, value: Value, function: FunctionNode) -> int | None:
         """Return how many parameters of `function` are bound in `value`; None if it is another
-        one.
+        function.
         """
         match value:
             case Function(node=node) if node is function:
@@ -154,10 +152,8 @@ class _Resolver:
                         return 1
         return None
 
-    # -- fields
-
     def _fields(self, module: Module, node: ast.expr) -> Iterator[tuple[Class, str]]:
-        """Yield the annotated field that `node` reads: `self.block_cls` of a Flax module."""
+        """Return the annotated field that `node` reads: `self.block_cls` of a Flax module."""
         if not isinstance(node, ast.Attribute):
             return
         for value in self.project.values(module, node.value):
@@ -187,10 +183,10 @@ class _Resolver:
                         yield holder.module, default
 
     def _given(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
-        """Yield what calls pass for a field: constructors, and whatever takes a keyword of that
+        """Yield what calls pass for a field: constructors, and any call with a keyword of that
         name.
 
-        A partial of the class, `clone`, `replace` and a settings object hand the keyword on.
+        A partial of the class, `clone`, `replace`, and a settings object pass the keyword on.
         """
         family = {c.node: c for c in self._family(cls)}
         mentioning = self.project.mentioning(sorted({name, *(n.name for n in family)}))

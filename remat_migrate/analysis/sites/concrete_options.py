@@ -1,4 +1,4 @@
-"""Every `concrete=` of a module: where it is written, what it says, which applications use it."""
+"""Each `concrete=` of a module: where it is, its value, and the applications that use it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .wrappers import forwarded
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConcreteUse:
-    """One `concrete=` as it is written.
+    """One `concrete=` in the source.
 
     Attributes:
         option: the option.
-        definition: an Api that it is given to.
+        definition: an Api that it is passed to.
         sites: the applications that it reaches.
-        value: True or False; None where it is computed. Without a `reason`, it is then what a
-            caller passes for a parameter.
+        value: True or False; None if it is computed. Without a `reason`, it is then what a caller
+            passes for a parameter.
         span: the characters to report.
-        reason: why nothing can be done about it, or "".
-        site: where to report it; None: where it is written. It is a site that takes its options
-            from a file that is only read.
+        reason: why it cannot be fixed, or "".
+        site: where to report it: a target's site that takes its options from a file that is not a
+            target; None to report it where it is.
     """
 
     option: Option
@@ -42,14 +42,14 @@ class ConcreteUse:
 
     @property
     def module(self) -> Module:
-        """Where it is written."""
+        """The module that contains it."""
         return self.option.module
 
 
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
-    """Yield the `concrete=` written in a module, each once, in order of place.
+    """Yield each `concrete=` in a module once, in order of place.
 
-    Then those written in files that are only read, where an application in the module uses them.
+    Then those in files that are not targets, if an application in the module uses them.
     """
     found: dict[ast.expr, tuple[Option, Api]] = {}
     elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
@@ -71,13 +71,13 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
 
 
 def _is_only_read(project: Project, module: Module) -> bool:
-    """Return whether a module is a file of the project that nobody named."""
+    """Return whether a module is a file of the project that is not a target."""
     path = module.source.path
     return path not in project.targets and path in project.files.all
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
-    """Yield the sites of the module, and of modules that spread a dict written in it."""
+    """Yield the sites of the module, and of modules that unpack a dict from it."""
     yield from sites_in(project, module)
     yield from option_readers(project).get(module, ())
     if b"concrete" in module.source.text.encode():
@@ -97,7 +97,7 @@ def _span(option: Option) -> Span:
 
 
 def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
-    """Return what is known of one `concrete` option, and the applications that it reaches."""
+    """Return what is known about one `concrete` option, and the applications that it reaches."""
     sites = tuple(_applications(project, option))
     value, reason = _value(project, option)
     return ConcreteUse(option, definition, sites, value, _span(option), reason)
@@ -126,7 +126,7 @@ def _value(project: Project, option: Option) -> tuple[bool | None, str]:
 
 
 def _applications(project: Project, option: Option) -> Iterator[Site]:
-    """Yield the applications that an option reaches, in all files of the project."""
+    """Return the applications that an option reaches, in all files of the project."""
     modules = dict.fromkeys(project.modules.values())
     names = _holder_names(option)
     if names:
@@ -140,7 +140,7 @@ _BY_OPTION = WeakKeyDictionary()
 
 
 def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
-    """Return the applications of a module by the value that they give `concrete`."""
+    """Group the applications of a module by the value that they pass for `concrete`."""
     known = _BY_OPTION.setdefault(project, {})
     if module not in known:
         found: dict[ast.expr, list[Site]] = {}
@@ -153,7 +153,7 @@ def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
 
 
 def _holder_names(option: Option) -> set[str]:
-    """Return the names that the partial or dict which holds an option is assigned to."""
+    """Return the names that the partial or dict with an option is assigned to."""
     found: set[str] = set()
     for around in option.module.ancestors(option.call):
         match around:

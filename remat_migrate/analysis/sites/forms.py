@@ -1,4 +1,4 @@
-"""The forms in which an Api stands in the source: decorator, assigned, applied at once, ..."""
+"""The forms in which source code uses an Api: as a decorator, assigned, applied immediately, ..."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..names.module import Module
 
 
 def decorates(module: Module, node: ast.expr) -> bool:
-    """Return whether an expression stands as a decorator."""
+    """Return whether an expression is a decorator."""
     holder = module.parent(node)
     return (
         isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -17,7 +17,7 @@ def decorates(module: Module, node: ast.expr) -> bool:
 
 
 def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
-    """Return the form of an Api or partial of it that is a value, and its application if it is
+    """Return the form of an Api, or a partial of it, used as a value, and its application if it has
     one.
     """
     holder = module.parent(node)
@@ -35,7 +35,7 @@ def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr
 
 
 def call_form(module: Module, call: ast.Call) -> str:
-    """Return the form of a call that applies an Api to something, by where it stands."""
+    """Return the form of a call that applies an Api, by its position."""
     node: ast.AST = call
     holder = module.parent(call)
     while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):

@@ -1,11 +1,12 @@
-"""Modules of Flax, Haiku and Equinox: whose an expression is, and whether it is a class or more.
+"""Modules of Flax, Haiku, and Equinox: whether an expression is one, and whether a class or an
+instance.
 
-Each framework has a way of its own to checkpoint them:
+Each framework checkpoints them in its own way:
 
-- Flax linen wraps the class, or a function that takes a module first: `nn.remat(Block)(...)`.
-- Flax nnx wraps a function or an unbound method that takes it first: `nnx.remat(Block.__call__)`.
-- Haiku wraps the instance, or any function, inside of what is transformed: `hk.remat(block)`.
-- Equinox wraps the instance: `eqx.filter_checkpoint(block)`.
+- Flax linen wraps the class, or a function whose first argument is a module:
+`nn.remat(Block)(...)`. - Flax nnx wraps a function or an unbound method:
+`nnx.remat(Block.__call__)`. - Haiku wraps the instance, or any function, inside the transformed
+function: `hk.remat(block)`. - Equinox wraps the instance: `eqx.filter_checkpoint(block)`.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class ModuleKind:
     """What an expression is to a framework.
 
     Attributes:
-        framework: whose module it is.
-        form: "class", "instance" or "method": a method that is bound to an instance.
+        framework: the framework of the module.
+        form: "class", "instance", or "method" (bound to an instance).
         cls: the class.
     """
 
@@ -58,7 +59,7 @@ class ModuleKind:
 
 
 def framework_of(evaluator: Evaluator, cls: Value | None) -> Framework | None:
-    """Return the framework of which a class is a module."""
+    """Return the framework that a class is a module of."""
     if isinstance(cls, External):
         return _framework_of_name(cls.name)
     if isinstance(cls, Class):
@@ -78,7 +79,7 @@ def _framework_of_name(name: str) -> Framework | None:
 
 
 def kind_of(evaluator: Evaluator, value: Value) -> ModuleKind | None:
-    """Return what a value is to a framework; None where it is nobody's module."""
+    """Return what a value is to a framework; None if it is not a module."""
     match value:
         case Class() | External():
             framework = framework_of(evaluator, value)
@@ -108,7 +109,7 @@ def _is_method(func: Value) -> bool:
 
 
 def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind | None:
-    """Return what an expression is to a framework, if it is that whatever way the code took."""
+    """Return what an expression is to a framework, if all its values agree."""
     kinds = [kind_of(project.evaluator, v) for v in project.values(module, node)]
     first = kinds[0] if kinds else None
     if first is None:
@@ -122,9 +123,9 @@ def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind 
 def makers(
     project: Project, module: Module, node: ast.expr, depth: int = 6
 ) -> list[tuple[Module, ast.Call]]:
-    """Return the calls that make the instance that an expression is; empty where one is not seen.
+    """Return the calls that create the instance that an expression is; empty if one is unknown.
 
-    What an annotation says does not count: it may name a class where the class itself is meant.
+    Annotations do not count: they may name a class where the class itself is meant.
     """
     parts: list[tuple[Module, ast.expr]] | None = None
     if depth <= 0:
@@ -170,7 +171,7 @@ def _bound_to(
 def _elements(
     project: Project, module: Module, node: ast.expr
 ) -> list[tuple[Module, ast.expr]] | None:
-    """Return the elements of a container, None where there may be others."""
+    """Return the elements of a container, or None if there may be others."""
     values = project.values(module, node)
     if not values or not all(isinstance(v, Container) for v in values):
         return None
@@ -180,7 +181,7 @@ def _elements(
 def _assigned(
     project: Project, module: Module, node: ast.Attribute
 ) -> list[tuple[Module, ast.expr]] | None:
-    """Return what the methods of a class assign to an attribute of `self`, where it is no field."""
+    """Yield what the methods of a class assign to an attribute of `self` that is not a field."""
     found: list[tuple[Module, ast.expr]] = []
     for value in project.values(module, node.value):
         if not isinstance(value, Instance) or not isinstance(value.cls, Class):
@@ -195,9 +196,7 @@ def _assigned(
 
 
 def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
-    """Return whether instances of a class of Equinox hold arrays for certain, and so have no
-    hash.
-    """
+    """Return whether instances of an Equinox class certainly hold arrays, and so have no hash."""
     if isinstance(cls, External):
         return cls.name.rpartition(".")[2] in WITH_ARRAYS
     if not isinstance(cls, Class) or depth <= 0:
@@ -206,7 +205,7 @@ def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
         if not isinstance(owner, Class):
             continue
         for statement in owner.node.body:
-            # A field with a default may be one that is static.
+            # A field with a default may be static.
             if isinstance(statement, ast.AnnAssign) and statement.value is None:
                 if _is_of_arrays(project, owner.module, statement.annotation, depth):
                     return True

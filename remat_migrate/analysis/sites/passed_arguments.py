@@ -22,7 +22,7 @@ _DEPTH = 4
 
 @dataclass(eq=False, slots=True)
 class Arguments:
-    """The arguments of the calls in a project's modules, found when first asked for."""
+    """The arguments of the calls in a project's modules, found on first use."""
 
     project: Project
     _passed: dict[tuple[FunctionNode, str], tuple[Passed, ...]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Arguments:
     )
 
     def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Passed, ...]:
-        """Return the expressions that are passed for a parameter, its default not included."""
+        """Return the expressions that are passed for a parameter, without its default."""
         key = (function, name)
         if key not in self._passed:
             found: list[Passed] = []
@@ -44,7 +44,7 @@ class Arguments:
         return self._passed[key]
 
     def resolved(self, value: Value, depth: int = 0) -> Values:
-        """Return a value, or what callers pass where it is a parameter's."""
+        """Return a value; for a parameter, what callers pass."""
         if not isinstance(value, Parameter) or depth > _DEPTH:
             return frozenset((value,))
         found: set[Value] = set()
@@ -63,7 +63,7 @@ class Arguments:
         """Return the integers that an expression may be in this project; None if others are
         possible.
 
-        Of the calls of a function only those in `via` count, if one is among them.
+        If one of the calls of a function is in `via`, only those in `via` count.
         """
         match node:
             case ast.Constant(value=int(number)) if not isinstance(number, bool):
@@ -114,7 +114,7 @@ class Arguments:
         parameter: ast.arg,
         via: frozenset[ast.Call],
     ) -> list[Passed] | None:
-        """Return what a parameter is given, by default or by calls; None if calls cannot be
+        """Return what a parameter receives, by default or from calls; None if a call cannot be
         bound.
         """
         calls = self.calls(module, function)
@@ -144,8 +144,8 @@ class Arguments:
         via: frozenset[ast.Call],
         depth: int,
     ) -> set[int] | None:
-        """Return what an attribute of `self` may be: as methods assign it, or constructors take
-        it.
+        """Return what an attribute of `self` may be: assigned by methods, or passed to
+        constructors.
         """
         function = module.enclosing_function(node)
         while function is not None and module.enclosing_class(function) is None:
@@ -181,9 +181,7 @@ class Arguments:
                 yield owner, call
 
     def applies(self, modules: Iterable[Module]) -> Values:
-        """Return what `apply_fn=` is given in some modules; nothing if that cannot always be
-        seen.
-        """
+        """Return what some modules pass for `apply_fn=`; nothing if that is not always known."""
         found: set[Value] = set()
         for module in modules:
             for node in module.nodes:
@@ -201,7 +199,7 @@ class Arguments:
         return frozenset(found)
 
     def given_loops(self, module: Module) -> set[str]:
-        """Return the parameters of a module's functions that are given a loop to run."""
+        """Return the parameters of a module's functions that receive a loop to run."""
         if self._given_loops is None:
             self._given_loops = {}
             for owner in self.project.modules.values():
@@ -235,15 +233,14 @@ class Arguments:
                     if expr is node:
                         yield function.module, name
 
-    # -- calls of a function
-
     def calls(
         self, module: Module, function: FunctionNode
     ) -> tuple[tuple[Module, ast.Call, int], ...]:
         """Return the calls of a function, with the number of leading parameters that they do not
-        give.
+        pass.
 
-        Those of a class for its `__init__`, of what a factory returns, and of partials.
+        This includes the calls of a class for its `__init__`, of the result of a factory, and of
+        partials.
         """
         if function not in self._calls:
             self._calls[function] = ()  # of a recursion
@@ -362,5 +359,5 @@ def _is_partial(project: Project, module: Module, call: ast.Call) -> bool:
 
 
 def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:
-    """Return the parameter that has an expression as its default."""
+    """Return the parameter whose default an expression is."""
     return next((p.arg for p in parameters(function) if default_of(function, p) is default), None)

@@ -1,4 +1,6 @@
-"""How to write a qualified name at a place: through an import that is seen there, or a new one."""
+"""How to write a qualified name at a place in a module: through an existing import, or a new
+one.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ from ..names.scopes import Binding, Scope
 from ..project import Project
 from ..values.values import Constant, External, ModuleValue
 
-# Packages of which one name is imported, as is the custom, rather than the package.
+# Packages from which, by convention, one name is imported rather than the package.
 _BY_NAME = frozenset({"functools"})
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A qualified name as it can be written at a place.
+    """How a qualified name is written at a place.
 
     Attributes:
         text: the expression.
@@ -40,15 +42,15 @@ def reference_to(
 ) -> Reference:
     """Return how to write `qualified` (`jax.checkpoint`, `functools.partial`) in place of `at`.
 
-    An import that is there is used where it is seen at `at`, is not shadowed and has run by then.
+    An existing import is used if it is visible at `at`, is not shadowed, and has run by then.
 
     Args:
         module: the module to write in.
         project: the project.
-        qualified: a function of a package, with its dotted name.
+        qualified: the dotted name of a function in a package.
         at: a node of the module.
-        beside: the statement that a new import is to stand in front of, where the top of the module
-            would be wrong: another import of the package, inside a function or a `try`.
+        beside: the statement before which a new import goes, if the top of the module would be
+            wrong: another import of the package, inside a function or a `try`.
     """
     for name, imported in _imports(module, project, qualified):
         if _is_seen(module, project, name, imported, at):
@@ -58,9 +60,9 @@ def reference_to(
 
 
 def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
-    """Return the one import statement that the name at the start of `a.b.c` comes from.
+    """Return the only import statement that the first name of `a.b.c` comes from.
 
-    A name that is None where the import fails counts as imported.
+    A name that is None if the import fails counts as imported.
     """
     while isinstance(node, ast.Attribute):
         node = node.value
@@ -74,7 +76,7 @@ def import_of(module: Module, node: ast.expr) -> ast.stmt | None:
 
 
 def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
-    """Return whether another module of the project takes a module-level name from this one."""
+    """Return whether another module of the project imports a module-level name from this one."""
     last = module.name.rpartition(".")[2]
     for path in project.files.mentioning((name,)):
         text = project.files.read(path).text if path != module.source.path else ""
@@ -101,11 +103,8 @@ def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
     return False
 
 
-# -- imports that are there
-
-
 def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
-    """Local names that an import binds to a package of `qualified`, or to it, best first."""
+    """Yield local names bound by imports to `qualified` or to a package of it, best first."""
     found: set[tuple[str, str]] = set()
     for node in module.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -115,8 +114,8 @@ def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple
                     if qualified == imported or qualified.startswith(f"{imported}."):
                         found.add((bound, imported))
 
-    # `jnp.where` rather than `jax.numpy.where`, `jax.checkpoint` rather than `checkpoint`: as the
-    # code around it most likely has it.
+    # `jnp.where` rather than `jax.numpy.where`, `jax.checkpoint` rather than `checkpoint`: the
+    # usual spelling.
     def rank(pair: tuple[str, str]) -> tuple[bool, int, bool, str]:
         bound, imported = pair
         return imported == qualified, -len(imported), bound != imported, bound
@@ -139,7 +138,7 @@ def _imported(
 def _is_seen(
     module: Module, project: Project, name: str, imported: str, at: ast.expr | ast.stmt
 ) -> bool:
-    """Return whether `name` at `at` is the import of `imported`, whatever way the code took."""
+    """Return whether `name` at `at` is always the import of `imported`."""
     if _is_local_to_comprehension(module, name, at):
         return False
     owner = _owner(module, name, at)
@@ -179,7 +178,7 @@ def _is_local_to_comprehension(module: Module, name: str, at: ast.AST) -> bool:
 
 
 def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
-    """Return the scope whose binding of `name` is seen at `at`."""
+    """Return the scope whose binding of `name` is visible at `at`."""
     inner = module.scope_at(at)
     scope: Scope | None = inner
     while scope is not None:
@@ -192,7 +191,7 @@ def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
 
 
 def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> bool:
-    """Return whether an import has run wherever `at` is evaluated."""
+    """Return whether an import has always run when `at` is evaluated."""
     statement = binding.statement
     if statement is None or binding.scope is not owner:
         return False
@@ -212,7 +211,7 @@ def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> boo
 def _always_runs(module: Module, holder: ast.AST, statement: ast.stmt) -> bool:
     """Return whether `statement` runs whenever `holder` does, as far as an import is concerned."""
     if isinstance(holder, ast.Try | ast.TryStar):
-        # What is imported in a `try` is there, or the handler has done something about it.
+        # An import in a `try` has succeeded, or the handler has dealt with it.
         return _child(module, statement, holder) == "body"
     return not isinstance(
         holder, ast.If | ast.For | ast.AsyncFor | ast.While | ast.match_case | ast.ExceptHandler
@@ -224,7 +223,7 @@ def _same_branch(module: Module, holder: ast.AST, one: ast.AST, other: ast.AST) 
 
 
 def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
-    """Return the field of `holder` that `node` is in."""
+    """Return the field of `holder` that contains `node`."""
     for around in (node, *module.ancestors(node)):
         if module.parent(around) is holder:
             for name, value in ast.iter_fields(holder):
@@ -236,9 +235,6 @@ def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
 def _position(node: ast.AST) -> tuple[int, int]:
     assert isinstance(node, ast.expr | ast.stmt)
     return node.lineno, node.col_offset
-
-
-# -- new imports
 
 
 def _import_anew(
@@ -261,7 +257,7 @@ def _import_anew(
 
 
 def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
-    """Return the first import of names of a package at the top of a module, above a place."""
+    """Return the first `from package import` at the top of a module, above a place."""
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
             if _position(node) < _position(at) and node.names[0].name != "*":
@@ -270,7 +266,7 @@ def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.I
 
 
 def _is_free(module: Module, name: str, at: ast.AST) -> bool:
-    """Return whether a module-level import may bind `name` and be seen at `at`, and harms
+    """Return whether a module-level import may bind `name`, be visible at `at`, and break
     nothing.
     """
     root = module.scope_of(module.tree)
@@ -278,7 +274,7 @@ def _is_free(module: Module, name: str, at: ast.AST) -> bool:
         return False
     if _is_local_to_comprehension(module, name, at):
         return False
-    # A name of a builtin or of an `import *` that is read somewhere.
+    # The name of a builtin, or from an `import *`, that is read somewhere.
     return not any(
         isinstance(node, ast.Name)
         and node.id == name

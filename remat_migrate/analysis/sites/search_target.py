@@ -1,4 +1,4 @@
-"""What a search for calls looks for: what a site makes, or a function of the project."""
+"""The target of a search for calls: what a site makes, or a function of the project."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .site import Site
 
 
 class Sought:
-    """A callable that is searched for.
+    """A callable whose calls are searched for.
 
     Attributes:
-        module: where it is made.
+        module: the module that makes it.
         place: the expression or definition that makes it.
-        site: the site, if it is what one makes; else it is a function.
+        site: the site, if a site makes it; otherwise it is a function.
         functions: the functions that calling it runs.
         name: the name of the method or function, if it has one.
-        passed: the parameters of the project's functions that it is passed for, with the modules
-            of these functions.
+        passed: the parameters of the project's functions that receive it, with the modules of these
+            functions.
     """
 
     def __init__(self, evaluator: Evaluator, made: Site | Function) -> None:
@@ -72,14 +72,14 @@ class Sought:
 
     @property
     def definition(self) -> tuple[Module, ast.AST] | None:
-        """The definition whose name is a name of it."""
+        """The definition whose name is bound to it."""
         if self.site is None:
             return self.module, self.place
         subject = self.site.subject
         return subject if subject is not None and isinstance(subject[1], Definition) else None
 
     def words(self) -> Iterator[tuple[str, Module | None]]:
-        """Yield the names that are known to be its own: of what is defined, and of parameters."""
+        """Yield the names known to be bound to it: of definitions and of parameters."""
         if self.definition is not None and isinstance(self.definition[1], Definition):
             module, node = self.definition
             assert isinstance(node, Definition)
@@ -89,7 +89,7 @@ class Sought:
             yield name, module
 
     def places(self) -> Iterator[tuple[Module, ast.AST]]:
-        """Yield where it is made."""
+        """Yield the places that make it."""
         if self.application is not None:
             yield self.module, self.application
         if not isinstance(self.place, Definition):
@@ -97,14 +97,12 @@ class Sought:
 
     @property
     def is_method(self) -> bool:
-        """Whether it is a method, which may be called by the name of one that it overrides."""
+        """Whether it is a method, which may be called by the name of a method that it overrides."""
         function = self.place if self.site is None else None
         return isinstance(function, FunctionNode) and bool(self.module.enclosing_class(function))
 
-    # -- recognising
-
     def is_it(self, value: Value | None) -> bool:
-        """Return whether calling a value runs it: a site's function through the site's
+        """Return whether calling a value runs it; for a site's function, through the site's
         checkpoint.
         """
         match value:
@@ -130,7 +128,9 @@ class Sought:
         return False
 
     def _makes(self, cls: Class) -> bool:
-        """Return whether a class is called by its `__init__`, or its instances by `__call__`."""
+        """Return whether a class is called through its `__init__`, or its instances through
+        `__call__`.
+        """
         if self.site is not None or self.name not in ("__init__", "__call__"):
             return False
         found = class_attribute(self.evaluator, cls, self.name, None)
@@ -147,7 +147,7 @@ class Sought:
         )
 
     def is_like(self, value: Value) -> bool:
-        """Return whether a value is called as its function is: the same positions."""
+        """Return whether a value is called like its function: with the same positions."""
         nodes = {t.function.node for t in targets_of(self.evaluator, value)}
         if not nodes:
             return False

@@ -1,4 +1,4 @@
-"""Sites: every place where an Api is applied, aliased or passed on."""
+"""Sites: the places where an Api is applied, aliased, or passed on."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Option:
     """One option of an application.
 
     Attributes:
-        name: the option.
+        name: the name of the option.
         value: its expression.
-        module: where it is written.
-        call: the call (of the Api, a partial, or `dict`) or dict display that holds it.
-        keyword: the keyword node; None for a positional one or an entry of a dict display.
-        position: the index among the call's arguments, for a positional one.
-        behind: the names of what may stand behind it by position.
+        module: the module that contains it.
+        call: the call (of the Api, a partial, or `dict`) or dict display that contains it.
+        keyword: the keyword node; None for a positional option or an entry of a dict display.
+        position: the index among the call's arguments, for a positional option.
+        behind: the names of the options that may follow it by position.
     """
 
     name: str
@@ -52,17 +52,17 @@ class Site:
 
     Attributes:
         module: the module.
-        span: the place to report: the decorator, or the callee's name.
+        span: the place to report: the decorator, or the name of the callee.
         definition: the Api.
-        form: how it is applied: "decorator", "decorator-partial", "decorator-factory",
-            "assigned", "applied", "argument", "conditional", "container", "lambda", "returned",
-            "expression"; for what is not applied at once: "alias", "partial", "reference".
+        form: how it is applied: "decorator", "decorator-partial", "decorator-factory", "assigned",
+            "applied", "argument", "conditional", "container", "lambda", "returned", "expression";
+            if it is not applied immediately: "alias", "partial", "reference".
         reference: the expression that names the Api.
-        application: the call or decorator that applies it; None where it is only named.
+        application: the call or decorator that applies it; None if it is only named.
         callee: what is called: the Api or a partial of it.
         subject: what is wrapped: an expression, or the decorated function or class.
-        arguments: the options by name, those given to partials and spread dicts included.
-        certain: whether nothing else than a checkpoint can be applied here.
+        arguments: the options by name, including those of partials and unpacked dicts.
+        certain: whether only a checkpoint can be applied here.
         spread: whether a `**` could not be followed, so there may be more options.
         target: text that names what is wrapped.
         context: the function or class around it.
@@ -89,13 +89,13 @@ class Site:
 
     @property
     def node(self) -> cst.BaseExpression:
-        """The application as a LibCST node, or the name of an Api that is only named."""
+        """The application as a LibCST node; for an Api that is only named, its name."""
         from ...codemod.locate import node_of  # only rules that ask for it pay for the import
 
         return node_of(self.module, self.application or self.reference)
 
     def changed(self, node: cst.BaseExpression) -> Change:
-        """Return the change that puts another LibCST node in the place of `node`."""
+        """Return the change that replaces `node` by another LibCST node."""
         place = self.application or self.reference
         return Rewrite(self.module, place, lambda old, new_nodes: node, discards=True)
 
@@ -123,7 +123,9 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
 
 @once
 def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
-    """Return the expressions of a module that may name an Api, with the identifier that tells."""
+    """Yield the expressions of a module that may name an Api, with the identifier that suggests
+    it.
+    """
     found: list[tuple[str, ast.expr]] = []
     for node in module.nodes:
         match node:
@@ -146,9 +148,7 @@ def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
 
 
 def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int, int]]]:
-    """Return an order of values that is the same in every run: by Api, then by the partials'
-    places.
-    """
+    """Return a reproducible sort key for values: by Api, then by the places of the partials."""
     api = api_of(evaluator.apis, value)
     places = []
     while isinstance(value, Partial):
@@ -171,7 +171,7 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
             application = parent
             form = call_form(module, parent)
         else:
-            # A factory, or a call that spreads its arguments.
+            # A factory, or a call that unpacks its arguments.
             callee = Partial(value, module, parent, by_functools=False)
             form, application = value_form(module, parent, "factory")
             if application is None:
@@ -205,7 +205,7 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
 
 
 def _always_an_api(module: Module, node: ast.expr, evaluator: Evaluator) -> bool:
-    """Return whether an expression is an Api or a partial of one, whatever way the code took."""
+    """Return whether an expression is always an Api or a partial of one."""
     return all(
         api_of(evaluator.apis, value) is not None or isinstance(value, Parameter)
         for value in evaluator.values(module, node)
@@ -243,9 +243,7 @@ def _options(
     application: ast.expr | None,
     evaluator: Evaluator,
 ) -> tuple[dict[str, Option], bool]:
-    """Return the options by name, a later one over an earlier one, and whether a `**` is not
-    followed.
-    """
+    """Return the options by name, later ones first, and whether a `**` could not be followed."""
     call = application if isinstance(application, ast.Call) else None
     if call is not None and (decorates(module, call) or _call_of(callee) is call):
         call = None
@@ -283,7 +281,7 @@ def _spread_options(
     evaluator: Evaluator,
     known: dict[ast.expr, dict[str, Option]],
 ) -> dict[str, Option]:
-    """Return the entries of a dict that is spread: `**dict(a=1)`, `**OPTIONS`; of each dict
+    """Return the entries of an unpacked dict: `**dict(a=1)`, `**OPTIONS`; each dict is read
     once.
     """
     found: dict[str, Option] = {}

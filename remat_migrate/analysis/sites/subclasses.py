@@ -1,4 +1,4 @@
-"""The classes of a project that inherit from a class, in whatever file they are."""
+"""The subclasses of a class in all files of a project."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _overrides(project: Project) -> Overrides:
 
 
 class Subclasses:
-    """Finds subclasses, each class's once.
+    """Finds the subclasses of each class once.
 
-    Only files that mention the class, a subclass or another name of one are read.
+    Only files that mention the class, a subclass, or an alias of one are read.
     """
 
     def __init__(self, project: Project) -> None:
@@ -72,9 +72,7 @@ def _classes(module: Module) -> Iterator[Class]:
 
 
 def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
-    """Yield names that a module gives to what has one of some names: `import A as B`, `B =
-    lib.A`.
-    """
+    """Yield aliases that a module gives to one of some names: `import A as B`, `B = lib.A`."""
     for statement in module.tree.body:
         match statement:
             case ast.ImportFrom(names=names):
@@ -82,7 +80,7 @@ def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
                     if alias.name in words and alias.asname is not None:
                         yield alias.asname
             case ast.Assign(value=value, targets=targets):
-                # `B = nn.remat(A)` is a class, too; `b = A(...)` is not.
+                # `B = nn.remat(A)` is also a class; `b = A(...)` is not.
                 parts = value.args if isinstance(value, ast.Call) else [value]
                 if any(getattr(p, "id", getattr(p, "attr", None)) in words for p in parts):
                     yield from (t.id for t in targets if isinstance(t, ast.Name))

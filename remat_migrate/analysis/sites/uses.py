@@ -1,4 +1,4 @@
-"""Where a function is called, and where it goes out of sight."""
+"""Where a function is called, and where it escapes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Call:
     """One call of a function, or of its checkpoint.
 
     Attributes:
-        module: where.
+        module: the module.
         node: the call.
         callee: what is called.
-        first: the index of the argument that is the function's first: 1 for `jax.vjp(f, x)` and
+        first: the index of the argument for the first parameter: 1 for `jax.vjp(f, x)` and
             `model.apply(variables, x)`.
         skip: how many leading parameters of the function are bound already (`self`).
-        partials: calls of `functools.partial` that give some of the arguments, outermost last.
-        own: whether nothing else than this function (or its unwrapped self) can be called here.
+        partials: calls of `functools.partial` that pass some of the arguments, outermost last.
+        own: whether only this function (or its unwrapped version) can be called here.
         through: the function that makes the call, such as `jax.vjp`; "" for a plain call.
     """
 
@@ -38,16 +38,16 @@ class Call:
 
     @property
     def arguments(self) -> tuple[list[ast.expr], list[ast.keyword]]:
-        """Positional and keyword arguments, those of partials included."""
+        """The positional and keyword arguments, including those of partials."""
         partials = (call for _, call in self.partials)
         return with_partials(self.node.args[self.first :], self.node.keywords, partials)
 
     def bound_to(self, function: FunctionNode) -> Arguments:
-        """Return the arguments by the parameters of a function that it calls."""
+        """Return the arguments by parameters of a function that it calls."""
         return bind_call(function, *self.arguments, self.skip)
 
     def module_of(self, argument: ast.expr) -> Module:
-        """Return the module in which an argument is written: a partial may stand in another."""
+        """Return the module that contains an argument: a partial may be in another one."""
         for module, call in self.partials:
             if argument in call.args or any(argument is k.value for k in call.keywords):
                 return module
@@ -56,7 +56,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Escape:
-    """A place where a function goes out of sight, so that calls may be unseen."""
+    """A place where a function escapes, so that some calls may be unknown."""
 
     module: Module
     node: ast.expr | FunctionNode
@@ -65,13 +65,13 @@ class Escape:
 
 @dataclass(slots=True)
 class Uses:
-    """The calls of a function, and what is not known of them.
+    """The calls of a function, and what is unknown about them.
 
     Attributes:
         calls: the calls.
-        given: of partials that go out of sight, what they give.
-        escapes: where it goes out of sight.
-        differentiated: the positions that a gradient is taken of, each with a place that says so.
+        given: what partials that escape pass.
+        escapes: where it escapes.
+        differentiated: the positions that are differentiated, each with a place that says so.
     """
 
     calls: list[Call] = field(default_factory=list)

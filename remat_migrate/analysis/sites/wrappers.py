@@ -1,9 +1,8 @@
-"""The project's own wrappers: functions that hand a function and options on to an Api.
+"""The project's own wrappers: functions that pass a function and options on to an Api.
 
-    def my_remat(f, concrete=False):
-        return jax.checkpoint(f, concrete=concrete)
+    def my_remat(f, concrete=False):         return jax.checkpoint(f, concrete=concrete)
 
-A wrapper that hands its first argument on is an Api of the project; its calls are sites.
+A wrapper that passes its first argument on is an Api of the project; its calls are sites.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..values.values import External, Function, Partial
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Forwarded:
-    """An option whose value is a parameter of a function around it."""
+    """An option whose value is a parameter of an enclosing function."""
 
     module: Module
     function: ast.FunctionDef
@@ -36,7 +35,7 @@ class Forwarded:
 
 
 def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
-    """Return the parameter that an expression hands on, if it is nothing else."""
+    """Return the parameter that an expression passes on, if it does nothing else."""
     if not isinstance(value, ast.Name):
         return None
     bindings = module.reaching(value)
@@ -51,9 +50,7 @@ def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
 
 
 def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
-    """Yield the wrappers that a module defines around an Api, which take `concrete` and a
-    function.
-    """
+    """Yield the wrappers in a module around an Api that take a function and `concrete`."""
     for node in module.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -82,7 +79,7 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
 
 
 def handed_to(function: FunctionNode) -> ast.expr | None:
-    """Return what `def remat(*args, **kwargs)` calls with all its arguments, and does nothing
+    """Return what `def remat(*args, **kwargs)` calls with all its arguments, if it does nothing
     else.
     """
     a = function.args
@@ -98,9 +95,7 @@ def handed_to(function: FunctionNode) -> ast.expr | None:
 
 
 def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
-    """Yield the functions of a module that hand all their arguments on to an Api, under its
-    name.
-    """
+    """Yield the functions of a module that pass all arguments on to an Api of the same name."""
     for node in module.nodes:
         if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
             continue
@@ -157,7 +152,7 @@ def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call:
 def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) -> bool:
     """Note an Api that is passed to a function of the project: `build(jax.checkpoint)`.
 
-    Returns whether the function's parameter was not known to hold it.
+    Returns whether this was new.
     """
     holder = module.parent(reference)
     if isinstance(holder, ast.keyword):
@@ -180,14 +175,14 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Passed:
-    """A call that passes a value for a parameter of a function, or might.
+    """A call that passes, or may pass, a value for a parameter of a function.
 
     Attributes:
-        module: where.
-        call: the call; of the function itself, or of another that is given the function and the
-            keyword together (`lift(wrapper, target, concrete=False)`).
+        module: the module.
+        call: the call of the function, or of another one that receives the function and the keyword
+            together (`lift(wrapper, target, concrete=False)`).
         value: what is passed.
-        keyword: the keyword; None where it is passed by position.
+        keyword: the keyword; None if it is passed by position.
     """
 
     module: Module
@@ -221,9 +216,7 @@ def passed_for(
 
 
 def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.expr | None:
-    """Return a use of a function as a value, other than one that passes the keyword along with
-    it.
-    """
+    """Return a use of a function as a value that does not pass the keyword along with it."""
     name, wanted = option.parameter.arg, option.function.name
     for node in module.nodes:
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
