@@ -1,10 +1,5 @@
-"""The language server: findings, fixes and explanations in an editor, by pygls.
+"""The language server: findings, fixes and explanations in an editor, with pygls.
 
-```
-editor ─ server ─▶ desk: open documents ─ projects ─▶ views: analyses
-       ─ diagnostics, actions ─▶ editor
-```
-
-`server` is what the editor talks to; `desk` says when there is a look at a project; `projects`
-looks, in a thread of its own; the others are functions of what it saw.
+`server` talks to the editor, `document_scheduler` decides when to analyse a project, and `projects`
+analyses it in a thread of its own. The other modules turn an analysis into protocol messages.
 """

@@ -1,4 +1,4 @@
-"""What an editor offers: fixes, a suppression, an explanation; all safe fixes at once."""
+"""Code actions: a fix, a suppression, an explanation, and all safe fixes at once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..rule import Finding, Rule, Safety
 from ..suppressions import SuppressionRule, suppression
 from ..text import Edit, SourceFile, Span, apply_edits
 from .diagnostics import Abilities, diagnostic
-from .documents import Document, uri_of
+from .documents import Document
 from .positions import range_of, touches
-from .projects import View
+from .projects import ProjectView
 
 EXPLAIN = "remat-migrate.explain"
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.remat-migrate"
@@ -32,64 +32,66 @@ Edits = Mapping[Path, Sequence[Edit]]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What an offer of actions is made from.
+class ActionContext:
+    """What code actions are computed from.
 
     Attributes:
-        view: the last look at the project.
-        rules: all rules, by code.
-        documents: what is open in the editor, in this project or another.
-        can: what the editor can do.
+        view: the last analysis of the project.
+        rules: all rules by code.
+        documents: all open documents, of this project and others.
+        can: what the editor supports.
     """
 
-    view: View
+    view: ProjectView
     rules: Mapping[str, Rule]
     documents: Mapping[Path, Document]
     can: Abilities
 
     def uri(self, path: Path) -> str:
-        """The name of a file in the editor."""
+        """Return the editor's name for a file."""
         return uri_at(self.documents, path)
 
 
 def uri_at(documents: Mapping[Path, Document], path: Path) -> str:
-    """The name of a file in the editor, as the editor writes it where it is open."""
-    return documents[path].uri if path in documents else uri_of(path)
+    """Return the editor's name for a file, which for an open file is as the editor wrote it."""
+    return documents[path].uri if path in documents else path.as_uri()
 
 
 def code_actions(
-    offer: Offer, document: Document, context: types.CodeActionContext, place: types.Range
+    scope: ActionContext, document: Document, context: types.CodeActionContext, place: types.Range
 ) -> list[types.CodeAction]:
-    """What can be done in a document at a place, of the kinds that are asked for."""
+    """Return the actions at a place in a document, of the kinds that the editor asks for."""
     actions: list[types.CodeAction] = []
-    if document.path in offer.view.behind:
+    if document.path in scope.view.outdated:
         return actions
-    if _is_asked_for(_QUICK_FIX, context.only):
-        for finding in offer.view.findings(document.path):
-            if touches(range_of(finding.source, finding.span, offer.can.encoding), place):
-                actions += _about(offer, finding)
-    if _is_asked_for(FIX_ALL, context.only) and _is_fixable(offer, document):
-        actions += _fix_all(offer, document, context)
+    for finding in scope.view.findings(document.path):
+        if touches(range_of(finding.source, finding.span, scope.can.codec), place):
+            if _is_asked_for(_QUICK_FIX, context.only):
+                actions += _quick_fixes(scope, finding)
+            if not context.only and finding.code in scope.rules:
+                actions.append(_explain(scope, finding))
+    if _is_asked_for(FIX_ALL, context.only) and _is_fixable(scope, document):
+        actions += _fix_all(scope, document, context)
     return actions
 
 
-def fix_all_edit(offer: Offer, document: Document) -> types.WorkspaceEdit | None:
-    """All safe fixes in a document, made until none is left; None if they change nothing.
+def fix_all_edit(scope: ActionContext, document: Document) -> types.WorkspaceEdit | None:
+    """Return the edit that makes all safe fixes in a document; None if there are none.
 
-    Fixes of what they leave are among them. One that edits other files, too, is made whole.
+    Fixes are repeated until none is left. A fix that also edits other files is made as a whole.
     """
-    view = offer.view
+    view = scope.view
     run = view.run.showing(frozenset({document.path}))
     outcome = fix_in_memory(run, unsafe=False, previous=view.analysis)
     edits = {change.path: _line_edits(change.before, change.after) for change in outcome.changes}
     sources = {change.path: change.before for change in outcome.changes}
-    return _workspace_edit(offer, edits, sources)
+    return _workspace_edit(scope, edits, sources)
 
 
-def _about(offer: Offer, finding: Finding) -> Iterator[types.CodeAction]:
-    rule = offer.rules.get(finding.code)
-    shown = [diagnostic(finding, rule, offer.uri, offer.can)]
-    if edit := _fix_edit(offer, finding):
+def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeAction]:
+    rule = scope.rules.get(finding.code)
+    shown = [diagnostic(finding, rule, scope.uri, scope.can)]
+    if edit := _fix_edit(scope, finding):
         assert finding.fix is not None
         is_safe = finding.fix.safety is Safety.SAFE
         note = "" if is_safe else " (unsafe: memory, time or names may change)"
@@ -101,21 +103,24 @@ def _about(offer: Offer, finding: Finding) -> Iterator[types.CodeAction]:
             edit=edit,
         )
     if finding.code != UNREADABLE and not isinstance(rule, SuppressionRule):
-        if edit := _suppression(offer, finding):
+        if edit := _suppression(scope, finding):
             yield types.CodeAction(
                 f"Suppress {finding.code} here (# noqa: {finding.code})",
                 kind=_QUICK_FIX,
                 diagnostics=shown,
                 edit=edit,
             )
-    if rule is not None:
-        title = f"Explain {finding.code} ({finding.name})"
-        command = types.Command(title, EXPLAIN, arguments=[finding.code])
-        yield types.CodeAction(title, kind=_QUICK_FIX, diagnostics=shown, command=command)
 
 
-def _fix_edit(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
-    """The edit of a fix; None if it has none, or would break a file."""
+def _explain(scope: ActionContext, finding: Finding) -> types.CodeAction:
+    title = f"Explain {finding.code} ({finding.name})"
+    shown = diagnostic(finding, scope.rules[finding.code], scope.uri, scope.can)
+    command = types.Command(title, EXPLAIN, arguments=[finding.code])
+    return types.CodeAction(title, diagnostics=[shown], command=command)
+
+
+def _fix_edit(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit | None:
+    """Return the edit of a fix; None if it is manual or would break a file."""
     fix = finding.fix
     if fix is None or not fix.is_automatic:
         return None
@@ -123,17 +128,17 @@ def _fix_edit(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
     for edit in sorted(set(fix.edits)):
         edits[edit.path].append(edit)
     try:
-        sources = {path: offer.view.analysis.source(path) for path in edits}
+        sources = {path: scope.view.analysis.source(path) for path in edits}
         for path, source in sources.items():
             if check_integrity(source, apply_edits(source.text, edits[path]), edits[path]):
                 return None
     except (ApplyError, SourceError):
         return None
-    return _workspace_edit(offer, edits, sources)
+    return _workspace_edit(scope, edits, sources)
 
 
-def _suppression(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
-    document = offer.documents.get(finding.path)
+def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit | None:
+    document = scope.documents.get(finding.path)
     if document is None or not document.python:
         return None
     line, _ = finding.source.position(finding.span.start)
@@ -141,30 +146,30 @@ def _suppression(offer: Offer, finding: Finding) -> types.WorkspaceEdit | None:
     if comment is None:
         return None
     edit = comment_edit(comment)
-    return _workspace_edit(offer, {edit.path: [edit]}, {edit.path: finding.source})
+    return _workspace_edit(scope, {edit.path: [edit]}, {edit.path: finding.source})
 
 
-def _is_fixable(offer: Offer, document: Document) -> bool:
+def _is_fixable(scope: ActionContext, document: Document) -> bool:
     return any(
         finding.fix is not None and finding.fix.changes and finding.fix.safety is Safety.SAFE
-        for finding in offer.view.findings(document.path)
+        for finding in scope.view.findings(document.path)
     )
 
 
 def _fix_all(
-    offer: Offer, document: Document, context: types.CodeActionContext
+    scope: ActionContext, document: Document, context: types.CodeActionContext
 ) -> Iterator[types.CodeAction]:
-    """The action that makes all safe fixes; its edit takes several looks at the project."""
+    """Yield the action that makes all safe fixes; computing its edit is slow."""
     action = types.CodeAction(
-        "remat-migrate: make all safe fixes",
+        "remat-migrate: apply all safe fixes",
         kind=FIX_ALL,
         data={"uri": document.uri, "version": document.version},
     )
-    if not offer.can.resolve_edits:
-        # Menus are asked for at every move of the cursor: then it is too dear.
+    if not scope.can.resolve_edits:
+        # Too slow for a menu, which the editor asks for whenever the cursor moves.
         if not context.only:
             return
-        action.edit = fix_all_edit(offer, document)
+        action.edit = fix_all_edit(scope, document)
         if action.edit is None:
             return
     yield action
@@ -184,30 +189,30 @@ def _text(kind: str | types.CodeActionKind) -> str:
 
 
 def _workspace_edit(
-    offer: Offer, edits: Edits, sources: Mapping[Path, SourceFile]
+    scope: ActionContext, edits: Edits, sources: Mapping[Path, SourceFile]
 ) -> types.WorkspaceEdit | None:
-    """Edits of files as the editor takes them; None if there are none, or not of the texts it has.
+    """Return edits of files as an edit of the workspace; None if there are none.
 
-    A file of which another text was looked at, as it cannot be parsed at the moment, cannot be
-    edited. Of a notebook the editor has the file, not the view.
+    There is none either if a document has changed since the analysis. In a notebook the edits are
+    of the file on disk, which the editor has open.
     """
     edits = {path: _of_file(sources[path], here) for path, here in edits.items()}
     sources = {path: source.on_disk for path, source in sources.items()}
     by_path = {path: tuple(here) for path, here in edits.items() if here}
-    if not by_path or not all(_is_as_shown(offer, path, sources[path]) for path in by_path):
+    if not by_path or not all(_is_unchanged(scope, path, sources[path]) for path in by_path):
         return None
     changes = {
-        path: [_text_edit(offer, sources[path], edit) for edit in here]
+        path: [_text_edit(scope, sources[path], edit) for edit in here]
         for path, here in by_path.items()
     }
-    if not offer.can.versioned_edits:
-        return types.WorkspaceEdit({offer.uri(path): here for path, here in changes.items()})
+    if not scope.can.versioned_edits:
+        return types.WorkspaceEdit({scope.uri(path): here for path, here in changes.items()})
     return types.WorkspaceEdit(
         document_changes=[
             types.TextDocumentEdit(
                 types.OptionalVersionedTextDocumentIdentifier(
-                    offer.uri(path),
-                    offer.documents[path].version if path in offer.documents else None,
+                    scope.uri(path),
+                    scope.documents[path].version if path in scope.documents else None,
                 ),
                 list(here),
             )
@@ -216,27 +221,25 @@ def _workspace_edit(
     )
 
 
-def _is_as_shown(offer: Offer, path: Path, source: SourceFile) -> bool:
-    document = offer.documents.get(path)
+def _is_unchanged(scope: ActionContext, path: Path, source: SourceFile) -> bool:
+    document = scope.documents.get(path)
     return document is None or document.source.on_disk.text == source.text
 
 
 def _of_file(source: SourceFile, edits: Sequence[Edit]) -> Sequence[Edit]:
-    """Edits of a text as edits of its file, which differs from it in notebooks alone."""
+    """Return edits of a text as edits of its file, which differs from it in notebooks."""
     if source.container is None:
         return edits
     after = source.replaced(apply_edits(source.text, edits))
     return _line_edits(source.on_disk, after.on_disk)
 
 
-def _text_edit(offer: Offer, source: SourceFile, edit: Edit) -> types.TextEdit:
-    return types.TextEdit(
-        range_of(source, Span(edit.start, edit.end), offer.can.encoding), edit.text
-    )
+def _text_edit(scope: ActionContext, source: SourceFile, edit: Edit) -> types.TextEdit:
+    return types.TextEdit(range_of(source, Span(edit.start, edit.end), scope.can.codec), edit.text)
 
 
 def _line_edits(before: SourceFile, after: SourceFile) -> tuple[Edit, ...]:
-    """The lines that differ, so that cursors and folds elsewhere stay where they are."""
+    """Return edits of the lines that differ, so that the editor keeps cursors and folds."""
     old, new = (_lines(source) for source in (before, after))
     starts = [*before.line_starts, len(before.text)]
     matched = difflib.SequenceMatcher(None, old, new)

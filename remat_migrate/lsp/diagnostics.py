@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.workspace import PositionCodec
 
 from ..rule import Finding, Rule, Severity
 from ..suppressions import SuppressionRule
-from .positions import Encoding, range_of
-
-SOURCE = "remat-migrate"
+from .positions import range_of
 
 _SEVERITIES: Mapping[Severity, types.DiagnosticSeverity] = {
     "error": types.DiagnosticSeverity.Error,
@@ -23,44 +24,44 @@ _SEVERITIES: Mapping[Severity, types.DiagnosticSeverity] = {
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the editor can show and do, and how it counts.
+    """What the editor supports.
 
     Attributes:
-        encoding: what its columns count.
-        related: whether a diagnostic may name other places.
-        links: whether a diagnostic's code may be a link.
-        tags: those it knows.
-        versioned_edits: whether an edit may name the version of the document it is for.
-        resolve_edits: whether it asks for an action's edit when that is wanted, not before.
-        shows_documents: whether it opens a document that the server names.
+        codec: converts columns to its units.
+        related: whether diagnostics may refer to other places.
+        links: whether the code of a diagnostic may be a link.
+        unnecessary: whether it fades out unnecessary code.
+        versioned_edits: whether edits may name the version of their document.
+        resolve_edits: whether it asks for the edit of an action only when it is chosen.
+        shows_documents: whether it opens documents for the server.
     """
 
-    encoding: Encoding
+    codec: PositionCodec = field(default_factory=PositionCodec)
     related: bool = False
     links: bool = False
-    tags: frozenset[types.DiagnosticTag] = frozenset()
+    unnecessary: bool = False
     versioned_edits: bool = False
     resolve_edits: bool = False
     shows_documents: bool = False
 
 
-def abilities(client: types.ClientCapabilities, encoding: Encoding) -> Abilities:
-    """What an editor says that it can do."""
-    document = client.text_document or types.TextDocumentClientCapabilities()
-    shown = document.publish_diagnostics or types.PublishDiagnosticsClientCapabilities()
-    actions = document.code_action or types.CodeActionClientCapabilities()
-    workspace = client.workspace or types.WorkspaceClientCapabilities()
-    window = client.window or types.WindowClientCapabilities()
-    edits = workspace.workspace_edit
-    resolved = actions.resolve_support.properties if actions.resolve_support else ()
+def abilities(client: types.ClientCapabilities, codec: PositionCodec) -> Abilities:
+    """Return what an editor declares that it supports."""
+
+    def declared(capability: str) -> Any:
+        return get_capability(client, capability, ())
+
+    diagnostics, action = "text_document.publish_diagnostics", "text_document.code_action"
+    resolves_edits = "edit" in declared(f"{action}.resolve_support.properties")
     return Abilities(
-        encoding,
-        related=bool(shown.related_information),
-        links=bool(shown.code_description_support),
-        tags=frozenset(shown.tag_support.value_set if shown.tag_support else ()),
-        versioned_edits=bool(edits and edits.document_changes),
-        resolve_edits="edit" in resolved and bool(actions.data_support),
-        shows_documents=bool(window.show_document and window.show_document.support),
+        codec,
+        related=bool(declared(f"{diagnostics}.related_information")),
+        links=bool(declared(f"{diagnostics}.code_description_support")),
+        unnecessary=types.DiagnosticTag.Unnecessary
+        in declared(f"{diagnostics}.tag_support.value_set"),
+        versioned_edits=bool(declared("workspace.workspace_edit.document_changes")),
+        resolve_edits=resolves_edits and bool(declared(f"{action}.data_support")),
+        shows_documents=bool(declared("window.show_document.support")),
     )
 
 
@@ -70,36 +71,36 @@ def diagnostic(
     uri: Callable[[Path], str],
     can: Abilities,
 ) -> types.Diagnostic:
-    """A finding as the editor shows it.
+    """Return a finding as a diagnostic.
 
     Args:
         finding: the finding.
-        rule: its rule, where it is known.
-        uri: the name of a file in the editor.
-        can: what the editor can show.
+        rule: its rule, if it is known.
+        uri: returns the editor's name for a file.
+        can: what the editor supports.
     """
     related = None
     if can.related and finding.related:
         related = [
             types.DiagnosticRelatedInformation(
                 types.Location(
-                    uri(place.source.path), range_of(place.source, place.span, can.encoding)
+                    uri(place.source.path), range_of(place.source, place.span, can.codec)
                 ),
                 place.message,
             )
             for place in dict.fromkeys(finding.related)
         ]
-    idle = isinstance(rule, SuppressionRule) and types.DiagnosticTag.Unnecessary in can.tags
+    is_unnecessary = can.unnecessary and isinstance(rule, SuppressionRule)
     return types.Diagnostic(
-        range=range_of(finding.source, finding.span, can.encoding),
-        message=message_of(finding),
+        range=range_of(finding.source, finding.span, can.codec),
+        message=_message(finding),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
         code_description=(
             types.CodeDescription(finding.url) if can.links and finding.url else None
         ),
-        source=SOURCE,
-        tags=[types.DiagnosticTag.Unnecessary] if idle else None,
+        source="remat-migrate",
+        tags=[types.DiagnosticTag.Unnecessary] if is_unnecessary else None,
         related_information=related,
         data={
             "code": finding.code,
@@ -110,8 +111,8 @@ def diagnostic(
     )
 
 
-def message_of(finding: Finding) -> str:
-    """What is wrong and, where no fix is offered, why and what to write instead."""
+def _message(finding: Finding) -> str:
+    """Return what is wrong and, unless an action fixes it, what to write instead."""
     lines = [finding.message]
     fix = finding.fix
     if fix is not None and not fix.is_automatic:

@@ -1,4 +1,4 @@
-"""What is open in the editor: documents as files of a project."""
+"""The documents that are open in the editor, as files of a project."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..errors import SourceError
 from ..text import SourceFile, read_source
 from ..text.source_file import may_be_notebook
 
-# Half of a pair, which an editor may send and no encoding can hold.
-_HALF = re.compile("[\ud800-\udfff]")
+# An editor may send lone surrogates, which no encoding can represent.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Document:
     """An open document.
 
     Attributes:
-        uri: as the editor writes it.
-        version: as the editor counts; edits name it, so that none is made to another text.
+        uri: the editor's name for it.
+        version: the editor's version; edits name it so that they apply to no other text.
         source: its path and text.
         python: whether it is Python.
-        is_settled: whether it is as it was opened or saved; else somebody is typing.
+        is_settled: whether it was just opened or saved, so that the user is not typing.
     """
 
     uri: str
@@ -42,12 +42,12 @@ class Document:
 
     @property
     def path(self) -> Path:
-        """The absolute path, without symbolic links; of an unsaved document a made-up one."""
+        """Return the absolute path without symbolic links, an invented one for an unsaved file."""
         return self.source.path
 
     @property
     def is_readable(self) -> bool:
-        """Whether the text can be parsed, as far as it must be."""
+        """Return whether the text can be parsed, if it is Python."""
         if not self.python:
             return True
         try:
@@ -66,24 +66,24 @@ def document(
     *,
     is_settled: bool,
 ) -> Document | None:
-    """A document that the editor has open; None if it is of no kind that is looked at.
+    """Return a document that the editor has open, or None if files of its kind are not analysed.
 
     Args:
-        uri: names it; the schemes `file` and `untitled` are known.
+        uri: the editor's name for it, of the scheme `file` or `untitled`.
         language: the editor's name for its language.
-        version: as the editor counts.
+        version: the editor's version.
         text: its text.
-        folders: those of the workspace.
+        folders: the folders of the workspace.
         is_settled: whether it was just opened or saved.
     """
     path = path_of(uri, folders, language)
-    if path is None or _is_others(path):
+    if path is None or _is_installed(path):
         return None
-    text = _HALF.sub("\ufffd", text)
+    text = _SURROGATE.sub("\ufffd", text)
     if may_be_notebook(path):
         source = _notebook(path, text)
         return None if source is None else Document(uri, version, source, True, is_settled)
-    # An editor knows a script without an ending before its first line is on disk.
+    # The editor knows the language of a script without a suffix before it is on disk.
     if not (can_matter(path) or (language == "python" and not path.suffix)):
         return None
     python = is_python(path) or language == "python"
@@ -91,7 +91,7 @@ def document(
 
 
 def _notebook(path: Path, text: str) -> SourceFile | None:
-    """A notebook that is open as the text of its file; None if it is none, or not at the moment."""
+    """Return a notebook that is open as text, or None if the text is not a notebook."""
     data = text.encode()
     try:
         return read_source(path, data) if is_python(path, data) else None
@@ -99,16 +99,16 @@ def _notebook(path: Path, text: str) -> SourceFile | None:
         return None
 
 
-def _is_others(path: Path) -> bool:
-    """Whether a file is of an installed package, as somebody opens that follows a name."""
+def _is_installed(path: Path) -> bool:
+    """Return whether a file belongs to an installed package, opened by following a name."""
     return "site-packages" in path.parts or is_foreign(path, find_root([path]))
 
 
 def path_of(uri: str, folders: Sequence[Path], language: str = "") -> Path | None:
-    """The path that a document stands for, None for what is no file: a cell, a git revision.
+    """Return the path of a document, or None if it is not a file but a cell or a git revision.
 
-    A document that was never saved is seen as a file in the first folder of the workspace, so that
-    what it imports from there is found.
+    An unsaved document counts as a file in the first folder of the workspace, so that its imports
+    are found.
     """
     scheme = urlsplit(uri).scheme
     if scheme == "file":
@@ -117,13 +117,8 @@ def path_of(uri: str, folders: Sequence[Path], language: str = "") -> Path | Non
     if scheme != "untitled":
         return None
     name = unquote(uri.partition(":")[2])
-    if os.path.isabs(name):  # a file that is still to be made
+    if os.path.isabs(name):  # a file that does not exist yet
         return Path(os.path.realpath(name))
     folder = folders[0] if folders else Path(os.path.realpath(tempfile.gettempdir()))
     base = re.sub(r"\W+", "_", name.rpartition("/")[2]).strip("_") or "untitled"
     return folder / (f"{base}.py" if language == "python" else base)
-
-
-def uri_of(path: Path) -> str:
-    """The name of a file that is not open."""
-    return path.as_uri()

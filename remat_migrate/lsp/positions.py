@@ -1,43 +1,31 @@
-"""Where characters stand as an editor counts: lines from 0, columns in units of an encoding."""
+"""Positions as an editor counts them: lines from 0, columns in the units of its encoding."""
 
 from __future__ import annotations
 
 from lsprotocol import types
+from pygls.workspace import PositionCodec
 
 from ..text import SourceFile, Span
 
-Encoding = types.PositionEncodingKind | str
 
-UTF_8, UTF_16 = types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16
-
-
-def units(text: str, encoding: Encoding) -> int:
-    """How many code units a text has; halves of surrogate pairs count as the editor counts them."""
-    if encoding == UTF_8:
-        return len(text.encode("utf-8", "surrogatepass"))
-    if encoding == UTF_16:
-        return len(text.encode("utf-16-le", "surrogatepass")) // 2
-    return len(text)
-
-
-def position(source: SourceFile, offset: int, encoding: Encoding) -> types.Position:
-    """The position of a character offset; of a notebook's view, where it stands in the file."""
+def position(source: SourceFile, offset: int, codec: PositionCodec) -> types.Position:
+    """Return the position of an offset, for a notebook in the file on disk."""
     offset, source = source.file_offset(offset), source.on_disk
     line, column = source.position(offset)
     before = source.text[offset - (column - 1) : offset]
-    return types.Position(line - 1, units(before, encoding))
+    return types.Position(line - 1, codec.client_num_units(before))
 
 
-def range_of(source: SourceFile, span: Span, encoding: Encoding) -> types.Range:
-    """The range of a span."""
+def range_of(source: SourceFile, span: Span, codec: PositionCodec) -> types.Range:
+    """Return the range of a span."""
     start, end = span
-    return types.Range(position(source, start, encoding), position(source, end, encoding))
+    return types.Range(position(source, start, codec), position(source, end, codec))
 
 
-def touches(range_: types.Range, other: types.Range) -> bool:
-    """Whether two ranges share a place; a cursor at the end of one does."""
+def touches(one: types.Range, other: types.Range) -> bool:
+    """Return whether two ranges overlap or meet, as a cursor at the end of a word does."""
 
     def key(place: types.Position) -> tuple[int, int]:
         return place.line, place.character
 
-    return key(range_.start) <= key(other.end) and key(other.start) <= key(range_.end)
+    return key(one.start) <= key(other.end) and key(other.start) <= key(one.end)

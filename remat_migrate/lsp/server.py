@@ -1,4 +1,4 @@
-"""The language server: what the editor says and asks, by pygls, to the desk and back."""
+"""The language server: protocol messages to the document scheduler and back."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ..report.pages.rule_page import rule_page, rule_summary
 from ..report.terminal.display import Screen
 from ..report.terminal.explain import unmarked
 from ..rule import Rule
-from .actions import EXPLAIN, FIX_ALL, Offer, code_actions, fix_all_edit, uri_at
+from .actions import EXPLAIN, FIX_ALL, ActionContext, code_actions, fix_all_edit, uri_at
 from .diagnostics import Abilities, abilities, diagnostic
-from .document_scheduler import Desk
-from .documents import Document, document, path_of, uri_of
-from .positions import UTF_16, range_of, touches
-from .projects import Trouble, View
+from .document_scheduler import DocumentScheduler
+from .documents import Document, document, path_of
+from .positions import range_of, touches
+from .projects import ProjectError, ProjectView
 
 _NAME = "remat-migrate"
-# Files that the project's findings may come from, whether they are open or not.
+# Files in which a project can have findings, whether they are open or not.
 _WATCHED = "**/*.{py,pyi,ipynb,md,sh,bash,yaml,yml,toml,mk,env}"
-# The analysis calls itself for nested code; threads have a small stack on some systems.
+# The analysis recurses into nested code, and threads have a small stack on some platforms.
 _STACK_BYTES = 64 * 1024 * 1024
 
 
@@ -39,66 +39,70 @@ class Server(LanguageServer):
     """The server of one editor.
 
     Attributes:
-        desk: the open documents.
-        can: what the editor can do.
-        was_shut_down: whether the editor said good-bye before it left.
+        scheduler: the open documents.
+        can: what the editor supports.
+        rules: all rules by code.
+        was_shut_down: whether the editor sent `shutdown` before `exit`.
     """
 
     def __init__(self) -> None:
-        # Whole texts: a change of part of one would be placed by pygls, which takes form feeds for
-        # line ends.
+        # Full texts: pygls would place partial changes with form feeds as line ends.
         super().__init__(_NAME, __version__, types.TextDocumentSyncKind.Full)
-        self.desk = Desk(self.show, self.tell)
-        self.can = Abilities(UTF_16)
-        self.was_shut_down = False
+        self.scheduler = DocumentScheduler(self.show, self.report)
+        self.can = Abilities()
         self.rules: dict[str, Rule] = {}
-        self._told: set[tuple[Path, str]] = set()
+        self.was_shut_down = False
+        self._reported: set[tuple[Path, str]] = set()
         self._pages: tempfile.TemporaryDirectory[str] | None = None
 
-    # -- to the editor
-
-    def show(self, document: Document, view: View) -> None:
-        """Publish what was found in a document."""
-        if not view.is_current(document.path):
-            return
-        self.publish(
-            document.uri,
-            document.version,
-            [
-                diagnostic(finding, self.rules.get(finding.code), self.uri, self.can)
-                for finding in view.findings(document.path)
-            ],
-        )
+    def show(self, document: Document, view: ProjectView) -> None:
+        """Publish the findings in a document."""
+        if view.is_current(document.path):
+            self.publish(
+                document.uri,
+                document.version,
+                [
+                    diagnostic(finding, self.rules.get(finding.code), self.uri, self.can)
+                    for finding in view.findings(document.path)
+                ],
+            )
 
     def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
-        """Publish the diagnostics of a document in place of those before."""
+        """Replace the diagnostics of a document."""
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri, diagnostics, version)
         )
 
-    def tell(self, roots: frozenset[Path], troubles: Sequence[Trouble]) -> None:
-        """Tell what went wrong, each once until it is mended; `roots` are what was looked at."""
-        mended = {(root, text) for root, text in self._told if root in roots}
-        mended -= {(trouble.root, trouble.message) for trouble in troubles}
-        self._told -= mended
-        for trouble in troubles:
-            if (trouble.root, trouble.message) in self._told:
+    def report(self, roots: frozenset[Path], errors: Sequence[ProjectError]) -> None:
+        """Show errors, each once until an analysis of its project is without it.
+
+        Args:
+            roots: the analysed projects.
+            errors: their errors.
+        """
+        current = {(error.root, error.message) for error in errors}
+        self._reported = {one for one in self._reported if one[0] not in roots or one in current}
+        for error in errors:
+            if (error.root, error.message) in self._reported:
                 continue
-            self._told.add((trouble.root, trouble.message))
-            kind = types.MessageType.Error
-            ending = "; please report this defect" if trouble.is_defect else ""
-            self.window_show_message(
-                types.ShowMessageParams(kind, f"{_NAME}: {trouble.message}{ending}")
-            )
-            if trouble.detail:
-                self.window_log_message(types.LogMessageParams(kind, trouble.detail))
+            self._reported.add((error.root, error.message))
+            suffix = "; please report this bug" if error.is_defect else ""
+            self.message(types.MessageType.Error, f"{_NAME}: {error.message}{suffix}")
+            if error.traceback:
+                self.window_log_message(
+                    types.LogMessageParams(types.MessageType.Error, error.traceback)
+                )
+
+    def message(self, kind: types.MessageType, text: str) -> None:
+        """Show a message to the user."""
+        self.window_show_message(types.ShowMessageParams(kind, text))
 
     def uri(self, path: Path) -> str:
-        """The name of a file in the editor."""
-        return uri_at(self.desk.documents, path)
+        """Return the editor's name for a file."""
+        return uri_at(self.scheduler.documents, path)
 
     def page(self, rule: Rule) -> Path:
-        """A file with a rule's documentation, there as long as the server is."""
+        """Return a file with a rule's documentation, which exists as long as the server."""
         if self._pages is None:
             self._pages = tempfile.TemporaryDirectory(prefix="remat-migrate-")
         path = Path(self._pages.name) / f"{rule.code}.md"
@@ -106,41 +110,36 @@ class Server(LanguageServer):
         return path
 
     def close(self) -> None:
-        """Stop looking, and remove what was written."""
-        self.desk.close()
+        """Stop analysing, and delete the documentation files."""
+        self.scheduler.close()
         if self._pages is not None:
             self._pages.cleanup()
 
-    # -- from the editor
-
-    def take(
+    def update(
         self, uri: str, version: int | None, text: str, language: str, *, settled: bool
     ) -> None:
         """Take the newest text of a document."""
-        one = document(uri, language, version, text, self.desk.folders, is_settled=settled)
+        one = document(uri, language, version, text, self.scheduler.folders, is_settled=settled)
         if one is not None:
-            self.desk.put(one)
+            self.scheduler.put(one)
 
     def opened(self, uri: str) -> Document | None:
-        """The open document of a name."""
-        return next((one for one in self.desk.documents.values() if one.uri == uri), None)
+        """Return the open document with a URI."""
+        return next((one for one in self.scheduler.documents.values() if one.uri == uri), None)
 
-    async def offer(self, uri: str) -> tuple[Document, Offer] | None:
-        """A document as it is now, and what offers in it are made from."""
+    async def action_context(self, uri: str) -> tuple[Document, ActionContext] | None:
+        """Return an open document and an analysis of its current text."""
         before = self.opened(uri)
-        view = await self.desk.view(before.path) if before else None
+        view = await self.scheduler.view(before.path) if before else None
         if before is None or view is None:
             return None
-        one = self.desk.documents[before.path]
-        return one, Offer(view, self.rules, dict(self.desk.documents), self.can)
+        documents = dict(self.scheduler.documents)
+        return documents[before.path], ActionContext(view, self.rules, documents, self.can)
 
 
 def serve() -> int:
-    """Serve one editor on standard input and output; the exit code.
-
-    It is 1 if the editor went without saying good-bye.
-    """
-    # What a rule prints must not go between the messages.
+    """Serve one editor on stdin and stdout; return 1 if it exits without `shutdown`, else 0."""
+    # What a rule prints must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
@@ -151,31 +150,31 @@ def serve() -> int:
 
 
 def make_server() -> Server:
-    """A server that is not started yet."""
+    """Return a server with all its features that is not started."""
     server = Server()
-    _register_life(server)
+    _register_lifecycle(server)
     _register_documents(server)
-    _register_questions(server)
+    _register_requests(server)
     return server
 
 
-def _register_life(server: Server) -> None:
+def _register_lifecycle(server: Server) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(ls: Server, params: types.InitializeParams) -> None:
-        ls.can = abilities(params.capabilities, ls.workspace.position_encoding or UTF_16)
-        ls.desk.folders = _folders(ls)
+        ls.can = abilities(params.capabilities, ls.workspace.position_codec)
+        ls.scheduler.folders = _folders(ls)
 
     @server.feature(types.INITIALIZED)
     def initialized(ls: Server, params: types.InitializedParams) -> None:
         try:
             ls.rules = {rule.code: rule for rule in load_rules()}
         except RematMigrateError as error:
-            ls.tell(frozenset(), [Trouble(Path(), str(error))])
+            ls.report(frozenset(), [ProjectError(Path(), str(error))])
         workspace = ls.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace else None
         if watched and watched.dynamic_registration:
             ls.client_register_capability(
-                types.RegistrationParams([_watching()]), lambda result: None
+                types.RegistrationParams([_watch_registration()]), lambda result: None
             )
 
     @server.feature(types.SHUTDOWN)
@@ -184,38 +183,38 @@ def _register_life(server: Server) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
-        ls.desk.folders = _folders(ls)
-        ls.desk.look()
+        ls.scheduler.folders = _folders(ls)
+        ls.scheduler.analyse_all()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-        ls.desk.look()
+        ls.scheduler.analyse_all()
 
 
 def _register_documents(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def open_(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
         item = params.text_document
-        ls.take(item.uri, item.version, item.text, str(item.language_id), settled=True)
+        ls.update(item.uri, item.version, item.text, str(item.language_id), settled=True)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-        _retake(ls, params.text_document.uri, settled=False)
+        _update(ls, params.text_document.uri, settled=False)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-        _retake(ls, params.text_document.uri, settled=True)
-        ls.desk.look()  # files that are of no kind that is looked at may be settings
+        _update(ls, params.text_document.uri, settled=True)
+        ls.scheduler.analyse_all()  # a file that is not analysed may hold settings
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
         one = ls.opened(params.text_document.uri)
         if one is not None:
-            ls.desk.remove(one.path)
+            ls.scheduler.remove(one.path)
             ls.publish(one.uri, None, [])
 
 
-def _register_questions(server: Server) -> None:
+def _register_requests(server: Server) -> None:
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
         types.CodeActionOptions(
@@ -223,84 +222,81 @@ def _register_questions(server: Server) -> None:
         ),
     )
     async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        found = await ls.offer(params.text_document.uri)
+        found = await ls.action_context(params.text_document.uri)
         if found is None:
             return None
-        one, offer = found
-        return await ls.desk.run(lambda: code_actions(offer, one, params.context, params.range))
+        one, scope = found
+        return await ls.scheduler.run(
+            lambda: code_actions(scope, one, params.context, params.range)
+        )
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
         data: Any = action.data
-        found = await ls.offer(data["uri"]) if isinstance(data, dict) and "uri" in data else None
-        if found is not None and found[0].version == data.get("version"):
-            one, offer = found
-            action.edit = await ls.desk.run(lambda: fix_all_edit(offer, one))
+        if isinstance(data, dict) and "uri" in data:
+            found = await ls.action_context(data["uri"])
+            if found is not None and found[0].version == data.get("version"):
+                one, scope = found
+                action.edit = await ls.scheduler.run(lambda: fix_all_edit(scope, one))
         return action
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-        found = await ls.offer(params.text_document.uri)
+        found = await ls.action_context(params.text_document.uri)
         if found is None:
             return None
-        one, offer = found
-        encoding = ls.can.encoding
+        one, scope = found
+        codec = ls.can.codec
         cursor = types.Range(params.position, params.position)
         here = [
             finding
-            for finding in offer.view.findings(one.path)
+            for finding in scope.view.findings(one.path)
             if finding.code in ls.rules
-            and touches(range_of(finding.source, finding.span, encoding), cursor)
+            and touches(range_of(finding.source, finding.span, codec), cursor)
         ]
-        if not here or one.path in offer.view.behind:
+        if not here or one.path in scope.view.outdated:
             return None
-        texts = [rule_summary(ls.rules[code]) for code in {f.code: 0 for f in here}]
+        codes = dict.fromkeys(finding.code for finding in here)
+        text = "\n\n---\n\n".join(rule_summary(ls.rules[code]) for code in codes)
         return types.Hover(
-            types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(texts)),
-            range_of(here[0].source, here[0].span, encoding),
+            types.MarkupContent(types.MarkupKind.Markdown, text),
+            range_of(here[0].source, here[0].span, codec),
         )
 
     @server.command(EXPLAIN)
     def explain(ls: Server, code: str) -> str | None:
         rule = ls.rules.get(code.upper())
         if rule is None:
-            ls.window_show_message(
-                types.ShowMessageParams(
-                    types.MessageType.Warning, f"{_NAME}: no rule has the code {code}"
-                )
-            )
+            ls.message(types.MessageType.Warning, f"{_NAME}: no rule has the code {code}")
             return None
         if ls.can.shows_documents:
-            page = uri_of(ls.page(rule))
+            uri = ls.page(rule).as_uri()
             ls.window_show_document(
-                types.ShowDocumentParams(page, take_focus=True), lambda result: None
+                types.ShowDocumentParams(uri, take_focus=True), lambda result: None
             )
         else:
-            ls.window_show_message(
-                types.ShowMessageParams(
-                    types.MessageType.Info, "\n".join(unmarked(rule_summary(rule), Screen()))
-                )
-            )
+            text = "\n".join(unmarked(rule_summary(rule), Screen()))
+            ls.message(types.MessageType.Info, text)
         return rule_page(rule)
 
 
-def _retake(ls: Server, uri: str, *, settled: bool) -> None:
-    """Take what a document that is open has become."""
-    if path_of(uri, ls.desk.folders) is None:
+def _update(ls: Server, uri: str, *, settled: bool) -> None:
+    """Take the text of a document that has changed."""
+    if path_of(uri, ls.scheduler.folders) is None:
         return
     text = ls.workspace.get_text_document(uri)
-    ls.take(uri, text.version, text.source, text.language_id or "", settled=settled)
+    ls.update(uri, text.version, text.source, text.language_id or "", settled=settled)
 
 
 def _folders(ls: Server) -> list[Path]:
-    """The folders of the workspace, or the one root of an editor that knows no others."""
+    """Return the folders of the workspace, or the root of an editor without such folders."""
     uris = [folder.uri for folder in ls.workspace.folders.values()]
     if not uris and ls.workspace.root_uri:
         uris = [ls.workspace.root_uri]
     return [Path(path).resolve() for uri in uris if (path := to_fs_path(uri))]
 
 
-def _watching() -> types.Registration:
+def _watch_registration() -> types.Registration:
     return types.Registration(
         "remat-migrate-files",
         types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
