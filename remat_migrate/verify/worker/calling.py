@@ -1,4 +1,4 @@
-"""A case in the form in which migrated code calls: a static argument must stand by position."""
+"""Rewrite a case so that arguments are passed by position, as static arguments must be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 
 def by_position(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
-    """The same call with defaults written out, by position as far as a position can be had."""
+    """Return the same call with defaults written out and arguments by position where possible."""
     try:
         bound = inspect.signature(function).bind(*case["args"], **case["kwargs"])
     except (TypeError, ValueError):

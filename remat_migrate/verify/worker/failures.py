@@ -1,4 +1,4 @@
-"""An exception of the code under test as plain data, with what JAX says about arguments."""
+"""Exceptions of the code under test as plain data, with the arguments that JAX names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
 
 
 def describe(error: BaseException) -> Dict[str, Any]:
-    """Type, message, the line that failed, and which argument Python needed if JAX names one."""
+    """Return type, message, and traceback, and the arguments that JAX says must be concrete."""
     message = str(error)
     kind = type(error)
     found: Dict[str, Any] = {

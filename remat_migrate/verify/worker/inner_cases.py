@@ -1,4 +1,4 @@
-"""Cases for a unit, and for the functions that it returns: those are compared by calling them."""
+"""Cases for a unit, and for the functions it returns, which are compared by calling them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 5.0
 
 
 def all_cases(unit: Unit, classes: List[type]) -> make.Made:
-    """Inputs for a unit; `classes` are dataclasses of the project that may be arguments.
+    """Return inputs for a unit; `classes` are dataclasses of the project that may be arguments.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
@@ -36,7 +36,7 @@ def all_cases(unit: Unit, classes: List[type]) -> make.Made:
 
 
 def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tuple[str, Case]]:
-    """Cases that come from running the unit on its first."""
+    """Return the cases that are derived from running the unit on its first case."""
     try:
         pickling.save(case, path)
     except pickling.CannotSave:
@@ -49,7 +49,7 @@ def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tup
 
 
 def _by_name(function: Any, case: Case) -> Case:
-    """A case with what the gone option and the parameters after it get by name, not by position.
+    """Return a case that passes the removed option and the parameters after it by keyword.
 
     A wrapper of the user's own may have that option as a parameter, which its migrated form lacks.
     """
@@ -65,7 +65,7 @@ def _by_name(function: Any, case: Case) -> Case:
 def _of_result(
     unit: Unit, load: Callable[[], Case], classes: List[type]
 ) -> Iterator[Tuple[str, Case]]:
-    """Cases for the functions that a unit returns for a case, if it does that."""
+    """Yield cases for the functions in what a unit returns."""
     case = load()
     try:
         result = results.unfolded(results.outcome_of(unit.function, case["args"], case["kwargs"]))

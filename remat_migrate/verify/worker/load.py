@@ -1,4 +1,4 @@
-"""A unit's name to the object that it names, by importing its module."""
+"""Import a unit's module and find the object that its name refers to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONS = frozenset(
 
 
 class Unit(NamedTuple):
-    """What a name stands for.
+    """The object that a name refers to.
 
     Attributes:
         function: what is called; of a method, the function that takes the instance first.
@@ -36,11 +36,11 @@ class Unit(NamedTuple):
 
 
 class NotFound(Exception):
-    """There is no such name, or it is nothing that can be called."""
+    """The name does not exist, or the object cannot be called."""
 
 
 def load_module(name: Optional[str], path: str) -> Any:
-    """The module with this dotted name, or that of a file whose name is none."""
+    """Return the module with a dotted name; without one, load it from its file."""
     if name is not None:
         return importlib.import_module(name)
     key = "remat_migrate_file_" + "".join(c if c.isalnum() else "_" for c in path)
@@ -59,7 +59,7 @@ def load_module(name: Optional[str], path: str) -> Any:
 
 
 def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
-    """The object with this name in a module; the module's own values for an empty name.
+    """Return the object with this name in a module; for an empty name, the module's values.
 
     Raises:
         NotFound: there is none, or it cannot be called.
@@ -106,7 +106,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
 
 
 def _is_test(owner: type, found: Any) -> bool:
-    """Whether this is a test of `unittest`, which its class knows how to prepare and run."""
+    """Return whether this is a `unittest` test, which its class sets up and runs."""
     unittest = sys.modules.get("unittest")
     if unittest is None or not issubclass(owner, unittest.TestCase):
         return False
@@ -115,7 +115,7 @@ def _is_test(owner: type, found: Any) -> bool:
 
 
 def _test_runner(owner: type, name: str) -> Any:
-    """A function that runs one test, whether an instance is given or not."""
+    """Return a function that runs one test, with or without an instance."""
 
     def run(*instance: Any) -> None:
         owner(name).debug()
@@ -125,7 +125,7 @@ def _test_runner(owner: type, name: str) -> Any:
 
 
 def _constructor(owner: type, init: Any) -> Any:
-    """A function that makes an object, with the signature of `__init__` but for the object."""
+    """Return a function that makes an object, with the signature of `__init__` without `self`."""
 
     @functools.wraps(init)
     def construct(*args: Any, **kwargs: Any) -> Any:
@@ -140,7 +140,7 @@ def _constructor(owner: type, init: Any) -> Any:
 
 
 def public_values(module: Any) -> Any:
-    """The numbers and arrays that a module holds under public names."""
+    """Return the numbers and arrays that a module holds under public names."""
     numpy = sys.modules.get("numpy")
     jax = sys.modules.get("jax")
     kinds: list[Any] = [bool, int, float, complex]

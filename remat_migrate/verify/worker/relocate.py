@@ -1,9 +1,9 @@
-"""Imports of the user's project come from a copy of it, and nothing is written to the project.
+"""Redirect imports of the user's project to a copy, and block writes to the original.
 
-An interpreter may know the project by its original place: an editable install, an entry of
-PYTHONPATH, a path that a program inserts itself. Whatever would be imported from below that place
-is imported from the same place in the copy instead; what is not in the copy is not found, but for
-compiled modules, which no migration changes and a copy may lack.
+An interpreter may find the project in its original folder: through an editable install, an entry
+of PYTHONPATH, or a path that a program inserts. Modules in that folder are imported from the copy
+instead. Modules that the copy lacks are not found, except for compiled ones, which no migration
+changes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def install(original_root: str, copy_root: str) -> None:
 
 
 class Places:
-    """The two folders, with symbolic links followed."""
+    """The original and the copy, with symbolic links resolved."""
 
     def __init__(self, original: str, copy: str) -> None:
         self.spelled = os.path.abspath(original)
@@ -66,7 +66,7 @@ class Places:
         return (self.original, self.copy) == (other.original, other.copy)
 
     def moved(self, path: Any) -> Optional[str]:
-        """Where in the copy a path of the project is; None if it is no path of the project.
+        """Return the path in the copy for a path in the project; None for any other path.
 
         Packages installed in an environment below the project are none of it.
         """
@@ -99,7 +99,7 @@ _installed: List[Places] = []
 
 
 def _below(path: str, root: str) -> Optional[str]:
-    """The way from a folder to a path in it, "" for itself; None if it is not in it."""
+    """Return a path relative to a folder, "" for the folder itself; None if it is not inside."""
     if path == root:
         return ""
     start = root if root.endswith(os.sep) else root + os.sep
@@ -107,7 +107,7 @@ def _below(path: str, root: str) -> Optional[str]:
 
 
 class _PathHook:
-    """Looks into the copy where an entry of `sys.path` or of a `__path__` names the project."""
+    """Searches the copy where an entry of `sys.path` or of a `__path__` is in the project."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -126,7 +126,7 @@ class _PathHook:
 
 
 class _Redirecting:
-    """The first finder: asks the others, and moves what they find in the project."""
+    """The first finder: asks the others, and redirects what they find in the project."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -135,7 +135,7 @@ class _Redirecting:
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Any = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        """The spec that the other finders give, in the copy if it was in the project."""
+        """Return the spec that the other finders give, in the copy if it was in the project."""
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             if finder is self or find is None:
@@ -172,7 +172,7 @@ def _is_compiled(origin: Optional[str]) -> bool:
 
 
 class _Guard:
-    """An audit hook that keeps the project from being written to."""
+    """An audit hook that blocks writes to the project."""
 
     def __init__(self, places: Places) -> None:
         self._places = places

@@ -1,7 +1,7 @@
-"""The worker's loop: requests as lines of JSON on one pipe, replies on another.
+"""The worker's loop: requests are lines of JSON on one pipe, replies on another.
 
-Whatever the code under test prints goes to the log that standard output is. What it raises is part
-of a reply; what ends the process ends this worker alone, and the parent starts another.
+What the code under test prints goes to a log file. What it raises becomes part of a reply. If it
+ends the process, the parent starts another worker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _answer(request: Reply) -> Reply:
-    """A reply; where the code under test has changed the process it says so as `changed`."""
+    """Return a reply; `changed` lists what the code under test has changed about the process."""
     before = None
     reply: Reply
     try:
@@ -87,7 +87,7 @@ def _start(request: Reply) -> Reply:
 
 
 def _limit_memory(allowed: int) -> None:
-    """Let this process have so many bytes of data more than it has now.
+    """Limit the data that this process may allocate from now on, in bytes.
 
     Not of addresses: what JAX and the allocator reserve and never use is many times what they use.
     """
@@ -119,7 +119,7 @@ def _make(request: Reply) -> Reply:
 
 
 def _dataclasses(root: str) -> List[type]:
-    """The dataclasses of the project's modules that are imported."""
+    """Return the dataclasses of the project's imported modules."""
     found: List[type] = []
     for module in list(sys.modules.values()):
         if (getattr(module, "__file__", None) or "").startswith(root + os.sep):
@@ -131,7 +131,7 @@ def _dataclasses(root: str) -> List[type]:
 
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
-    """Cases as files, and what stood in the way of those that cannot be written."""
+    """Save cases as files; the detail says why the first that cannot be saved was left out."""
     written: List[Dict[str, Any]] = []
     reasons: List[str] = []
     for number, (about, case) in enumerate(cases):
@@ -158,7 +158,7 @@ def _declare(request: Reply) -> Reply:
 
 
 def _flip(request: Reply) -> Reply:
-    """The same case with each Python bool inverted, each in a case of its own."""
+    """Save a copy of the case for each Python bool in it, with that one inverted."""
     case = pickling.load(request["case"])
     unit = load_unit(request["module"], request["path"], request["qualname"])
     return _saved(list(_flipped(case, unit.function)), request["folder"])

@@ -1,10 +1,10 @@
-"""The old meaning: every checkpoint function gives back the function that it wraps.
+"""The old meaning: every checkpoint function returns the function that it wraps.
 
-`jax.checkpoint(f)` has the values and gradients of `f`, whatever its options. With that in place
-code in the old API runs under any JAX, and gives what its migrated form must give. The flag
-`jax_new_checkpoint`, which is gone, may be set to anything.
+`jax.checkpoint(f)` has the values and gradients of `f`, whatever its options. With this shim, code
+that uses the old API runs under any JAX release and computes what its migrated form must compute.
+The removed flag `jax_new_checkpoint` can be set to any value.
 
-`install` changes the whole process, and modules as they are imported.
+`install` patches the whole process, including modules that are imported later.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _patch(apis: List[_Api], module: Any) -> None:
 
 
 def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """`real`, but with the old meaning where it would refuse its arguments."""
+    """Return `real`, but with the old meaning where it would reject its arguments."""
     only_subject = module.partition(".")[0] in ("jax", "haiku")
 
     @functools.wraps(real)
@@ -84,7 +84,7 @@ def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> 
 
 
 def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable[..., Any]:
-    """A function that gives back its first argument, or the one called `subject`.
+    """Return a function that returns its first argument, or the one called `subject`.
 
     Without either it gives a decorator that does. `lifted` is the Flax transform whose place it
     takes: Flax calls an unnamed submodule after its class, and its transforms put their own name
@@ -101,7 +101,7 @@ def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable
 
 
 def makes_checkpoints(value: Any) -> bool:
-    """Whether a value is a function of `plain`, perhaps with some options bound."""
+    """Return whether a value is a function of `plain`, perhaps with some options bound."""
     while isinstance(value, functools.partial):
         value = value.func
     return bool(getattr(value, _MARK, False)) and isinstance(value, types.FunctionType)
@@ -123,7 +123,7 @@ _PREFIXES: Dict[Any, str] = {}
 
 
 def _prefix(lifted: Callable[..., Any]) -> str:
-    """What a Flax transform puts before the name of a class, asked of Flax itself."""
+    """Return the prefix that a Flax transform adds to the name of a class, by asking Flax."""
     if lifted not in _PREFIXES:
         module = sys.modules["flax.linen"].Module
         probe = type("Probe", (module,), {"__call__": lambda self, x: x, "__module__": __name__})
@@ -132,7 +132,7 @@ def _prefix(lifted: Callable[..., Any]) -> str:
 
 
 def _accept_old_flag(config: Any) -> None:
-    """`jax_new_checkpoint` may be set to anything and reads as True, as the migration assumes."""
+    """Let `jax_new_checkpoint` be set to any value; it reads as True, as migrations assume."""
     update = config.update
 
     def update_unless_old(self: Any, name: str, value: Any) -> None:

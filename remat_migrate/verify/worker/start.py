@@ -1,4 +1,4 @@
-"""The first thing that a worker process runs: loads the package by its path, under its own name.
+"""The worker's entry point: loads the package by its path, under its own name.
 
 Run as a script. The user's modules come first on `sys.path`, and this folder is not on it.
 """

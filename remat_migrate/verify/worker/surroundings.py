@@ -1,8 +1,8 @@
-"""What code under test may change about its process, for all that runs in it afterwards.
+"""Process state that the code under test may change for everything that runs after it.
 
-A worker asks the units of a whole project to run in one process, one after the other. One that has
-changed the folder, the environment, a function of the standard library or the settings of JAX would
-be the cause of another's verdict: after it the process is not used any more.
+A worker runs the units of a project one after the other in one process. A unit that changes the
+working folder, the environment, a function of the standard library, or the JAX configuration would
+affect the verdicts of others, so the process is not used again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULES = (builtins, io, json, json.decoder, json.encoder, os, os.path, signal,
 
 
 def look() -> Dict[str, Any]:
-    """The state of the process that outlives a call, by what it is called."""
+    """Return the state of the process that outlives a call, by name."""
     found: Dict[str, Any] = {
         "the folder": _folder(),
         "os.environ": dict(os.environ),
@@ -45,7 +45,7 @@ def look() -> Dict[str, Any]:
 
 
 def resident() -> int:
-    """Bytes of memory that the process has; 0 where the system does not say."""
+    """Return the resident memory of the process in bytes; 0 if the system does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -54,7 +54,7 @@ def resident() -> int:
 
 
 def changed(before: Dict[str, Any], most: int) -> List[str]:
-    """What is not any more as it was when `before` was looked at.
+    """Return the names of the state that has changed since `before`.
 
     That is memory where the process has more than `most` bytes: what one unit keeps, another lacks.
     """

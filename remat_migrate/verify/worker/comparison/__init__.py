@@ -1,1 +1,1 @@
-"""Evaluating units and comparing what they compute."""
+"""Evaluate units and compare their results."""

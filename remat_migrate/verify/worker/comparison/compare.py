@@ -1,10 +1,10 @@
-"""What a unit computed before and after, compared. Needs numpy alone.
+"""Compare what a unit computed before and after. Needs only numpy.
 
 Two arrays are equal if no entry differs by more than the tolerance of their dtype times the largest
-entry of the array. Measured so, a sum whose terms cancel is not held to more digits than it has.
-Two things widen what is allowed, because rounding is not the migration's doing: a few units in the
-last place of the largest entry of the whole result (a gradient that is zero but for rounding), and
-a few times what compiling alone changes in the old code's own result.
+entry of the array, so that a sum whose terms cancel is not held to more digits than it has. Because
+a migration is not to blame for rounding, two more differences are allowed: a few units in the last
+place of the largest entry of the whole result (for a gradient that is zero except for rounding),
+and a few times the difference between the eager and compiled results of the old code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WHERE = {"eager": "", "gradient": " in the gradient", "jit": " under jax.jit"}
 
 
 class Comparison(NamedTuple):
-    """A verdict about one case.
+    """The verdict on one case.
 
     Attributes:
         verdict: equal, differs, fails-after, fails-before, or not-exercised where there are only
@@ -99,7 +99,7 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
 
 
 def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comparison:
-    """The verdict where nothing differs; it depends on whether anything was there to differ."""
+    """Return the verdict where nothing differs, which depends on what the result holds."""
     if not leaves:
         return Comparison(EQUAL, max_abs, max_rel, "it returns nothing")
     if all("function" in leaf for leaf in leaves):
@@ -108,7 +108,7 @@ def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comp
 
 
 def _allowed(tolerances: Dict[str, float]) -> Dict[str, float]:
-    """The tolerance of each dtype: the user's own, else ours times what `*` says."""
+    """Return the tolerance of each dtype: the user's, else the default times that of `*`."""
     factor = tolerances.get("*", 1.0)
     return dict({name: factor * own for name, own in TOLERANCES.items()}, **tolerances)
 
@@ -124,7 +124,7 @@ def _said(error: Dict[str, Any]) -> str:
 
 
 class _Result:
-    """The modes of a result, and its arrays."""
+    """The modes of a result and its arrays."""
 
     def __init__(self, folder: str) -> None:
         with open(os.path.join(folder, "result.json")) as file:
@@ -135,14 +135,14 @@ class _Result:
             self._data = stored.read()
 
     def array(self, leaf: Dict[str, Any]) -> Any:
-        """The array of a leaf."""
+        """Return the array of a leaf."""
         count = int(np.prod(leaf["shape"], dtype=np.int64))
         array = np.frombuffer(self._data, leaf["stored"], count, leaf["offset"])
         return array.reshape(leaf["shape"])
 
 
 def _has_values(result: _Result, mode: str) -> bool:
-    """Whether the values that belong to a gradient were computed."""
+    """Return whether the values that belong to a gradient were computed."""
     values = mode[: -len("gradient")] + "eager"
     return "error" not in result.modes.get(values, {"error": None})
 
@@ -152,14 +152,14 @@ def _has_gradient(compiled: Dict[str, Any]) -> bool:
 
 
 def _values_alone(compiled: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
-    """The compiled results without the gradient that came with them, as the old ones are."""
+    """Return the compiled results without their gradient, which the old ones lack."""
     leaves = [leaf for leaf in compiled["leaves"] if leaf["path"].startswith("[0]")]
     alike = len(leaves) == len(old["leaves"])
     return {"tree": old["tree"] if alike else compiled["tree"], "leaves": leaves}
 
 
 def _structure(old: Dict[str, Any], new: Dict[str, Any]) -> str:
-    """How two results differ in anything but numbers; empty if they do not."""
+    """Return how two results differ in structure, shapes, or dtypes; empty if they do not."""
     if old["tree"] != new["tree"]:
         return "the structure is %s, was %s" % (_short(new["tree"]), _short(old["tree"]))
     for before, after in zip(old["leaves"], new["leaves"]):
@@ -196,7 +196,7 @@ def _short(text: str) -> str:
 def _values(
     old: _Result, new: _Result, mode: str, allowed: Dict[str, float]
 ) -> Tuple[float, float, str]:
-    """The largest differences of a mode, and where one is more than is allowed."""
+    """Return the largest differences of a mode, and where one exceeds its limit."""
     before = _arrays(old, mode)
     after = _arrays(new, mode)
     noise = _rounding(old, mode)
@@ -250,7 +250,7 @@ def _arrays(result: _Result, mode: str) -> List[Tuple[Dict[str, Any], Any]]:
 
 
 def _rounding(old: _Result, mode: str) -> Dict[int, float]:
-    """How far the old code's eager and compiled results lie apart, by leaf of the mode."""
+    """Return the distance between the old code's eager and compiled results, by leaf."""
     label = mode.rpartition(" ")[0]
     label = label and label + " "
     eager = [m for m in (label + "eager", label + "gradient") if m in old.modes]
@@ -275,7 +275,7 @@ def _rounding(old: _Result, mode: str) -> Dict[int, float]:
 
 
 def _same_specials(a: Any, b: Any) -> bool:
-    """Whether NaN and infinities stand in the same places."""
+    """Return whether NaN and infinities are at the same indices."""
     if not np.array_equal(np.isnan(a), np.isnan(b)):
         return False
     infinite = np.isinf(a)

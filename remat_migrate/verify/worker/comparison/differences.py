@@ -1,4 +1,4 @@
-"""How far two recorded calls lie apart: their inputs, and what came of them. Needs numpy alone."""
+"""Measure how far the inputs and results of two recorded calls are apart. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXACT = ("bool", "int", "uint", "key<")
 
 
 class Difference(NamedTuple):
-    """What comparing two calls gave.
+    """The result of comparing two calls.
 
     Attributes:
         verdict: equal, differs, fails-after or fails-before.
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 
 def distances(call: Call, others: Any, scales: Any, chosen: Any = slice(None)) -> Any:
-    """How far the inputs of a call lie from those of others, given as rows of features.
+    """Return how far the inputs of a call are from those of others, given as rows of features.
 
     The largest difference of any feature, of the chosen ones, relative to the largest entry of its
     array.
@@ -53,7 +53,7 @@ def distances(call: Call, others: Any, scales: Any, chosen: Any = slice(None)) -
 
 
 class Allowance(NamedTuple):
-    """How much results may differ, relative to the largest entry of their array.
+    """The difference allowed in results, relative to the largest entry of their array.
 
     Attributes:
         by_dtype: for each dtype by name.
@@ -68,7 +68,7 @@ class Allowance(NamedTuple):
     exact: bool = True
 
     def of(self, dtype: str) -> float:
-        """What is allowed of a floating-point dtype."""
+        """Return the relative difference allowed for a floating-point dtype."""
         own = self.by_dtype.get(dtype, SMALL)
         return min(self.factor * own, max(own, MOST_ALLOWED)) + self.besides
 
@@ -94,14 +94,14 @@ def _said(raised: Dict[str, Any]) -> str:
 
 
 def _alike(old: Dict[str, Any], new: Dict[str, Any]) -> bool:
-    """Whether two errors are of one type; JAX has several for a traced value that is needed."""
+    """Return whether two errors are of one kind; JAX has several for concretization."""
     if old["type"] == new["type"]:
         return True
     return all(each["type"].startswith("jax.") and "racer" in each["type"] for each in (old, new))
 
 
 def _types(inputs: List[Any]) -> List[Any]:
-    """The types of inputs: where they differ, those of the results may differ rightly."""
+    """Return the dtypes of inputs; where they differ, those of the results may differ, too."""
     return [
         [leaf[0] != "number", leaf[1], leaf[3]] if leaf[0] in ("array", "traced") else leaf[:2]
         for _, leaf in inputs
@@ -109,13 +109,13 @@ def _types(inputs: List[Any]) -> List[Any]:
 
 
 def _largest(leaves: List[Any]) -> float:
-    """The largest entry of all arrays of floating-point numbers."""
+    """Return the largest entry of all floating-point arrays."""
     arrays = [leaf for _, leaf in leaves if leaf[0] == "array"]
     return max([0.0] + [float(leaf[8]) for leaf in arrays if not leaf[1].startswith(_EXACT)])
 
 
 class _Results:
-    """Compares the leaves of two results. `ground`: what is always added to the scale."""
+    """Compares the leaves of two results. `ground` is always added to the scale."""
 
     def __init__(self, allowance: Allowance, typed: bool, ground: float) -> None:
         self.allowance = allowance
@@ -124,7 +124,7 @@ class _Results:
         self.max_abs = self.max_rel = 0.0
 
     def compare(self, old: List[Any], new: List[Any]) -> Difference:
-        """The first difference, or how far all that is equal lies apart."""
+        """Return the first difference, or how far equal results are apart."""
         paths, others = [path for path, _ in old], [path for path, _ in new]
         if paths != others:
             return Difference(DIFFERS, detail=_structure(paths, others))
@@ -137,7 +137,7 @@ class _Results:
         return Difference(EQUAL, self.max_abs, self.max_rel)
 
     def _leaf(self, old: Any, new: Any) -> str:
-        """Why two leaves differ; empty if they do not."""
+        """Return why two leaves differ; empty if they do not."""
         if old[0] == "static" or new[0] == "static":
             names = [leaf[1] if leaf[0] == "static" else "" for leaf in (old, new)]
             # Which function it is may have another name after a migration.
@@ -199,7 +199,7 @@ def _structure(old: List[str], new: List[str]) -> str:
 
 
 def _first(old: Any, new: Any) -> str:
-    """What shows that the entries differ: the one of those kept that does most, else a sum."""
+    """Return how the entries differ: the sample that differs most, else a sum."""
     apart = [(abs(x - y), x, y) for x, y in zip(old[9], new[9]) if x == x and y == y]
     most = max(apart, default=(0.0, 0.0, 0.0))
     if most[0] > 1e-3 * abs(old[8] - new[8]):

@@ -1,6 +1,6 @@
-"""What a unit computes for one case: values and vector-Jacobian products, eager and under jit.
+"""Evaluate a unit on one case: values and vector-Jacobian products, eager and under jit.
 
-Results are written as bytes with their types beside them, so that comparing needs only numpy.
+Results are written as bytes with their dtypes in a JSON file: comparing them needs only numpy.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
 
 
 def _prepared(unit: Any, case: Dict[str, Any]) -> List[adapt.Prepared]:
-    """What to run: the unit, or where the case says so a function that is in its result."""
+    """Return what to run: the unit, or a function in its result if the case says so."""
     then = case.get("then")
     if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
         rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
@@ -99,7 +99,7 @@ def _run(
 
 
 def _takes(unit: Any, name: str) -> bool:
-    """Whether a function has a parameter of that name, or takes any."""
+    """Return whether a function accepts a keyword argument of that name."""
     try:
         parameters = inspect.signature(unit).parameters
     except (TypeError, ValueError):
@@ -108,7 +108,7 @@ def _takes(unit: Any, name: str) -> bool:
 
 
 def _defaults(unit: Any) -> Dict[str, str]:
-    """What the parameters of a unit default to, as far as that can be told by its text."""
+    """Return the defaults of the parameters of a unit that have a meaningful text."""
     try:
         parameters = inspect.signature(unit).parameters.values()
     except (TypeError, ValueError):
@@ -143,7 +143,7 @@ class _Leaf(NamedTuple):
 
 
 class _Program:
-    """A function and its arguments: arrays are what JAX may trace, all else stays as it is."""
+    """A function and its arguments: JAX may trace arrays; other arguments are fixed."""
 
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self._function = function
@@ -152,20 +152,20 @@ class _Program:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether there is an array to differentiate with respect to."""
+        """Return whether there is an array to differentiate with respect to."""
         return any(leaf.differentiable for leaf in self._leaves)
 
     def arrays(self) -> List[Any]:
-        """The arrays, copied: the function could change them, or donate them to JAX."""
+        """Return copies of the arrays: the function may change or donate them."""
         return [leaf.value.copy() for leaf in self._leaves if leaf.dynamic]
 
     def call(self, arrays: List[Any]) -> Any:
-        """What the function returns for these arrays; containers are made anew."""
+        """Return the result for these arrays; containers are copied."""
         args, kwargs = self._arguments(arrays)
         return results.unfolded(self._function(*args, **kwargs))
 
     def outcome(self, arrays: List[Any]) -> Any:
-        """As `call`; of a function that returns nothing, the object that it may have changed."""
+        """As `call`; for a function that returns nothing, the object that it may have changed."""
         args, kwargs = self._arguments(arrays)
         outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
         leaves = jax.tree_util.tree_leaves(outcome)
@@ -178,11 +178,11 @@ class _Program:
         return jax.tree_util.tree_unflatten(self._tree, leaves)
 
     def array_results(self, result: Any) -> List[Any]:
-        """The arrays of a result, which is all that a compiled function can return."""
+        """Return the arrays of a result, which is all that a compiled function can return."""
         return [leaf for leaf in jax.tree_util.tree_leaves(result) if _is_array(leaf)]
 
     def gradient(self, arrays: List[Any]) -> List[Any]:
-        """The vector-Jacobian products with random cotangents, of every inexact array."""
+        """Return the vector-Jacobian products with random cotangents for every inexact array."""
         dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
         chosen = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
 
@@ -206,7 +206,7 @@ def _leaf(value: Any) -> _Leaf:
 
 
 def _known(dtype: Any) -> bool:
-    """Whether a dtype that NumPy calls void is one of JAX's own: bfloat16, float8."""
+    """Return whether a dtype that numpy calls void is one of JAX's, such as bfloat16."""
     return bool(jnp.issubdtype(dtype, jnp.number))
 
 
@@ -231,12 +231,12 @@ def _cotangents(outputs: List[Any]) -> List[Any]:
 
 
 def _text(shown: str) -> str:
-    """What Python shows of an object, without what differs between two processes."""
+    """Return a `repr` without the parts that differ between two processes."""
     return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
 
 
 class _Writer:
-    """Writes results: all arrays into one file, the rest into result.json."""
+    """Writes all arrays of the results into one file, the rest into result.json."""
 
     def __init__(self, folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
@@ -245,7 +245,7 @@ class _Writer:
         self._file = open(os.path.join(folder, "arrays.bin"), "wb")  # noqa: SIM115
 
     def write(self, result: Any) -> Dict[str, Any]:
-        """A result as its structure and its leaves."""
+        """Return a result as its structure and its leaves."""
         pairs, tree = jax.tree_util.tree_flatten_with_path(result)
         return {
             "tree": _text(str(tree)),

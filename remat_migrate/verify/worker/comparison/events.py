@@ -1,18 +1,18 @@
-"""What two runs of a command recorded, compared unit by unit. Needs numpy alone.
+"""Compare what two runs of a command recorded, unit by unit. Needs only numpy.
 
-A call of one run is held against those calls of the other that had the same inputs: in order,
-where neither run traced the unit nor called it from several threads or processes; otherwise any
-of them will do, since a checkpoint repeats calls, one run may trace what the other does not, and
-the order within a compiled program is not fixed. A call whose inputs the other run never had says
-nothing about the unit: random numbers or an earlier difference got in. It is counted, and makes
-no unit wrong.
+A call in one run is compared with the calls in the other run that have the same inputs. If neither
+run traces the unit or calls it from several threads or processes, calls are compared in order.
+Otherwise any call with the same inputs will do: a checkpoint repeats calls, one run may trace what
+the other does not, and the order within a compiled program is not fixed. A call whose inputs the
+other run lacks says nothing about the unit: the inputs are random, or depend on an earlier
+difference. Such calls are counted, but never make a unit differ.
 
-How much may results differ? `PROGRAM` times what `compare` allows for a unit alone: whole
-programs are compiled, and a checkpoint changes what is compiled together. All arrays are held to
-the digits of the coarsest type that either run shows, as parts are often computed in bfloat16 and
-returned in float32. Inputs drift apart over the steps of a training: `DRIFT` times their
-difference comes on top. And since parameters may reach a unit unseen, the allowance grows by a
-tenth of itself with each call, up to `MOST_GROWTH` times.
+Results may differ by `PROGRAM` times what `compare` allows for a single unit, because whole
+programs are compiled and a checkpoint changes what is compiled together. The tolerance is that of
+the lowest precision in either run: values are often computed in bfloat16 and returned in float32.
+Inputs drift apart over the steps of a training run, which adds `DRIFT` times their difference.
+Because a unit may also read parameters that are not recorded, the tolerance grows by a tenth with
+each call, up to `MOST_GROWTH` times.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compare_events(
 
 
 def _allowed(tolerances: Dict[str, float], *runs: Run) -> Dict[str, float]:
-    """The tolerance of each dtype, at least that of the coarsest type that a run shows."""
+    """Return the tolerance of each dtype, at least that of the lowest precision in a run."""
     factor = tolerances.get("*", 1.0)
     allowed = {name: factor * own for name, own in TOLERANCES.items()}
     allowed.update(tolerances)
@@ -72,7 +72,7 @@ def _allowed(tolerances: Dict[str, float], *runs: Run) -> Dict[str, float]:
 
 
 def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
-    """The inputs that a run saved.
+    """Return the inputs that a run saved.
 
     Returns, by identity of a unit: `cases`, a list of `{"file", "about"}`, and `detail`, why the
     inputs of a call could not be saved.
@@ -106,7 +106,7 @@ class _Comparison:
         self.errors = {(call.key, call.raised["type"]) for call in old.calls if call.raised}
 
     def verdict(self) -> Dict[str, Any]:
-        """What the calls say about the unit."""
+        """Return the verdict on the unit."""
         found = self._in_order()
         if found is None:
             found = self._in_any_order()
@@ -125,7 +125,7 @@ class _Comparison:
         }
 
     def _in_order(self) -> Optional[List[Difference]]:
-        """The calls of two sequences one to one; None if they are not the same sequence."""
+        """Compare two sequences of calls one to one; None if they are not the same sequence."""
         old, new = self.old.calls, self.new.calls
         if not (self.old.is_sequence and self.new.is_sequence and len(old) == len(new)):
             return None
@@ -144,7 +144,7 @@ class _Comparison:
         return found
 
     def _in_any_order(self) -> List[Difference]:
-        """Each call with the one of the other run that had its inputs and does best."""
+        """Compare each call with the best match of the other run that has its inputs."""
         old, new = self.index, _Index(self.new.calls)
         found = []
         answered = set()
@@ -170,7 +170,7 @@ class _Comparison:
     def _best(
         self, number: int, call: Call, index: "_Index", swapped: bool
     ) -> Optional[Tuple[int, Difference]]:
-        """The first of the other run's calls with the same inputs that does well, else the nearest.
+        """Return the first call with the same inputs and an equal result, else the nearest call.
 
         `swapped`: the call is one of the new code.
         """
@@ -189,7 +189,7 @@ class _Comparison:
         return best
 
     def _wavers(self, call: Call) -> bool:
-        """Whether the old code itself gave another result for the same inputs."""
+        """Return whether the old code itself gave different results for the same inputs."""
         return any(
             compare_results(call, self.index.calls[other], Allowance(self.allowed)).verdict
             == DIFFERS
@@ -221,7 +221,7 @@ class _Comparison:
 
 
 class _Index:
-    """The calls of a run by what makes them comparable."""
+    """The calls of a run, grouped by comparable inputs."""
 
     def __init__(self, calls: List[Call]) -> None:
         self.calls = calls
@@ -250,7 +250,7 @@ class _Index:
 
 
 def _most(nearest: float) -> float:
-    """How far inputs may be apart that are the same, where the nearest ones are so far."""
+    """Return how far apart the same inputs may be, given the distance of the nearest ones."""
     return min(SAME_INPUTS, max(3 * nearest, 1e-6))
 
 
@@ -272,7 +272,7 @@ class _Rows:
         self._telling = np.argsort(-np.nan_to_num(spread), kind="stable")[:_TELLING]
 
     def distances(self, call: Call) -> Any:
-        """How far the inputs of a call lie from those of each; infinite for what is too far."""
+        """Return the distances of inputs from those of a call; infinite for those too far away."""
         telling = self._telling
         least = distances(call, self._values, self._scales, telling)
         found = np.full(len(self.numbers), np.inf)

@@ -1,7 +1,8 @@
-"""What a call came to, as a tree of values: what lies inside objects, and what has yet to run.
+"""Results as pytrees of values: objects are opened, and generators and coroutines are run.
 
-JAX sees one leaf in an object that is not registered as a tree, in a generator, and in a function.
-An object is opened; what has not run is run; a function is left to be called, see `called`.
+To JAX an object that is not registered as a pytree, a generator, and a function are leaves. Objects
+are replaced by their attributes, generators and coroutines by what they give. Functions are left to
+be called, see `called`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MOST_FUNCTIONS = 4
 
 
 def run_whole(function: Any) -> Any:
-    """A function that runs all of `function` where calling that runs nothing yet."""
+    """Return a function that runs a generator or coroutine function to its end."""
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     if not any(is_kind(function) for is_kind in kinds):
         return function
@@ -45,12 +46,12 @@ def run_whole(function: Any) -> Any:
 
 
 def unfolded(result: Any) -> Any:
-    """A result with its objects as dicts of their attributes, below the name of their class."""
+    """Return a result with each object replaced by a dict of its attributes, by class name."""
     return _unfolded(result, ())
 
 
 def is_function(value: Any) -> bool:
-    """Whether a leaf can be told from another only by calling it."""
+    """Return whether a leaf is a function, which can only be compared by calling it."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         return True
     # What `jax.jit` and its like give; an object is callable, too, but it has been opened.
@@ -58,14 +59,14 @@ def is_function(value: Any) -> bool:
 
 
 def functions(result: Any) -> Iterator[Tuple[str, Any]]:
-    """The functions in an unfolded result, with where they are."""
+    """Yield the functions in an unfolded result, with their paths."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(result)[0]:
         if is_function(leaf):
             yield jax.tree_util.keystr(path), leaf
 
 
 def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
-    """A function that calls `unit`, and with other arguments the function that is in its result.
+    """Return a function that calls `unit`, and then the function in its result.
 
     It takes the positional and the named arguments of the one, then those of the other.
     """
@@ -81,7 +82,7 @@ def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
 
 
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What a call returns, or where that is nothing the object that it may have changed."""
+    """Return the result of a call; if it is None, the object that the call may have changed."""
     result = unit(*args, **kwargs)
     return args[0] if result is None and args and _is_object(args[0]) else result
 
@@ -102,7 +103,7 @@ def _unfolded(result: Any, around: Tuple[Any, ...]) -> Any:
 
 
 def _run(value: Any) -> Any:
-    """What a generator or a coroutine gives, other values as they are."""
+    """Return the values of a generator or coroutine, and other values unchanged."""
     if inspect.isgenerator(value):
         return list(itertools.islice(value, _MOST_YIELDED))
     if inspect.isasyncgen(value):
@@ -128,7 +129,7 @@ def _awaited(value: Any) -> Any:
 
 
 def _is_object(value: Any) -> bool:
-    """Whether a value is an object of somebody's class, with attributes to look at."""
+    """Return whether a value is an object of a class outside JAX, numpy, and Python."""
     kind = type(value)
     kinds: Any = (type, types.ModuleType, enum.Enum, jax.Array, np.ndarray, np.generic)
     if isinstance(value, kinds):

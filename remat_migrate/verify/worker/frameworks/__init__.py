@@ -1,1 +1,1 @@
-"""Units of Flax and Haiku as plain functions."""
+"""Turn Flax and Haiku units into plain functions."""

@@ -1,4 +1,4 @@
-"""Calling a function on shapes alone, where only some of its arguments are arrays."""
+"""Call a function on abstract arrays, where only some of its arguments are arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
 
 
 def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
-    """The array leaves of a tree, and what makes the tree again of others in their place."""
+    """Return the array leaves of a tree, and a function that rebuilds it from other arrays."""
     leaves, structure = jax.tree_util.tree_flatten(tree)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
 
@@ -25,12 +25,12 @@ def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
 
 
 def has_abstract(tree: Any) -> bool:
-    """Whether some leaf of a tree is only a shape and dtype."""
+    """Return whether some leaf of a tree is a `jax.ShapeDtypeStruct`."""
     return any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in split(tree)[0])
 
 
 def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """What a function returns, as shapes; its arguments that are no arrays stay what they are.
+    """Return the result of a function as shapes; non-array arguments are passed unchanged.
 
     What it returns must consist of arrays and Python numbers. Raises what the function raises.
     """
@@ -44,14 +44,14 @@ def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict
 
 
 def evaluated(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """What a function returns: as shapes when some argument is given as one, else computed."""
+    """Return the result of a function, as shapes if some argument is abstract."""
     if has_abstract((args, kwargs)):
         return abstractly(function, args, kwargs)
     return function(*args, **kwargs)
 
 
 def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
-    """Whether a function can be traced on these arguments, whatever it returns."""
+    """Return whether a function can be traced on these arguments."""
     arrays, join = split((args, kwargs))
 
     def of_arrays(given: List[Any]) -> None:

@@ -1,16 +1,15 @@
-"""Making of a unit a plain function of trees of arrays, whatever surroundings its library wants.
+"""Turn a unit into a plain function of pytrees of arrays, whatever context its library needs.
 
-A Flax module must be given variables, a Haiku one must run inside a transform; Equinox modules are
-trees already. A case says in its `context` what surroundings a unit needs:
+A Flax module needs variables, a Haiku module must run inside a transform, and Equinox modules are
+pytrees already. The `context` of a case is one of:
 
-- None: none; it is called as it is.
-- `{"library": "flax", "variables", "rngs", "mutable", ...}` (see `flax_units`): where `variables`
-  is None they are to be initialised.
-- `{"library": "haiku", "seed", ...}` (see `haiku_units`): likewise without `params`.
+- None: the unit is called directly.
+- `{"library": "flax", "variables", "rngs", "mutable", ...}` (see `flax_units`). If `variables` is
+  None, they are initialised.
+- `{"library": "haiku", "seed", ...}` (see `haiku_units`), likewise without `params`.
 
-A context is a tree of dicts and lists. Its array leaves, which may be traced values when it is
-captured under a transformation, are found by `jax.tree_util`; its other leaves are strings, numbers
-and booleans. `codec` can write it once the arrays are concrete.
+A context is a pytree of dicts and lists, whose arrays may be tracers when it is captured under a
+transformation. Its other leaves are strings, numbers, and booleans.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Context = Dict[str, Any]
 
 
 def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
-    """The plain functions that exercise a unit on a case, with their arguments.
+    """Return the plain functions that exercise a unit on a case, with their arguments.
 
     Where variables or parameters must be initialised, one "init" and one "apply"; if they cannot
     be, "init" alone, which raises the reason when it is called. Otherwise one without a label. When
@@ -59,7 +58,7 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
 def initialised(
     unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any], context: Optional[Context]
 ) -> Any:
-    """What a unit returns in surroundings where everything is initialised; may be traced."""
+    """Return the result of a unit in a context where everything is initialised; may be traced."""
     if context is None:
         return unit(*args, **kwargs)
     if context["library"] == "flax":
@@ -68,13 +67,13 @@ def initialised(
 
 
 def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:
-    """The surroundings in which a unit is being called: read at its entry, changing nothing."""
+    """Return the context in which a unit is being called, without changing anything."""
     context = flax_units.capture(args, kwargs)
     return haiku_units.capture(args, kwargs) if context is None else context
 
 
 def context_from_error(error: BaseException) -> Optional[Context]:
-    """The surroundings that a unit called without any is asking for by an error, or None."""
+    """Return the context that an error of a unit called without one asks for, or None."""
     cause: Optional[BaseException] = error
     seen = set()
     while cause is not None and id(cause) not in seen:

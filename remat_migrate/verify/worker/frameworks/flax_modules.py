@@ -1,4 +1,4 @@
-"""Flax linen modules as values: what they are made of, free of what they may be bound to."""
+"""Flax linen modules as values: their fields and submodules, and unbound copies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_FIELDS = ("parent", "name")
 
 
 def linen() -> Any:
-    """`flax.linen`, if the user's code has imported it."""
+    """Return `flax.linen`, if the user's code has imported it."""
     module = sys.modules.get("flax.linen")
     return module if hasattr(module, "Module") else None
 
@@ -33,12 +33,12 @@ def is_module_class(cls: Any) -> bool:
 
 
 def is_bound(value: Any) -> bool:
-    """Whether a value is a linen module that has its variables at hand."""
+    """Return whether a value is a linen module that is bound to variables."""
     return is_module(value) and getattr(value, "scope", None) is not None
 
 
 def fields(module: Any) -> List[Tuple[str, Any]]:
-    """What a module is made of; without what its class gives by default, often a closure."""
+    """Return the fields of a module that differ from their defaults, which are often closures."""
     return [
         (field.name, value)
         for field in dataclasses.fields(module)
@@ -49,7 +49,7 @@ def fields(module: Any) -> List[Tuple[str, Any]]:
 
 
 def nearest_class(module: Any, find: Callable[[Any], Any]) -> type:
-    """The module's class, or the base of it that can be found by name.
+    """Return a module's class, or the base class of it that can be found by name.
 
     Flax's transforms make a subclass on the spot (`CheckpointBlock` of `Block`). Inside the
     transform, where its methods run, an instance of it is one of the class it was made of.
@@ -106,14 +106,14 @@ class Unbinder:
 
 
 def belongs(child: Any, module: Any) -> bool:
-    """Whether a module's variables stand among those of another as its child."""
+    """Return whether the variables of a module belong to another one, as its child."""
     if not is_bound(module):
         return False
     return tuple(child.scope.path) == (*module.scope.path, child.name)
 
 
 def submodules(module: Any) -> Iterator[Tuple[str, Any, List[Any]]]:
-    """The fields that hold modules: name, value, the modules."""
+    """Yield the fields that hold modules: name, value, the modules."""
     for field in dataclasses.fields(module):
         if field.init and field.name not in NOT_FIELDS:
             value = getattr(module, field.name)
@@ -123,7 +123,7 @@ def submodules(module: Any) -> Iterator[Tuple[str, Any, List[Any]]]:
 
 
 def leaves(value: Any) -> List[Any]:
-    """The leaves of a tree, modules among them."""
+    """Return the leaves of a tree; modules are leaves."""
     try:
         return jax.tree_util.tree_leaves(value, is_leaf=is_module)
     except (TypeError, ValueError):  # keys that have no order
@@ -137,7 +137,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def modules_among(args: Any, kwargs: Dict[str, Any]) -> List[Tuple[Place, Any]]:
-    """The modules in the arguments of a call, in containers and bound methods, and their places."""
+    """Return the modules in the arguments of a call, with their places."""
     found: List[Tuple[Place, Any]] = []
 
     def note(place: Place, module: Any) -> Any:
@@ -150,7 +150,7 @@ def modules_among(args: Any, kwargs: Dict[str, Any]) -> List[Tuple[Place, Any]]:
 
 
 def replaced_at(value: Any, place: Place, change: Callable[[Place, Any], Any]) -> Any:
-    """A value with each module in it changed; only containers of changed ones are made anew."""
+    """Return a value with each module in it changed; unchanged containers are not copied."""
     if is_module(value):
         return change(place, value)
     if type(value) is types.MethodType:

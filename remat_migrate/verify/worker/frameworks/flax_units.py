@@ -1,4 +1,4 @@
-"""Flax linen modules: read out of their surroundings, and put into them again.
+"""Capture the context of Flax linen modules, and run units in such a context.
 
 A captured context is `{"library": "flax", "variables": {collection: tree} or None, "rngs": {name:
 key}, "mutable": filter, "compact": bool, "names": {class name: count}, "elsewhere": [...]}`.
@@ -35,7 +35,7 @@ USUAL_RNGS = ("params", "dropout")
 
 
 def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """The context of the bound modules among the arguments; or of the module whose method runs.
+    """Return the context of bound modules among the arguments, or of the module being run.
 
     The latter only says that there is one: a function that makes modules on its own has them
     initialised when it is called again.
@@ -59,7 +59,7 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
 
 
 def is_rehearsal() -> bool:
-    """Whether Flax runs the body of a scan only to see what stays the same in it.
+    """Return whether Flax runs the body of a scan only to find its loop-invariant values.
 
     It refuses a body in which a carried value has an effect, as it has once it is recorded; and it
     runs the body again for what it computes.
@@ -94,7 +94,7 @@ def _read(module: Any) -> Dict[str, Any]:
 
 
 def _variables(module: Any, above: Set[int]) -> Dict[str, Any]:
-    """A module's variables, and under their fields' names those of submodules that others own."""
+    """Return a module's variables and, by field name, those of submodules that others own."""
     variables: Dict[str, Any] = _as_dicts(module.scope.variables())
     for name, value, inside in submodules(module):
         for child in inside:
@@ -107,7 +107,7 @@ def _variables(module: Any, above: Set[int]) -> Dict[str, Any]:
 
 
 def _suffix(value: Any, child: Any) -> str:
-    """What Flax adds to a field's name for a module inside the field's value: `_0`, `_key`."""
+    """Return what Flax appends to a field's name for a module inside its value: `_0`, `_key`."""
     if value is child:
         return ""
     pairs = value.items() if isinstance(value, Mapping) else ()
@@ -121,14 +121,14 @@ def _suffix(value: Any, child: Any) -> str:
 
 
 def _as_dicts(tree: Any) -> Any:
-    """A copy of nested mappings: what the module itself holds is changed as it runs."""
+    """Return a copy of nested mappings: the module changes its own as it runs."""
     if isinstance(tree, Mapping):
         return {key: _as_dicts(value) for key, value in tree.items()}
     return tree
 
 
 def _key(rng: Any) -> Any:
-    """The key of a scope, which Flax keeps together with what is still to be folded into it."""
+    """Return the key of a scope, with what Flax has yet to fold into it."""
     return rng.as_jax_rng() if hasattr(rng, "as_jax_rng") else rng
 
 
@@ -207,7 +207,7 @@ def _fixed_key(number: int) -> Any:
 
 
 class _Calling:
-    """A unit as functions of its surroundings and arguments."""
+    """A unit as functions of its context and arguments."""
 
     def __init__(
         self, unit: Callable[..., Any], args: Tuple[Any, ...], context: Dict[str, Any]
@@ -222,25 +222,25 @@ class _Calling:
             self.mutable = {"deny": ["params"]}
 
     def surroundings(self, known: Dict[str, Any]) -> Dict[str, Any]:
-        """The first argument: variables and keys of the module, and of those elsewhere."""
+        """Return the first argument: variables and keys of all bound modules."""
         others = [{"variables": o["variables"], "rngs": o["rngs"]} for o in self.elsewhere]
         return dict(known, elsewhere=others) if others else known
 
     def initialising(
         self, args: Tuple[Any, ...], kwargs: Dict[str, Any], keys: Dict[str, Any]
     ) -> Prepared:
-        """The unit's first run, with these random keys and the usual ones."""
+        """Return the unit's initialising run, with these random keys and the usual ones."""
         usual = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
         surroundings = self.surroundings({"rngs": dict(usual, **keys)})
         return Prepared("init", self.init, (surroundings, *args), kwargs)
 
     def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The unit's result and the initialised variables."""
+        """Return the unit's result and the initialised variables."""
         body = self.body(surroundings, args, kwargs)
         return self.module(args).init_with_output(dict(surroundings["rngs"]), method=body)
 
     def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The unit's result, and the collections that it may change, if any."""
+        """Return the unit's result, and the collections that it may change, if any."""
         return self.module(args).apply(
             surroundings["variables"],
             rngs=dict(surroundings["rngs"]),
@@ -249,13 +249,13 @@ class _Calling:
         )
 
     def module(self, args: Tuple[Any, ...]) -> Any:
-        """The module that is given the variables: the first argument, or one to stand around."""
+        """Return the module that gets the variables: the first argument, or a wrapping module."""
         return args[0] if self.is_method else _surrounding_class()(parent=None)
 
     def body(
         self, surroundings: Dict[str, Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
     ) -> Callable[[Any], Any]:
-        """What runs once the module is bound."""
+        """Return the function to run once the module is bound."""
 
         def call(module: Any) -> Any:
             self.set_state(module)
@@ -271,7 +271,7 @@ class _Calling:
         return call
 
     def set_state(self, module: Any) -> None:
-        """Let a method that is no compact one make submodules, as inside of one that calls it."""
+        """Let a method that is not compact create submodules, as if a compact method called it."""
         state = getattr(module, "_state", None)
         if state is not None and self.compact:
             state.in_compact_method = True
@@ -295,7 +295,7 @@ class _Calling:
 
 
 def _surrounding_class() -> Any:
-    """A module in whose only method a function may make modules."""
+    """Return a class of modules in whose only method a function can create modules."""
     library = linen()
 
     def __call__(self: Any, function: Callable[[], Any]) -> Any:
@@ -306,7 +306,7 @@ def _surrounding_class() -> Any:
 
 
 def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
-    """The context that is missing when Flax raises this error, or None."""
+    """Return the context that is missing when Flax raises this error, or None."""
     if linen() is None:
         return None
     asks = re.search(r"unbound module|only accessible from inside 'init' or 'apply'", str(error))
@@ -314,7 +314,7 @@ def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
 
 
 def _asserted_a_scope(error: BaseException) -> bool:
-    """Whether Flax asserts that a parent has a scope: an unbound module makes a submodule."""
+    """Return whether Flax asserts that a parent has a scope: an unbound module has a submodule."""
     if not isinstance(error, AssertionError):
         return False
     frames = traceback.extract_tb(error.__traceback__)

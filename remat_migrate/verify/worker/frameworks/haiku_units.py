@@ -1,4 +1,4 @@
-"""Haiku: what a unit needs of the transform that it runs inside.
+"""Capture the context of Haiku units, and run units inside a transform.
 
 A captured context is `{"library": "haiku", "seed": 0, "params": {module: {name: array}} or None,
 "state": likewise, "rng": key or None, "counters": {name: count}}`: of the parameters, those below
@@ -21,7 +21,7 @@ from .prepared import Prepared
 
 
 class Deferred(NamedTuple):
-    """An object that can only be made inside a transform: its class, and what it is made with."""
+    """An object that can only be created inside a transform: its class and arguments."""
 
     cls: Any
     args: Tuple[Any, ...]
@@ -29,32 +29,32 @@ class Deferred(NamedTuple):
 
 
 def haiku() -> Any:
-    """`haiku`, if the user's code has imported it."""
+    """Return `haiku`, if the user's code has imported it."""
     module = sys.modules.get("haiku")
     return module if hasattr(module, "transform_with_state") else None
 
 
 def is_module(value: Any) -> bool:
-    """Whether a value is an instance of a Haiku module."""
+    """Return whether a value is an instance of a Haiku module."""
     library = haiku()
     return library is not None and isinstance(value, library.Module)
 
 
 def is_deferred(cls: type) -> bool:
-    """Whether a class is one of Haiku modules."""
+    """Return whether a class is one of Haiku modules."""
     library = haiku()
     return library is not None and issubclass(cls, library.Module)
 
 
 def _frame() -> Any:
-    """What Haiku knows of the transform being run, or None outside of one."""
+    """Return Haiku's frame for the transform being run, or None outside of one."""
     base = sys.modules.get("haiku._src.base")
     stack = getattr(base, "frame_stack", None)
     return base.current_frame() if base is not None and stack else None
 
 
 def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """The context of a unit that is called inside a transform, or None.
+    """Return the context of a unit that is called inside a transform, or None.
 
     A function that is given no module has its parameters, if it makes any, initialised when it is
     called again.
@@ -75,7 +75,7 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
 
 
 def _below(names: List[str], tree: Any, read: Callable[[Any], Any]) -> Dict[str, Any]:
-    """The parameters or state of some modules and of the modules inside them."""
+    """Return the parameters or state of some modules and of the modules inside them."""
     return {
         module: {name: read(value) for name, value in values.items()}
         for module, values in tree.items()
@@ -84,7 +84,7 @@ def _below(names: List[str], tree: Any, read: Callable[[Any], Any]) -> Dict[str,
 
 
 def _modules(tree: Any) -> Iterator[Any]:
-    """The Haiku modules in containers and in the attributes of other Haiku modules."""
+    """Yield the Haiku modules in containers and in the attributes of other Haiku modules."""
     seen = set()
     left = [tree]
     while left:
@@ -141,7 +141,7 @@ def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
 
 
 def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:
-    """Initialised parameters, and in their place those of the same name that were recorded."""
+    """Return the initialised parameters, replaced by recorded ones of the same name."""
     return {
         module: {name: recorded.get(module, {}).get(name, value) for name, value in values.items()}
         for module, values in made.items()
@@ -154,23 +154,23 @@ def _has_deferred(tree: Any) -> bool:
 
 
 class _Calling:
-    """A unit as functions of parameters, state and key, and of its arguments."""
+    """A unit as functions of parameters, state, and key, and of its arguments."""
 
     def __init__(self, unit: Callable[..., Any], counters: Dict[str, int]) -> None:
         self.unit = unit
         self.counters = counters
 
     def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The initialised parameters and state."""
+        """Return the initialised parameters and state."""
         return self.transformed(args, kwargs).init(surroundings["rng"])
 
     def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The unit's result, and the state after it."""
+        """Return the unit's result and the state after it."""
         known = [surroundings[name] for name in ("params", "state", "rng")]
         return self.transformed(args, kwargs).apply(*known)
 
     def transformed(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """The unit with all its arguments, inside a transform."""
+        """Return the unit with all its arguments, inside a transform."""
 
         def body() -> Any:
             frame = _frame()
@@ -190,7 +190,7 @@ class _Moving:
         self.made: Dict[int, Any] = {}
 
     def moved(self, value: Any) -> Any:
-        """The value with its modules copied, and with deferred objects made."""
+        """Return a value with its modules copied and its deferred objects created."""
         if isinstance(value, Deferred):
             positional, named = self.moved((value.args, value.kwargs))
             return value.cls(*positional, **named)
@@ -210,7 +210,7 @@ class _Moving:
         return value
 
     def moved_dict(self, value: Dict[Any, Any]) -> Dict[Any, Any]:
-        """A dict of the same type with its values moved."""
+        """Return a dict of the same type with its values moved."""
         changed = {key: self.moved(part) for key, part in value.items()}
         if all(changed[key] is part for key, part in value.items()):
             return value
@@ -229,7 +229,7 @@ class _Moving:
 
 
 def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
-    """The context that is missing when Haiku raises this error, or None."""
+    """Return the context that is missing when Haiku raises this error, or None."""
     if haiku() is None:
         return None
     asks = r"must be (initialized inside|used as part of|used inside) an? `?hk\.transform"

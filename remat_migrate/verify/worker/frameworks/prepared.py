@@ -1,4 +1,4 @@
-"""What a unit becomes before it is evaluated."""
+"""A unit in the form in which it is evaluated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 
 class Prepared(NamedTuple):
-    """A plain function with its arguments. The label is "", or "init" or "apply" of the two."""
+    """A plain function with its arguments, labelled "", "init", or "apply"."""
 
     label: str
     function: Callable[..., Any]

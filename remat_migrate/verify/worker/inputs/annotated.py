@@ -1,4 +1,4 @@
-"""What an annotation or a default says about an argument."""
+"""Plan arguments from annotations and defaults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ARRAY_NAMES = ("Array", "ndarray", "ArrayImpl", "DeviceArray", "ArrayLike", "Tr
 
 
 def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
-    """Annotations by parameter; those that cannot be evaluated as the text that stands there."""
+    """Return annotations by parameter; those that cannot be evaluated stay strings."""
     target: Any = inspect.unwrap(function) if callable(function) else function
     while hasattr(target, "func") and not hasattr(target, "__annotations__"):
         target = target.func
@@ -55,7 +55,7 @@ def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
 
 
 def _is_data_class(cls: type) -> bool:
-    """A class whose constructor is made from its annotations."""
+    """Return whether the constructor of a class is derived from its annotations."""
     return hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")
 
 
@@ -74,7 +74,7 @@ def plan_for(
     siblings: Tuple[str, ...] = (),
     needed: bool = True,
 ) -> Optional[Plan]:
-    """What to make for a parameter; None: found out by how it is used.
+    """Return what to make for a parameter; None if only its uses can tell.
 
     `inside` says that it is a part of a container or an object.
     """
@@ -104,7 +104,7 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
 
 
 def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Optional[Plan]:
-    """What an annotation asks for; None if it says nothing."""
+    """Return what an annotation asks for; None if it says nothing."""
     if isinstance(annotation, str):
         return _plan_by_text(name, annotation, inside)
     if any(annotation is unknown for unknown in _UNKNOWN) or isinstance(annotation, typing.TypeVar):
@@ -176,7 +176,7 @@ def _plan_by_class(
 
 
 def _constructible(cls: type) -> bool:
-    """A class of somebody's program, not one of Python's or of JAX's own."""
+    """Return whether a class is neither Python's nor JAX's own."""
     module = (cls.__module__ or "").partition(".")[0]
     return module not in (
         "builtins",
@@ -199,7 +199,7 @@ def _tuple(arguments: Tuple[Any, ...]) -> Plan:
 
 
 def _array(name: str, inside: bool) -> Plan:
-    """An array by its name, a random key if the name says so."""
+    """Return an array for a name, or a random key if the name says so."""
     named = candidates.plan_by_name(name, inside)
     if named and named.choices[0].kind == KEY:
         return named
@@ -229,7 +229,7 @@ def _union(name: str, arguments: Tuple[Any, ...], inside: bool) -> Optional[Plan
 
 
 def _jaxtyping(name: str, annotation: Any, inside: bool) -> Plan:
-    """`Float[Array, "batch dim"]`: named axes have the same size wherever they stand."""
+    """Plan `Float[Array, "batch dim"]`: a named axis has the same size everywhere."""
     dtypes = annotation.dtypes
     texts = [str(dtype) for dtype in dtypes] if isinstance(dtypes, (list, tuple)) else []
     if any("prng_key" in text or "key<" in text for text in texts):
@@ -246,7 +246,7 @@ def _jaxtyping(name: str, annotation: Any, inside: bool) -> Plan:
 
 
 def _plan_by_text(name: str, text: str, inside: bool) -> Optional[Plan]:
-    """An annotation that could not be evaluated."""
+    """Plan an annotation that could not be evaluated."""
     last = text.partition("[")[0].rpartition(".")[2].strip()
     simple = {"bool": bool, "int": int, "float": float, "str": str}
     if last in simple:
@@ -263,7 +263,7 @@ def _plan_by_text(name: str, text: str, inside: bool) -> Optional[Plan]:
 
 
 def of_part(node: Node, name: str) -> Any:
-    """What the annotation of a container says about one of its entries; None if nothing."""
+    """Return the annotation of an entry of a container; None if there is none."""
     if node.choice is not None and node.choice.kind == TUPLE:
         if isinstance(node.choice.value, tuple):
             return node.choice.value[int(name)]

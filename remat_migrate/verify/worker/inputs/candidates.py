@@ -1,7 +1,7 @@
-"""What a name suggests, and which shapes go with what an array is combined with.
+"""Candidate values for a parameter, by its name.
 
-Sizes: a batch of 2, 4 positions, 8 features. Weights are square at first, so that most products of
-activations and weights fit without a search.
+Sizes are a batch of 2, 4 positions, and 8 features. Weights are square at first, so that most
+products of activations and weights fit without a search.
 """
 
 from __future__ import annotations
@@ -86,42 +86,42 @@ PRNG = [Choice(KEY, ("raw", 0)), Choice(KEY, ("typed", 0))]
 
 
 def matches(pattern: Any, name: str) -> bool:
-    """Whether a whole name, in lower case and without underscores around it, fits."""
+    """Return whether a pattern matches a whole name, without case and outer underscores."""
     return bool(pattern.fullmatch(name.lower().strip("_")))
 
 
 def is_flag(name: str) -> bool:
-    """A switch, going by its name."""
+    """Return whether a name suggests a flag."""
     return matches(_FLAG, name) and not is_number(name) and not is_callable(name)
 
 
 def is_settings(name: str) -> bool:
-    """An object of settings, going by its name."""
+    """Return whether a name suggests an object of settings."""
     return matches(_SETTINGS, name)
 
 
 def is_number(name: str) -> bool:
-    """A Python number, going by its name: a size, a count, a rate."""
+    """Return whether a name suggests a Python number: a size, a count, a rate."""
     return any(matches(pattern, name) for pattern in (_COUNT, _SIZE, _START, _RATE, _HEAD_COUNT))
 
 
 def is_positive(name: str) -> bool:
-    """An array whose entries are above zero, going by its name."""
+    """Return whether a name suggests an array with positive entries."""
     return matches(_POSITIVE, name)
 
 
 def is_sequence(name: str) -> bool:
-    """A list, going by its name."""
+    """Return whether a name suggests a list."""
     return matches(_SEQUENCES, name)
 
 
 def is_parameters(name: str) -> bool:
-    """A tree of arrays, going by its name."""
+    """Return whether a name suggests a pytree of arrays."""
     return matches(_PARAMETERS, name)
 
 
 def integers(name: str) -> List[Choice]:
-    """Values of a Python integer of a name."""
+    """Return candidates for a Python integer of a name."""
     if matches(_AXIS, name):
         first = [-1, 0, 1]
     elif matches(_HEAD_COUNT, name) or matches(_START, name):
@@ -134,26 +134,26 @@ def integers(name: str) -> List[Choice]:
 
 
 def floats(name: str) -> List[Choice]:
-    """Values of a Python float of a name."""
+    """Return candidates for a Python float of a name."""
     if re.search("eps", name.lower()):
         return [value(1e-3), value(0.5)]
     return [value(number) for number in (0.5, 2.0, 0.1, 0.0, -0.5)]
 
 
 def numbers(name: str) -> List[Choice]:
-    """Values of a Python number of a name: integers first, unless it is a rate."""
+    """Return candidates for a Python number of a name: integers first, unless it is a rate."""
     if matches(_RATE, name) or matches(_VECTORS, name):
         return floats(name) + integers(name)[:3]
     return integers(name) + floats(name)[:2]
 
 
 def is_text(name: str) -> bool:
-    """A string, going by its name."""
+    """Return whether a name suggests a string."""
     return matches(_TEXT, name)
 
 
 def strings(name: str) -> List[Choice]:
-    """Values of a string of which nothing more is known than its name."""
+    """Return candidates for a string of a name."""
     lower = name.lower()
     if re.search("act|nonlin|fn", lower):
         first = ["tanh", "relu", "gelu"]
@@ -171,12 +171,12 @@ def strings(name: str) -> List[Choice]:
 
 
 def both(first: bool = True) -> List[Choice]:
-    """The two switches."""
+    """Return both values of a flag."""
     return [value(first), value(not first)]
 
 
 def shapes(name: str, inside: bool, siblings: Iterable[str] = ()) -> List[Choice]:
-    """Arrays for a name, the likeliest first. `inside`: part of a container, so a parameter."""
+    """Return arrays for a name, likeliest first. `inside`: it is part of a container of weights."""
     dtype, first = "float32", _WEIGHT if inside else _X
     if matches(_INDICES, name):
         dtype, first = "int32", _INDEX
@@ -203,7 +203,7 @@ def shapes(name: str, inside: bool, siblings: Iterable[str] = ()) -> List[Choice
 
 
 def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optional[Plan]:
-    """What to hand out before it is known how it is used; None: wait and see."""
+    """Return what to pass before any use is known; None to wait for its uses."""
     among = {sibling.lower() for sibling in siblings}
     attention = name.lower() in ("key", "keys") and among & {"query", "value", "queries", "q", "v"}
     if matches(_KEY, name) and not attention and not inside:
@@ -222,14 +222,14 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
 
 
 def is_setting(node: Node) -> bool:
-    """A part of an object or dict of settings, which has numbers and names, and no arrays."""
+    """Return whether a node is part of an object or dict of settings, which holds no arrays."""
     if node.parent is None or node.parent.choice is None:
         return False
     return node.parent.choice.kind in (DICT, OBJECT) and is_settings(node.parent.name)
 
 
 def leftover(node: Node) -> List[Choice]:
-    """What to make of something that nothing was ever done with, or only tree functions."""
+    """Return candidates for a node that is unused, or used only by pytree functions."""
     name, inside = node.name, node.inside
     if is_setting(node):
         return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)
@@ -253,22 +253,22 @@ def leftover(node: Node) -> List[Choice]:
 
 
 def shape_tuples() -> List[Choice]:
-    """Shapes as arguments."""
+    """Return candidates for a shape argument."""
     return [value(shape) for shape in ((-1,), (2, 4, 8), (8, 8), (4, 8), (8,), (2, 8))]
 
 
 def is_keys(name: str) -> bool:
-    """Several random keys, going by the name."""
+    """Return whether a name suggests several random keys."""
     return matches(_KEYS, name)
 
 
 def is_callable(name: str) -> bool:
-    """A function, going by the name."""
+    """Return whether a name suggests a function."""
     return matches(_CALLABLE, name)
 
 
 def around(number: float) -> List[Choice]:
-    """The values that a comparison with `number` tells apart: above, below, equal."""
+    """Return the values that a comparison with `number` distinguishes: above, equal, below."""
     if isinstance(number, int):
         below = [value(number - 1)] if number > 0 else []
         return [value(number + 1), value(number), *below]
@@ -276,7 +276,7 @@ def around(number: float) -> List[Choice]:
 
 
 def looks_like_array(name: str) -> bool:
-    """An array, going by its name."""
+    """Return whether a name suggests an array."""
     patterns = (_INDICES, _LABELS, _LENGTHS, _MASKS, _IMAGES, _ATTENTION, _WEIGHTS, _VECTORS)
     if matches(_ACTIVATIONS, name):
         return True

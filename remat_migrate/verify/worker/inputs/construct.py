@@ -1,4 +1,4 @@
-"""Values from nodes: instances by their constructors, random arrays, plain containers."""
+"""Build values from nodes: instances, random arrays, plain containers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Roots = List[Tuple[inspect.Parameter, Node]]
 
 
 def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
-    """A signature, or None where Python cannot tell."""
+    """Return the signature of a callable, or None if Python cannot tell."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -46,7 +46,7 @@ def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
 
 
 def has(cls: type, attributes: Iterable[str]) -> bool:
-    """Whether instances of a class have all these attributes, as far as one can see."""
+    """Return whether instances of a class appear to have all these attributes."""
     known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
     for owner in cls.__mro__:
         known |= set(getattr(owner, "__annotations__", ()))
@@ -57,7 +57,7 @@ def has(cls: type, attributes: Iterable[str]) -> bool:
 
 
 def add_parameters(search: Any, node: Node) -> None:
-    """Nodes for the arguments of a constructor: those without a default, and switches."""
+    """Add nodes for the arguments of a constructor that are required or flags."""
     assert node.choice is not None
     cls = node.choice.value
     made = signature(cls)
@@ -79,7 +79,7 @@ def add_parameters(search: Any, node: Node) -> None:
 
 
 def instance(node: Node, handed: Handed) -> Any:
-    """An instance by its constructor."""
+    """Return an instance, made by its constructor."""
     assert node.choice is not None
     cls = node.choice.value
     made = signature(cls)
@@ -100,7 +100,7 @@ def instance(node: Node, handed: Handed) -> Any:
 
 
 def arguments(pairs: Roots, handed: Handed) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    """Positional arguments by position, keyword-only ones by keyword."""
+    """Return positional and keyword arguments for parameters and their nodes."""
     args: List[Any] = []
     kwargs: Dict[str, Any] = {}
     for parameter, node in pairs:
@@ -116,7 +116,7 @@ def arguments(pairs: Roots, handed: Handed) -> Tuple[Tuple[Any, ...], Dict[str, 
 
 
 def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
-    """The value of a decided node, of plain containers and arrays. `variant`: other numbers."""
+    """Return the value of a decided node; another `variant` has other numbers."""
     choice = node.choice
     assert choice is not None, node.label
 
@@ -149,7 +149,7 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
 
 
 def key(choice: Choice) -> Any:
-    """A random key, or several."""
+    """Return a random key, or several."""
     kind, count = choice.value
     if kind == "typed":
         made = jax.random.key(17) if hasattr(jax.random, "key") else jax.random.PRNGKey(17)
@@ -159,7 +159,7 @@ def key(choice: Choice) -> Any:
 
 
 def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
-    """Numbers that depend on the path and the variant alone.
+    """Return random numbers that depend only on the path and the variant.
 
     Floats lie in (-1, 1), in (0.5, 1.5) where the name asks for positive ones or the variant is 1.
     Integers are below 4, the number of positions; below 2, the smallest size, for variant 1.

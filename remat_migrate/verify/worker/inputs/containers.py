@@ -1,6 +1,6 @@
-"""Containers that have whatever they are asked for; strings that note what they are compared with.
+"""Containers that have every entry they are asked for; strings that note comparisons.
 
-To JAX they are pytrees of what has been asked for so far.
+To JAX they are pytrees of the entries requested so far.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LIBRARIES = frozenset(
 
 
 class Ticket:
-    """A probe in the structure of a pytree: equal to itself alone."""
+    """A probe in the structure of a pytree: equal only to itself."""
 
     def __init__(self, node: Node, search: Any) -> None:
         self.node = node
@@ -40,13 +40,13 @@ class Ticket:
 
 
 def library_frame(depth: int) -> bool:
-    """Whether the caller's caller belongs to JAX or another library."""
+    """Return whether the caller's caller belongs to JAX or another library."""
     module = sys._getframe(depth + 1).f_globals.get("__name__", "")
     return module.partition(".")[0] in LIBRARIES
 
 
 class ProbeDict(Dict[Any, Any]):
-    """A dictionary that has whatever it is asked for."""
+    """A dictionary that has every key it is asked for."""
 
     def __init__(self, ticket: Ticket, entries: Iterable[Tuple[Any, Any]]) -> None:
         super().__init__(entries)
@@ -72,7 +72,7 @@ class ProbeDict(Dict[Any, Any]):
         return super().__iter__()
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """As for a dict; an entry that is not known is left out, and worth another case."""
+        """As for a dict; an unknown entry is absent, and worth another case."""
         if key not in self:
             self._ticket.search.want(self._ticket.node, key)
             return default
@@ -107,12 +107,12 @@ class ProbeDict(Dict[Any, Any]):
         return super().keys()
 
     def copy(self) -> "ProbeDict":
-        """A dictionary that discovers entries of the same node."""
+        """Return a dictionary that discovers entries of the same node."""
         return ProbeDict(self._ticket, super().items())
 
 
 class ProbeObject:
-    """An object that has whatever attribute it is asked for."""
+    """An object that has every attribute it is asked for."""
 
     def __init__(self, ticket: Ticket, attributes: Dict[str, Any]) -> None:
         self.__dict__.update(attributes)
@@ -129,7 +129,7 @@ class ProbeObject:
 
 
 class WatchedStr(str):
-    """A string that notes what it is compared with."""
+    """A string that notes the strings it is compared with."""
 
     _ticket: Optional[Ticket] = None
 
@@ -148,7 +148,7 @@ class WatchedStr(str):
 
 
 def watched(node: Node, search: Any, text: str) -> WatchedStr:
-    """`text`, noting at `node` what it is compared with."""
+    """Return `text` as a string that notes comparisons at `node`."""
     found = WatchedStr(text)
     found._ticket = Ticket(node, search)
     return found

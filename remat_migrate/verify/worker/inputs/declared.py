@@ -1,10 +1,10 @@
-"""Cases that the user declares: a Python file of functions that return arguments for a unit.
+"""Read cases that the user declares: a Python file of functions that return arguments.
 
-A function is for the unit whose name it has (`def attention_block(): ...`); where that is not
-enough the file has a dictionary `CASES` from names to functions: `"Net.__call__"`,
-`"trainer.blocks.head"`. A function returns a tuple of positional arguments, a dictionary of keyword
-arguments, or a pair of both, `(tuple, dict)`; one that yields gives several cases. For a method the
-instance comes first. A `jax.ShapeDtypeStruct` anywhere in them is filled at random.
+A function belongs to the unit of the same name (`def attention_block(): ...`), or to the name that
+the dictionary `CASES` maps to it: `"Net.__call__"`, `"trainer.blocks.head"`. It returns a tuple of
+positional arguments, a dictionary of keyword arguments, or both as `(tuple, dict)`. A generator
+function gives several cases. For a method, the first argument is the instance. Each
+`jax.ShapeDtypeStruct` is replaced by a random array.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Case = Dict[str, Any]
 
 
 def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[str, Case]]]:
-    """The cases in a file by the name of the unit.
+    """Return the cases in a file by the name of the unit.
 
     Args:
         file: the path of the file of cases.
@@ -43,7 +43,7 @@ def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[
 
 
 def functions(file: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
-    """The functions of a file of cases that return arguments, with the names they are for.
+    """Yield the functions in a file of cases, with the names of their units.
 
     Raises:
         NotFound: it is no Python file, or its `CASES` is no dictionary.
@@ -85,7 +85,7 @@ def _units_of(name: str, units: List[str], known: List[str]) -> List[str]:
 
 
 def nearest(name: str, known: List[str]) -> str:
-    """`; did you mean X?` with the nearest of the known names, or nothing."""
+    """Return `; did you mean X?` with the nearest of the known names, or nothing."""
     near = difflib.get_close_matches(name, known, n=1)
     return "; did you mean %s?" % near[0] if near else ""
 
@@ -100,7 +100,7 @@ def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
 
 
 def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    """What a function returned as positional and keyword arguments.
+    """Return the result of a case function as positional and keyword arguments.
 
     Raises:
         NotFound: it is none of the forms that a case may have.
@@ -123,7 +123,7 @@ def _is_struct(value: Any) -> bool:
 
 
 class _Filler:
-    """Gives random arrays for shapes: the same in every run, different for each shape met."""
+    """Replaces shapes by random arrays: the same in every run, different for each shape."""
 
     def __init__(self, number: int) -> None:
         self._random = np.random.RandomState(number)

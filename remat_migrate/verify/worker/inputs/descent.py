@@ -1,7 +1,7 @@
-"""The search: an error is an input that was chosen wrongly, and there are others to try.
+"""Search for inputs: an error means that an input was chosen wrongly, so try others.
 
-Each change is judged by how far the function gets with it. Changes of one of the inputs that an
-error is about are tried first, the likeliest of each before the second of any; then pairs.
+Each change is judged by how far the function gets with it. Changes to single inputs that an error
+is about are tried first, in order of likelihood, then pairs of changes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MOST_FRESH = 40
 
 
 class Outcome(NamedTuple):
-    """What a pass ended in: an error, what it is about, and whether under `jit`."""
+    """The outcome of a pass: an error, the inputs it is about, and whether under `jit`."""
 
     found: fault.Fault
     jit: bool
 
     @property
     def mark(self) -> Tuple[object, ...]:
-        """Equal for the same error at the same place."""
+        """A key that is equal for the same error at the same place."""
         return self.jit, self.found.place, frozenset(self.found.nodes)
 
 
@@ -60,7 +60,7 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
 
 
 def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
-    """Passes until nothing new is found out: None if the function runs, else the error."""
+    """Run passes until they find nothing new; None if the function runs, else the error."""
     jit = False
     fresh = 0
     while budget.spend():
@@ -89,7 +89,7 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
 
 
 def _further(outcome: Outcome, other: Outcome) -> Optional[bool]:
-    """Whether a pass got further than another; None if it ended at the same place."""
+    """Return whether a pass got further than another; None if they ended at the same place."""
     if outcome.jit != other.jit:
         return outcome.jit
     for here, there in zip(outcome.found.place, other.found.place):
@@ -102,7 +102,7 @@ def _further(outcome: Outcome, other: Outcome) -> Optional[bool]:
 
 
 class _Descent:
-    """One error, and what can be changed because of it."""
+    """One error, and the changes that it suggests."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
 
 
 def _fixed(search: Search) -> Set[Node]:
-    """What a case is about, and what that is a part of."""
+    """Return the nodes that a case is about, and their ancestors."""
     found: Set[Node] = set()
     for node in search.in_use():
         above: Optional[Node] = node if node.pinned else None
@@ -212,12 +212,12 @@ def _fixed(search: Search) -> Set[Node]:
 
 
 def _starred(node: Node) -> bool:
-    """Whether it stands for `*arguments` of which there may be any number."""
+    """Return whether a node stands for `*arguments`."""
     return node.choice is not None and node.choice.kind == LIST and not node.order
 
 
 def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
-    """The first choice of each node, then the second of each."""
+    """Yield the first choice of each node, then the second of each."""
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
@@ -226,7 +226,7 @@ def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterat
 
 
 def _alike(nodes: Sequence[Node]) -> Move:
-    """Trees that have to have the same structure: what is undecided follows the first."""
+    """Give undecided nodes the structure of the first of the trees that must match."""
     trees = [node for node in nodes if not candidates.is_number(node.name)]
     trees.sort(key=lambda node: (node.choice is None, node.number))
     return [(n, Choice(LIKE, trees[0].number), ()) for n in trees[1:] if n.choice is None]

@@ -1,7 +1,7 @@
-"""Which inputs an error is about.
+"""Find the inputs that an error is about.
 
-A shape does not fit, or a value is needed: JAX's message names arguments only sometimes. Else the
-statement where it happened does: the arrays in it are asked which inputs they depend on.
+If a shape does not fit or a value must be concrete, JAX's message names arguments only sometimes.
+Otherwise the arrays in the failing statement are asked which inputs they depend on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _trees: Dict[str, Optional[ast.Module]] = {}
 
 
 class Fault(NamedTuple):
-    """An error: the inputs it may be about, and what stands in the statement that raised it."""
+    """An error, the inputs it may be about, and the literals in the statement that raised it."""
 
     error: BaseException
     nodes: List[Node]  # the last that was decided first
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
 
 
 def find(error: BaseException, search: Any) -> Fault:
-    """What an error of a pass is about."""
+    """Return what an error of a pass is about."""
     message = str(error)
     named = _by_number(message, search)
     frame, line, callee = _frames(error)
@@ -86,7 +86,7 @@ def _distinct(nodes: List[Node]) -> List[Node]:
 def _frames(
     error: BaseException,
 ) -> Tuple[Optional[FrameType], int, Optional[FrameType]]:
-    """The innermost frame of the user's own code, its line, and the library's that it called."""
+    """Return the innermost frame of the user's code, its line, and the library frame below."""
     own = callee = None
     line = 0
     trace = error.__traceback__
@@ -102,7 +102,7 @@ def _frames(
 
 
 def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
-    """Where in the user's code an error was raised: later instructions are further on."""
+    """Return where in the user's code an error was raised, so that progress can be compared."""
     place = []
     trace = error.__traceback__
     while trace is not None:
@@ -115,7 +115,7 @@ def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
 
 
 def statement_of(frame: FrameType, line: int) -> Optional[ast.AST]:
-    """The innermost statement at a frame's line; of one with a body, what is evaluated first."""
+    """Return the innermost statement at a line; for one with a body, its head."""
     filename = frame.f_code.co_filename
     if filename not in _trees:
         linecache.checkcache(filename)
@@ -155,7 +155,7 @@ def _head(statement: ast.AST) -> ast.AST:
 
 
 def keys_at(frame: FrameType, known: Any) -> List[Any]:
-    """The keys of the dictionaries in a frame's statement that have `known` among their keys."""
+    """Return the keys of the dictionaries in a frame's statement that have the key `known`."""
     place = (frame.f_code.co_filename, frame.f_lineno)
     if place not in _keys:
         _keys[place] = []
@@ -169,7 +169,7 @@ def keys_at(frame: FrameType, known: Any) -> List[Any]:
 
 
 def _written_keys(statement: Optional[ast.AST]) -> List[Any]:
-    """The strings that are keys of dictionaries written out in a statement."""
+    """Return the string keys of dictionary displays in a statement."""
     tables = [part for part in ast.walk(statement or ast.Pass()) if isinstance(part, ast.Dict)]
     keys = [getattr(key, "value", None) for table in tables for key in table.keys]
     return [key for key in keys if type(key) is str]
@@ -179,7 +179,7 @@ _keys: Dict[Tuple[str, int], List[Any]] = {}
 
 
 def _things(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
-    """Names in an expression and what they stand for; `params["w"]` is one thing, not two."""
+    """Yield the names in an expression with their values; `params["w"]` counts as one."""
     if isinstance(expression, (ast.Attribute, ast.Subscript)):
         thing = _resolve(expression, frame)
         if thing is not _MISSING:
@@ -195,7 +195,7 @@ def _things(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
 
 
 def _resolve(expression: ast.AST, frame: FrameType) -> Any:
-    """The value of a name, or of constant entries and attributes of one, without running code."""
+    """Return the value of a name, attribute, or constant entry, without running code."""
     if isinstance(expression, ast.Name):
         return frame.f_locals.get(expression.id, frame.f_globals.get(expression.id, _MISSING))
     if isinstance(expression, ast.Attribute):
@@ -223,7 +223,7 @@ def _resolve(expression: ast.AST, frame: FrameType) -> Any:
 
 
 def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
-    """The inputs that a value is, holds, or was computed from."""
+    """Return the inputs that a value is, holds, or was computed from."""
     if isinstance(thing, (Probe, WatchedStr)):
         ticket = thing._ticket
         return [ticket.node] if ticket is not None else []
@@ -243,7 +243,7 @@ def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
 
 
 def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
-    """Python values leave no trace: those of the same name and value may be meant."""
+    """Return inputs with the same name and value, for Python values are not traced."""
     if not isinstance(thing, (bool, int, float, tuple)) or not name:
         return []
     return [
@@ -258,7 +258,7 @@ def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
 
 
 def dependencies(tracer: Any, search: Any) -> List[Node]:
-    """The inputs that a traced array was computed from, as JAX itself tells in its message."""
+    """Return the inputs that a tracer was computed from, according to JAX's error message."""
     for _ in range(8):
         inner = getattr(tracer, "primal", getattr(tracer, "val", None))
         if not isinstance(inner, jax.core.Tracer):

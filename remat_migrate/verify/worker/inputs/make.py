@@ -1,11 +1,11 @@
-"""Inputs for a unit, made from its signature.
+"""Make inputs for a unit from its signature.
 
     make_cases(unit, "package.module:function", {"class": None, "classes": [Config]})
 
-Annotations, defaults and names say what an argument is; where they do not, the unit is run
-abstractly with probes, and what it does with them tells (see `search`). Both values of a switch,
-every string that an argument is compared with, and both sides of a number that one is compared
-with give a case each.
+Annotations, defaults, and names say what an argument is. Where they do not, the unit is run
+abstractly with probes, which record how they are used (see `search`). Each value of a flag, each
+string that an argument is compared with, and each side of a number that an argument is compared
+with gives a case.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Pins = Tuple[Tuple[int, Choice], ...]
 
 
 class Made(NamedTuple):
-    """Cases with what each is about ("train=True"), and why there are none, or not more."""
+    """Cases, each with a description ("train=True"), and why there are not more."""
 
     cases: List[Tuple[str, Case]]
     detail: str
@@ -53,7 +53,7 @@ def make_cases(
     seconds: float = SECONDS,
     tries: int = TRIES,
 ) -> Made:
-    """Inputs under which `unit` runs. Each was run once, with the numbers that it holds.
+    """Return inputs under which `unit` runs. Each case has been run once.
 
     `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
     dataclasses of the project that may be arguments.
@@ -117,7 +117,7 @@ def _globals_restored(unit: Callable[..., Any]) -> Iterator[None]:
 
 
 class _Maker:
-    """One unit, its cases so far, and what stood in the way of others."""
+    """One unit, its cases so far, and why there are not more."""
 
     def __init__(self, unit: Callable[..., Any], name: str, hints: Dict[str, Any]) -> None:
         self.unit = unit
@@ -147,7 +147,7 @@ class _Maker:
         self._others(base, budget)
 
     def _roots(self, made: inspect.Signature) -> None:
-        """A node for each parameter."""
+        """Add a node for each parameter."""
         known = annotated.of_callable(self.unit)
         siblings = tuple(made.parameters)
         bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
@@ -172,7 +172,7 @@ class _Maker:
             self.search.roots.append((parameter, node))
 
     def _solve(self, budget: Budget) -> Optional[str]:
-        """Search in the plain surroundings, and in those that an error asks for."""
+        """Search without a context, and in the context that an error asks for."""
         trouble = descent.solve(self.search, self._call, budget)
         if trouble is not None and self.context is None:
             error = self.search.last_error
@@ -183,13 +183,13 @@ class _Maker:
         return trouble
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """The unit in its surroundings, under abstract evaluation."""
+        """Call the unit in its context; may be traced."""
         return adapt.initialised(self.unit, args, kwargs, self.context)
 
     # Cases
 
     def _others(self, base: Snapshot, budget: Budget) -> None:
-        """A case for each value that deserves one, then for pairs of switches."""
+        """Add a case for each alternative value, then for combinations of flags."""
         done: Set[Any] = {self._assignment()}
         waiting: List[Pins] = []
         flips: List[Tuple[int, Choice]] = []
@@ -222,7 +222,7 @@ class _Maker:
     def _note_alternatives(
         self, base: Snapshot, waiting: List[Pins], flips: List[Tuple[int, Choice]]
     ) -> None:
-        """Values that came up in the last pass."""
+        """Queue the alternative values that the last pass found."""
         known = {(number, choice.key()) for number, choice in flips}
         nodes = self.search.in_use()
         for node in nodes + [child for parent in nodes for child in parent.children.values()]:
@@ -252,7 +252,7 @@ class _Maker:
             node.pinned = choice.kind != "probe"
 
     def _assignment(self) -> Any:
-        """The values of everything that varies: equal for cases that are the same."""
+        """Return the values of everything that varies: equal for identical cases."""
         return tuple(
             (node.number, node.choice.key())
             for node in self.search.in_use()
@@ -288,7 +288,7 @@ class _Maker:
         return {"args": args, "kwargs": kwargs, "context": self.context}
 
     def _about(self, pins: Pins) -> str:
-        """What a case is about: the values of what varies between cases."""
+        """Return what a case is about: the values that vary between cases."""
         shown = {n: self.search.nodes[n].choice or choice for n, choice in pins}
         for node in self.search.in_use():
             if node.choice is not None and len(node.alternatives) > 1:
@@ -315,7 +315,7 @@ def _shown(choice: Choice) -> str:
 
 
 def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
-    """What a unit returns for a case, for each way of calling it."""
+    """Return the results of a unit on a case, for each way of calling it."""
     # Not jitted: what is compiled here, operation by operation, serves the comparison as well.
     return [
         prepared.function(*prepared.args, **prepared.kwargs)
@@ -334,7 +334,7 @@ def _finite(results: Any) -> bool:
 
 
 def _takes_instance(cls: type, unit: Any, name: str) -> bool:
-    """Whether the first parameter is `self`: not for static methods, nor bound class methods."""
+    """Return whether the first parameter of a unit is `self`."""
     last = str(name).rpartition(":")[2].rpartition(".")[2]
     try:
         found = inspect.getattr_static(cls, last)

@@ -1,7 +1,7 @@
-"""What is to be made: a tree of nodes, one for each parameter and for each part found inside it.
+"""The values to make: a tree of nodes, one for each parameter and for each part of it.
 
-A node is undecided until something is known of it; then it has a `Choice`, and further choices to
-try should this one turn out to be wrong.
+A node is undecided until something is known about it. Then it has a `Choice`, and further choices
+to try if this one is wrong.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PROBE = "probe"  # undecided, to be found out
 
 
 class Choice(NamedTuple):
-    """One way to make a node; what `value` is depends on the kind, see above."""
+    """One way to make a node; the meaning of `value` depends on the kind, see above."""
 
     kind: str
     value: Any = None
 
     def key(self) -> Tuple[str, str, str]:
-        """Equal for choices that make the same thing (values need not be comparable)."""
+        """Return a key that is equal for choices that make the same value."""
         return self.kind, type(self.value).__name__, repr(self.value)
 
 
 class Plan(NamedTuple):
-    """Choices for a node, the best first, and other values that deserve a case of their own."""
+    """Choices for a node, the best first, and other values that are worth a separate case."""
 
     choices: List[Choice]
     alternatives: List[Choice] = []
@@ -44,17 +44,17 @@ class Plan(NamedTuple):
 
 
 def array(shape: Sequence[int], dtype: str = "float32") -> Choice:
-    """An array of a shape."""
+    """Return the choice of an array."""
     return Choice(ARRAY, (tuple(shape), dtype))
 
 
 def value(thing: Any) -> Choice:
-    """A Python value."""
+    """Return the choice of a Python value."""
     return Choice(VALUE, thing)
 
 
 class Node:
-    """One thing to make. `path` says where it stands: ("params", "norm", "scale")."""
+    """One value to make, at a path such as ("params", "norm", "scale")."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Node:
         self.forget()
 
     def forget(self) -> None:
-        """Back to what it was before anything was found out about it."""
+        """Forget everything that was found out about it."""
         self.choice: Optional[Choice] = None
         self.queue: List[Choice] = []
         self.order = 0
@@ -103,7 +103,7 @@ class Node:
         self.choice = None if choice.kind == PROBE else choice
 
     def state(self) -> Tuple[Any, ...]:
-        """What is decided, to come back to."""
+        """Return what is decided, for `set_state`."""
         return (
             self.choice,
             list(self.queue),
@@ -115,7 +115,7 @@ class Node:
         )
 
     def set_state(self, state: Tuple[Any, ...]) -> None:
-        """Come back to a state."""
+        """Return to a state."""
         self.choice, queue, self.order, self.unused, self.pinned, self.plan, children = state
         self.queue, self.children = list(queue), dict(children)
 
@@ -131,14 +131,14 @@ class Node:
 
     @property
     def inside(self) -> bool:
-        """Whether it is a part of a container or object, not an argument of anything."""
+        """Return whether it is part of a container or object, rather than an argument."""
         return self.parent is not None and not (
             self.parent.choice and self.parent.choice.kind == INSTANCE
         )
 
     @property
     def name(self) -> str:
-        """The last part of its path that is a name: that of the list for an element of a list."""
+        """The last part of its path that is a name; list elements have that of the list."""
         for part in reversed(self.path):
             if not part.isdigit():
                 return part
@@ -146,7 +146,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How a reader finds it: `params['norm']['scale']`, `cfg.pool`."""
+        """Its path as an expression: `params['norm']['scale']`, `cfg.pool`."""
         text = self.path[0] if self.path else ""
         above = [self]
         while above[-1].parent is not None:
@@ -161,7 +161,7 @@ class Node:
         return text
 
     def walk(self) -> List["Node"]:
-        """It and all that is in use below it."""
+        """Return the node and all nodes in use below it."""
         found = [self]
         for name, child in self.children.items():
             if self.in_use(name):
@@ -169,7 +169,7 @@ class Node:
         return found
 
     def in_use(self, name: str) -> bool:
-        """Whether a child belongs to what is made by the present choice."""
+        """Return whether a child is part of the current choice."""
         if self.choice is None or self.choice.kind not in (DICT, LIST, TUPLE, OBJECT, INSTANCE):
             return False
         if self.choice.kind in (LIST, TUPLE):
@@ -179,7 +179,7 @@ class Node:
         return self.children[name].parent is self
 
     def count(self) -> int:
-        """Elements of a list or tuple."""
+        """Return the number of elements of a list or tuple."""
         assert self.choice is not None
         wanted = self.choice.value
         return wanted if isinstance(wanted, int) else len(wanted)

@@ -1,10 +1,11 @@
-"""Objects that are handed out where it is not yet known what a unit wants.
+"""Probes: arguments whose uses show what a unit expects.
 
-How a probe is used decides what it is: indexed by a string, a dictionary; asked whether it is true,
-a bool; multiplied with an array, an array of a shape that fits. From then on it behaves like that,
-and the next pass of the search hands out the thing itself.
+The first use of a probe decides what it is. A probe that is indexed by a string becomes a
+dictionary; one whose truth value is taken, a bool; one that is multiplied with an array, an array
+of a matching shape. It behaves like that from then on, and the next pass of the search passes the
+value itself.
 
-To JAX a probe is a pytree without leaves, so it gets through `grad`, `jit` and tree functions.
+To JAX a probe is a pytree without leaves, so it passes through `grad`, `jit`, and tree functions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ARRAY_ANYWHERE = frozenset(("shape", "dtype", "ndim"))
 
 
 class Probe:
-    """Something of which nothing is known before it is used."""
+    """An argument of which nothing is known before it is used."""
 
     __slots__ = ("_ticket",)
     __array_ufunc__ = None
@@ -116,7 +117,7 @@ class Probe:
         return np.asarray(_settled(self, "float"), *args)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """A function, then."""
+        """Call it; an undecided probe becomes a function."""
         if self._ticket.node.choice is None:
             _decide(self, _functions(self._ticket.node, args, kwargs))
         return _current(self)(*args, **kwargs)
@@ -253,12 +254,12 @@ def _decide(probe: Probe, choices: List[Choice]) -> None:
 
 
 def _current(probe: Probe) -> Any:
-    """What the probe has turned out to be, in this pass."""
+    """Return the value that the probe stands for in this pass."""
     return probe._ticket.search.current(probe._ticket.node)
 
 
 def _plain(thing: Any) -> Any:
-    """A value that may be a probe whose nature is known by now."""
+    """Return the value of a probe that is decided, other values unchanged."""
     if isinstance(thing, Probe) and thing._ticket.node.choice is not None:
         return _current(thing)
     return thing
@@ -269,12 +270,12 @@ def _is_array(thing: Any) -> bool:
 
 
 def _is_number(node: Node) -> bool:
-    """A Python number, going by its name and by what it is a part of."""
+    """Return whether a node is likely to be a Python number."""
     return candidates.is_setting(node) or (not node.inside and candidates.is_number(node.name))
 
 
 def _compared_as_array(node: Node) -> bool:
-    """Whether a comparison with a number is likely to be one of each entry."""
+    """Return whether a comparison with a number is likely to be elementwise."""
     return len(node.name) > 1 and candidates.looks_like_array(node.name)
 
 
@@ -298,7 +299,7 @@ def _settled(probe: Probe, kind: str) -> Any:
 
 
 def _functions(node: Node, args: Any, kwargs: Any) -> List[Choice]:
-    """Functions for what is called with these arguments."""
+    """Return candidates for a function that is called with these arguments."""
     from . import stand_in
 
     found = [value(jnp.tanh), value(stand_in.mixture)]
@@ -340,7 +341,7 @@ def _decide_by_attribute(probe: Probe, name: str) -> None:
 def _decide_by_operand(
     probe: Probe, other: Any, operation: Callable[[Any, Any], Any], reflected: bool
 ) -> None:
-    """What goes with the other operand of an operator."""
+    """Decide a probe by the other operand of an operator."""
     node = probe._ticket.node
     plain = _plain(other)
     arrays = _arrays(node)

@@ -1,4 +1,4 @@
-"""What a function's code reads: names, attributes, keys of its options."""
+"""Find what a function's code reads: names, attributes, keys of its options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Set
 
 
 def names_read(unit: Callable[..., Any], depth: int = 4) -> Set[str]:
-    """Names and attributes that a function reads, or a function of its program that it calls."""
+    """Return the names and attributes that a function, or one that it calls, reads."""
     found: Set[str] = set()
     seen: Set[int] = set()
     function = inspect.unwrap(unit) if callable(unit) else unit
@@ -52,7 +52,7 @@ def _code_names(code: CodeType) -> Set[str]:
 
 
 def asked_keys(unit: Callable[..., Any], name: str) -> List[str]:
-    """The keys that a function takes from its `**name`: `name["k"]`, `name.get("k")`, `"k" in`."""
+    """Return the keys that a function reads from its `**name`, as in `name["k"]`."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(unit))))
     except (OSError, TypeError, SyntaxError):

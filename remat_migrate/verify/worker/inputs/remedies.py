@@ -1,4 +1,4 @@
-"""What an error asks of the inputs that it is about: other shapes, other types, values."""
+"""Suggest other shapes, dtypes, and values for the inputs that an error is about."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ STRUCTURE = re.compile(
 
 
 def needs_value(error: BaseException) -> bool:
-    """Whether Python, or a shape, needs the value of something that is traced."""
+    """Return whether an error says that a traced value must be concrete."""
     return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
 
 
 def python_values(node: Node, found: fault.Fault) -> List[Choice]:
-    """Python values for what was an array, by what they are needed for."""
+    """Return Python values in place of an array, by the error that asks for them."""
     assert node.choice is not None
     text = type(found.error).__name__ + str(found.error)
     constant = [Choice(CONSTANT, node.choice.value)] if node.choice.kind == ARRAY else []
@@ -60,7 +60,7 @@ def python_values(node: Node, found: fault.Fault) -> List[Choice]:
 
 
 def by_error(node: Node, found: fault.Fault) -> List[Choice]:
-    """What to make of a probe that nothing is known of but the error that it caused."""
+    """Return candidates for a probe of which only the error is known."""
     text = str(found.error)
     texts = [key for key in found.keys if isinstance(key, (str, int))]
     if isinstance(found.error, KeyError) and texts:
@@ -74,7 +74,7 @@ def by_error(node: Node, found: fault.Fault) -> List[Choice]:
 
 
 def choices(node: Node, found: fault.Fault) -> List[Choice]:
-    """Everything to try for a node that an error is about, the likeliest first."""
+    """Return everything to try for a node that an error is about, likeliest first."""
     if node.choice is None:
         first = by_error(node, found)
     elif needs_value(found.error) and node.choice.kind in (ARRAY, KEY):
@@ -96,7 +96,7 @@ def choices(node: Node, found: fault.Fault) -> List[Choice]:
 
 
 def repaired(node: Node, found: fault.Fault) -> List[Choice]:
-    """Choices that a message suggests for a node: another type, shape, or number of parts."""
+    """Return the dtypes, shapes, or lengths that a message suggests for a node."""
     choice = node.choice
     message = str(found.error)
     parts = re.search(r"not enough values.*expected (\d+)", message) or re.search(
@@ -117,7 +117,7 @@ def repaired(node: Node, found: fault.Fault) -> List[Choice]:
 
 
 def types(choice: Choice, message: str) -> List[Choice]:
-    """The same array of another type, if a message speaks of one."""
+    """Return the same array of another dtype, if a message mentions one."""
     if choice.kind not in (ARRAY, CONSTANT):
         return []
     shape, dtype = choice.value
@@ -131,7 +131,7 @@ def types(choice: Choice, message: str) -> List[Choice]:
 
 
 def describe(error: BaseException) -> str:
-    """An error in one short line."""
+    """Return an error in one short line."""
     text = " ".join(str(error).split())
     text = re.sub(
         r"<?input_\d+_>?", "an argument", text.replace("inputs['", "").replace("_']", "_")

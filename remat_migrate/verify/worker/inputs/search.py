@@ -1,8 +1,7 @@
-"""The inputs of a unit, as far as they are known, and passes that find out more.
+"""The inputs of a unit as far as they are known, and passes that find out more.
 
-Each pass runs the unit abstractly. What is undecided is handed out as probes, which decide
-themselves by how they are used; what is decided, as the thing itself. What to do about an error is
-told in `descent`.
+Each pass runs the unit abstractly. Undecided inputs are passed as probes, which their uses decide;
+decided inputs are passed as values. `descent` handles errors.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ Snapshot = Dict[int, Any]
 
 
 class OutOfTime(BaseException):
-    """The time for a unit is over. Not an Exception: the unit's own handlers must let it pass."""
+    """The time for a unit is over. Not an Exception, so that the unit's handlers ignore it."""
 
 
 # What ends more than the unit.
@@ -50,7 +49,7 @@ NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
 
 
 class Budget:
-    """Passes and seconds that are left."""
+    """The passes and seconds that are left."""
 
     def __init__(self, tries: int, seconds: float) -> None:
         self.tries = tries
@@ -62,7 +61,7 @@ class Budget:
         return self.tries >= 0 and time.monotonic() < self.deadline
 
     def left(self) -> float:
-        """Seconds."""
+        """Return the seconds that are left."""
         return self.deadline - time.monotonic()
 
 
@@ -81,7 +80,7 @@ class Search:
         self.start()
 
     def start(self) -> None:
-        """Before a pass."""
+        """Reset the state of a pass."""
         self.fresh = False
         self.found: Optional[fault.Fault] = None
         self.leaves: Dict[str, Any] = {}
@@ -97,17 +96,17 @@ class Search:
         annotation: Any = None,
         plan: Optional[Plan] = None,
     ) -> Node:
-        """A node, and its number."""
+        """Add a node."""
         node = Node(len(self.nodes), path, parent, annotation, plan)
         self.nodes[node.number] = node
         return node
 
     def in_use(self) -> List[Node]:
-        """All nodes of the inputs as they are now."""
+        """Return all nodes of the current inputs."""
         return [node for _, root in self.roots for node in root.walk()]
 
     def child(self, node: Node, name: Any) -> Node:
-        """An entry, element or attribute."""
+        """Return the node of an entry, element, or attribute."""
         text = str(name)
         if text not in node.children:
             annotation = annotated.of_part(node, text)
@@ -123,13 +122,13 @@ class Search:
         return child
 
     def want(self, node: Node, name: str) -> None:
-        """A key that a dictionary is asked for, and may lack: a case of its own."""
+        """Note a key that a dictionary is asked for and may lack: worth a separate case."""
         if name not in node.children:
             plan = Plan([Choice(ABSENT)], [Choice(ABSENT), Choice("probe")])
             node.children[name] = self.new((*node.path, name), node, None, plan)
 
     def decide(self, node: Node, choices: Sequence[Choice]) -> None:
-        """A probe has found out what it is."""
+        """Decide a node by a use of its probe."""
         self.decisions += 1
         self.fresh = True
         if node.plan and node.plan.choices and node.plan.choices[0].kind == PROBE:
@@ -138,13 +137,13 @@ class Search:
         node.choose(choices, self.decisions)
 
     def objects(self, node: Node, attribute: str) -> List[Choice]:
-        """What may have the attributes that were read: a class of the project, or any object."""
+        """Return the project's classes that have the attributes that were read, or any object."""
         node.attributes.add(attribute)
         fitting = [cls for cls in self.classes if construct.has(cls, node.attributes)]
         return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(OBJECT)]
 
     def looked_up(self, node: Node, frame: FrameType) -> None:
-        """A string is hashed: the other keys of the dictionary deserve a case each."""
+        """Offer the other keys of the dictionary in which a string is looked up."""
         module = frame.f_globals.get("__name__", "").partition(".")[0]
         if module in LIBRARIES or node.choice is None:
             return
@@ -154,11 +153,11 @@ class Search:
     # What is handed out
 
     def arguments(self) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-        """The arguments of this pass."""
+        """Return the arguments of this pass."""
         return construct.arguments(self.roots, self.handed)
 
     def handed(self, node: Node) -> Any:
-        """What stands for a node in this pass: a probe as long as it is undecided."""
+        """Return the value of a node in this pass: a probe while it is undecided."""
         if node.choice is None:
             if node.number not in self.values:
                 self.values[node.number] = Probe(node, self)
@@ -166,7 +165,7 @@ class Search:
         return self.current(node)
 
     def current(self, node: Node) -> Any:
-        """What a decided node is in this pass."""
+        """Return the value of a decided node in this pass."""
         choice = node.choice
         assert choice is not None
         if choice.kind in (ARRAY, KEY):
@@ -201,14 +200,14 @@ class Search:
         return held if choice.value is not None else ProbeDict(Ticket(node, self), held.items())
 
     def child_present(self, node: Node, name: str) -> Optional[Node]:
-        """A child, unless it is left out."""
+        """Return a child, or None if it is absent."""
         child = node.children.get(name) or self.child(node, name)
         return None if child.choice is not None and child.choice.kind == ABSENT else child
 
     # Passes
 
     def attempt(self, call: Call, jit: bool) -> Optional[BaseException]:
-        """One pass; the error that it ended in."""
+        """Run one pass; return the error that ended it."""
         self.start()
         leaves = {
             _leaf_name(node): _struct(node.choice)
@@ -255,7 +254,7 @@ class Search:
         node.assign(choice, others)
 
     def forget_after(self, node: Node) -> None:
-        """Arrays decided later took their shapes from what has now changed."""
+        """Forget the arrays that were decided after a node, for their shapes may follow from it."""
         for other in self.in_use():
             if other.order > node.order and other.choice is not None and not other.pinned:
                 if other.choice.kind == ARRAY:
@@ -264,11 +263,11 @@ class Search:
     # States
 
     def save(self) -> Snapshot:
-        """What is decided."""
+        """Return what is decided."""
         return {number: node.state() for number, node in self.nodes.items()}
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Back to a state. What was found since is out of use."""
+        """Return to a state; nodes added since are not in use."""
         for number, node in self.nodes.items():
             if number in snapshot:
                 node.set_state(snapshot[number])

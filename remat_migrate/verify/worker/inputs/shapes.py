@@ -1,4 +1,4 @@
-"""Shapes that go with other shapes: in operators, in messages of errors, in named axes."""
+"""Shapes that match other shapes: in operators, in error messages, in named axes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .node import CONSTANT, Choice, Shape, array
 
 
 def broadcastable(left: Shape, right: Shape) -> bool:
-    """Whether two shapes go together in an elementwise operation."""
+    """Return whether two shapes can be broadcast together."""
     return all(a == b or 1 in (a, b) for a, b in zip(reversed(left), reversed(right)))
 
 
 def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
-    """Arrays to be combined elementwise with one of shape `other`, the likeliest first."""
+    """Return arrays to combine elementwise with one of shape `other`, likeliest first."""
     fitting = [c for c in choices if broadcastable(c.value[0], other)]
     dtype = choices[0].value[1]
     # A vector of weights belongs to the last axis; an activation has the other's shape.
@@ -24,7 +24,7 @@ def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
 
 
 def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List[Choice]:
-    """Arrays to be multiplied (`@`) with one of shape `other`; `reflected`: from the right."""
+    """Return arrays to multiply (`@`) with one of shape `other`; `reflected`: from the right."""
     if not other:
         return list(choices)
     size = other[-1] if reflected or len(other) == 1 else other[-2]
@@ -43,7 +43,7 @@ def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List
 
 
 def at_least(choices: Sequence[Choice], rank: int) -> List[Choice]:
-    """Those of at least `rank` axes first."""
+    """Sort arrays with at least `rank` axes first."""
     return sorted(choices, key=lambda choice: len(choice.value[0]) < rank)
 
 
@@ -53,7 +53,7 @@ _SHAPE_IN_TEXT = re.compile(r"[(\[]((?:\d+(?:, ?|,?(?=[)\]])))*)[)\]]")
 
 
 def shapes_in(text: str) -> List[Shape]:
-    """The shapes that a message speaks of."""
+    """Return the shapes that a message mentions."""
     found: List[Shape] = []
     for inner in _SHAPE_IN_TEXT.findall(text):
         shape = tuple(int(size) for size in re.findall(r"\d+", inner))
@@ -63,7 +63,7 @@ def shapes_in(text: str) -> List[Shape]:
 
 
 def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choice]:
-    """Other shapes for an array, of the sizes that a message and its statement speak of."""
+    """Return other shapes for an array, with the sizes that a message and its statement mention."""
     shape, dtype = choice.value
     others = [other for other in shapes_in(message) if other != shape]
     found: List[Shape] = []
@@ -92,7 +92,7 @@ def _entries(shape: Shape) -> int:
 
 
 def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:
-    """The arrays among `choices` with so many axes."""
+    """Return the arrays among `choices` that have `rank` axes."""
     return [c for c in choices if c.kind in ("array", CONSTANT) and len(c.value[0]) == rank]
 
 
@@ -106,7 +106,7 @@ def _different(choices: Iterable[Choice]) -> List[Choice]:
 
 
 def named_axes(text: str) -> Optional[Tuple[int, ...]]:
-    """Sizes for a jaxtyping string ("batch dim", "*b 3 h"); None if it leaves the shape open."""
+    """Return sizes for a jaxtyping string ("batch dim", "*b 3 h"); None if it leaves them open."""
     sizes: List[int] = []
     for token in text.split():
         axis = token.lstrip("#?").partition("=")[2] or token.lstrip("#?")
@@ -128,7 +128,7 @@ def named_axes(text: str) -> Optional[Tuple[int, ...]]:
 
 
 def axis_size(name: str) -> int:
-    """The size of a named axis, the same wherever the name stands."""
+    """Return the size of a named axis, which is the same everywhere."""
     lower = name.lower().strip("_")
     if re.fullmatch(r"b|bs|batch\w*|n|bsz", lower):
         return BATCH

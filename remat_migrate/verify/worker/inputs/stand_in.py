@@ -1,6 +1,6 @@
-"""Objects and functions that stand in for what a unit is given and nobody has declared.
+"""Objects and functions to pass where nothing else says what an argument is.
 
-They can be saved: both sides of a comparison find them here by name.
+They are pickled by name, so both sides of a comparison find them here.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import jax.numpy as jnp
 
 
 class Settings(types.SimpleNamespace):
-    """An object with attributes, none an array; hashable by content, so it can be static."""
+    """An object without arrays among its attributes; hashable by content, so it can be static."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(vars(self).items())))
 
 
 class Record(types.SimpleNamespace):
-    """An object whose attributes are arrays, known to JAX as a pytree."""
+    """An object whose attributes are arrays; registered as a pytree."""
 
 
 def _flatten(record: Record) -> Tuple[Tuple[Any, ...], Tuple[str, ...]]:
@@ -36,7 +36,7 @@ jax.tree_util.register_pytree_node(Record, _flatten, _unflatten)
 
 
 def mixture(*args: Any, **kwargs: Any) -> Any:
-    """A smooth function of all arrays that it is given, in the shape of the last positional one."""
+    """Return a smooth function of all its arrays, in the shape of the last positional one."""
     arrays = [
         leaf
         for leaf in jax.tree_util.tree_leaves((kwargs, args))

@@ -1,4 +1,4 @@
-"""A case with other numbers: a default that stands where the argument should be shows only then."""
+"""Vary the numbers of a case: a default used in place of an argument shows only then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Found = Tuple[str, _Case]
 
 
 def varied(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[_Found]:
-    """Cases that differ from one by the plain numbers that the parameters get, or default to.
+    """Yield cases that differ from one in its Python numbers or in defaulted numbers.
 
     All are changed together if the function runs so; else those are that can be changed alone.
     `load` makes the case anew.
@@ -67,7 +67,7 @@ def _numbers(parameters: List[inspect.Parameter], case: _Case) -> Iterator[_Numb
 
 
 def _other(value: Any, found: int) -> Any:
-    """Another number of the same size and sign, a different one for each parameter."""
+    """Return another number of similar size and the same sign, different for each parameter."""
     if type(value) is int:
         return value + (1 if value >= 0 else -1) * (1 + found)
     return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found

@@ -1,1 +1,1 @@
-"""Recording what goes into and comes out of units while a command runs."""
+"""Record the inputs and outputs of units while a command runs."""

@@ -1,4 +1,4 @@
-"""One call of a unit: what came in, what went out, and the inputs as a case."""
+"""One call of a unit: its inputs, its outputs, and the inputs as a case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Described = List[Tuple[str, Union[Fingerprint, Slot]]]
 
 
 class Unit:
-    """A unit's signature, looked at when it is first called.
+    """A unit's signature, read when it is first called.
 
     `bound`: how many arguments, such as the class of a class method, the call gets besides those
     that a caller of the unit gives.
@@ -32,7 +32,7 @@ class Unit:
         self._signature: Any = False
 
     def named(self, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
-        """Arguments by the names of their parameters, defaults filled in.
+        """Return arguments by the names of their parameters, with defaults.
 
         A migration passes by position what was passed by keyword, or writes out a default.
         """
@@ -52,7 +52,7 @@ class Unit:
 
 
 class Entry:
-    """A call that has begun. Inputs are looked at now: the call may change or donate them."""
+    """A call in progress. Inputs are read at its start: the call may change or donate them."""
 
     def __init__(
         self, log: EventLog, identity: str, unit: Unit, args: Any, kwargs: Dict[str, Any]
@@ -73,11 +73,11 @@ class Entry:
         self._save({"args": args[unit.bound :], "kwargs": kwargs, "context": context})
 
     def raised(self, error: BaseException) -> None:
-        """The call has failed; of traced inputs no more is known than what tracing knows."""
+        """Record that the call failed; traced inputs are known only by shape and dtype."""
         self._abstract([], describe(error))
 
     def returned(self, result: Any) -> None:
-        """The call has ended; traced values are written each time that the program runs."""
+        """Record what the call returned; traced values are written each time the program runs."""
         outputs = self._described(result, "")
         if not self.tracers:
             self._write(self.inputs, outputs, self.about, None)
@@ -124,7 +124,7 @@ class Entry:
             self.about = {"case_error": "the call cannot be copied: {!r}".format(error)[:500]}
 
     def _kept(self, value: Any) -> Any:
-        """A leaf as it is kept until the program runs, when JAX must not be called."""
+        """Return a leaf in the form that is kept until the program runs."""
         if walk.is_tracer(value):
             return self._slots.get(id(value), Slot(None))
         if not walk.is_array(value):
@@ -134,7 +134,7 @@ class Entry:
         return value.copy()
 
     def _signature(self) -> Tuple[str, str]:
-        """What makes calls different: structure, shapes and static values; and numbers besides."""
+        """Return what distinguishes calls: structure, shapes, static values; and numbers."""
         coarse: List[Any] = []
         numbers: List[Any] = []
         for path, leaf in self.inputs:
@@ -206,7 +206,7 @@ def _event(
 
 
 def _with(described: Described, seen: List[Fingerprint]) -> Described:
-    """Leaves with what is known of the values in their slots."""
+    """Return the leaves with their slots replaced by what is known of the values."""
     return [
         (path, seen[leaf.number or 0] if isinstance(leaf, Slot) else leaf)
         for path, leaf in described

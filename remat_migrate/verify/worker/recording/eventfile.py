@@ -1,4 +1,4 @@
-"""What the processes of a run have left, read back. Needs numpy alone."""
+"""Read the events that the processes of a run recorded. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Call:
 
     @property
     def is_abstract(self) -> bool:
-        """Whether some input is known only as tracing knows it."""
+        """Return whether some input is known only by shape and dtype."""
         return any(leaf[0] == "traced" for _, leaf in self.inputs)
 
     def flags(self) -> str:
-        """The Python bools among its arguments: `is_training=True`."""
+        """Return the Python bools among its arguments: `is_training=True`."""
         found = [
             "{}={}".format(path, leaf[2])
             for path, leaf in self.inputs
@@ -82,13 +82,13 @@ class UnitCalls:
 
     @property
     def is_sequence(self) -> bool:
-        """Whether the calls have an order: one thread made them, and JAX traced none."""
+        """Return whether the calls are ordered: one thread made them, and JAX traced none."""
         places = {(call.process, call.thread) for call in self.calls}
         return len(places) <= 1 and all(call.traced is None for call in self.calls)
 
 
 class Run:
-    """All that was recorded below a folder, but for lines that the end of a process cut off."""
+    """Everything recorded below a folder, except for lines that were cut off with a process."""
 
     def __init__(self, folder: str) -> None:
         self.units: Dict[str, UnitCalls] = {}
@@ -104,7 +104,7 @@ class Run:
             self._read(lines, number, os.path.join(folder, name))
 
     def calls(self, unit: str) -> UnitCalls:
-        """The calls of a unit, none if there were none."""
+        """Return the calls of a unit."""
         return self.units.get(unit) or UnitCalls()
 
     def _read(self, lines: List[Dict[str, Any]], process: int, folder: str) -> None:
@@ -142,7 +142,7 @@ def _lines(path: str) -> List[Dict[str, Any]]:
 
 
 def _features(leaf: Any) -> Tuple[str, List[float], float]:
-    """The kind of an input, numbers that tell it from others of its kind, and their scale.
+    """Return the kind of an input, numbers that distinguish it within its kind, and their scale.
 
     A Python number, an array of numpy's and one of JAX's may be the same input: what one run calls
     directly, the other may call from a trace. Of an input seen by tracing alone, all is NaN.
@@ -171,7 +171,7 @@ def _is_float(leaf: Any) -> bool:
 
 
 def _sampled(name: str, shape: List[Any]) -> int:
-    """How many entries are kept of an array."""
+    """Return how many entries of an array are kept."""
     size = 1
     for length in shape:
         size *= length if isinstance(length, int) else 1

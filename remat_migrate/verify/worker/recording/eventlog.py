@@ -1,9 +1,8 @@
-"""The folder in which a process of the recorded command leaves its events and cases.
+"""The folder where a process of the recorded command writes its events and cases.
 
-`events.jsonl` holds one JSON object a line, each written out at once, so that a killed process
-leaves what it had. Kinds of line: `process` (the first), `call`, `trace`, `note`, `cut` (from here
-on calls of a unit are missing), and at the end `count`.
-A forked process starts a folder of its own.
+`events.jsonl` holds one JSON object per line, each flushed at once, so that the events of a killed
+process are kept. The kinds are `process` (the first line), `call`, `trace`, `note`, `cut` (later
+calls of a unit are missing), and finally `count`. A forked process starts a new folder.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MOST_SHARE = 0.2
 
 
 class UnitLog:
-    """What has been recorded of one unit in this process."""
+    """What is recorded of one unit in this process."""
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
@@ -48,7 +47,7 @@ class UnitLog:
 
 
 class EventLog:
-    """The events of this process. What is slow, or waits for JAX, is done outside the lock."""
+    """The events of this process. Nothing slow, and nothing that waits for JAX, holds the lock."""
 
     def __init__(self, folder: str, with_cases: bool = True) -> None:
         self.root = folder
@@ -69,12 +68,12 @@ class EventLog:
         self.over: Set[str] = set()
 
     def unit(self, identity: str) -> UnitLog:
-        """The log of a unit."""
+        """Return the log of a unit."""
         with self.lock:
             return self.units.setdefault(identity, UnitLog(identity))
 
     def leaves_out(self, identity: str, calls: int = 1) -> bool:
-        """Whether calls are not recorded but counted: there were too many, or it takes too long."""
+        """Return whether to only count calls: there were too many, or recording takes too long."""
         log = self.unit(identity)
         with self.lock:
             allowed = FREE_SECONDS + MOST_SHARE * (time.monotonic() - self.started)
@@ -88,11 +87,11 @@ class EventLog:
             return True
 
     def is_over(self, identity: str) -> bool:
-        """Whether no call of a unit is recorded or counted any more."""
+        """Return whether calls of a unit are neither recorded nor counted any longer."""
         return identity in self.over
 
     def give_up(self, compiling: float) -> bool:
-        """Whether programs shall be traced once more without callbacks that record nothing.
+        """Return whether to retrace programs without the callbacks that no longer record anything.
 
         Args:
             compiling: seconds that this process has spent on tracing and compiling so far.
@@ -112,7 +111,7 @@ class EventLog:
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
-        """Counts the processor time of what is done in it as that of recording."""
+        """Count the processor time of the block as recording time."""
         started = time.thread_time()
         try:
             yield
@@ -121,7 +120,7 @@ class EventLog:
                 self.spent += time.thread_time() - started
 
     def has_all_cases(self, identity: str) -> bool:
-        """Whether no more cases of a unit are saved."""
+        """Return whether no more cases of a unit are saved."""
         return not self.with_cases or self.unit(identity).cases >= MOST_CASES
 
     def trace(self, identity: str) -> int:
@@ -155,7 +154,7 @@ class EventLog:
                 self._write({"kind": "note", "unit": identity, "text": text})
 
     def case_file(self, identity: str, signature: Tuple[str, str], size: int) -> Optional[str]:
-        """Where to save the inputs of a call of `size` bytes; None if they are not wanted.
+        """Return where to save the inputs of a call of `size` bytes; None if they are not needed.
 
         Wanted are the first call of each structure with its shapes and static values, two that
         differ in Python numbers alone, and one that differs in the entries of arrays alone.
@@ -216,7 +215,7 @@ class EventLog:
 
 
 def process() -> Dict[str, Any]:
-    """This process: its arguments, when it began to record, and where it imports from."""
+    """Return the arguments of this process, when it began to record, and where it imports from."""
     copy = os.environ.get("REMAT_MIGRATE_COPY")
     return {
         "argv": [str(each) for each in getattr(sys, "argv", [])][:50],
@@ -228,7 +227,7 @@ def process() -> Dict[str, Any]:
 
 
 def main_module() -> Optional[str]:
-    """The name under which another process can import the module that runs as `__main__`."""
+    """Return the name by which another process can import the module that runs as `__main__`."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None:

@@ -1,4 +1,4 @@
-"""What is kept of a leaf, so that two runs can be compared without keeping their arrays.
+"""Fingerprints of leaves, by which two runs are compared without keeping their arrays.
 
 A fingerprint is a list that JSON can hold:
 
@@ -43,7 +43,7 @@ _weights: List[Any] = []
 
 
 def of_array(array: Any, weak: Optional[bool] = None, dtype: Optional[str] = None) -> Fingerprint:
-    """The fingerprint of a numpy array. `dtype`: its name if it stands for something else."""
+    """Return the fingerprint of a numpy array; `dtype` is the name of the dtype it represents."""
     name = dtype or str(array.dtype)
     shape = list(array.shape)
     flat = array.reshape(-1)
@@ -71,7 +71,7 @@ def of_array(array: Any, weak: Optional[bool] = None, dtype: Optional[str] = Non
 
 
 def of_leaf(value: Any) -> Fingerprint:
-    """The fingerprint of a leaf as it stands, a tracer's without its values."""
+    """Return the fingerprint of a leaf; for a tracer, only its shape and dtype."""
     if walk.is_tracer(value):
         return of_tracer(value)
     if type(value) in (bool, int, float):
@@ -84,7 +84,7 @@ def of_leaf(value: Any) -> Fingerprint:
 
 
 def of_tracer(value: Any) -> Fingerprint:
-    """What is known of a tracer."""
+    """Return the fingerprint of a tracer."""
     aval = value.aval
     shape = [size if isinstance(size, int) else str(size) for size in getattr(aval, "shape", ())]
     dtype = str(getattr(aval, "dtype", type(aval).__name__))
@@ -104,7 +104,7 @@ def _of_concrete(value: Any) -> Fingerprint:
 
 
 def bits(value: Any) -> Any:
-    """A concrete array as a numpy array, of a typed random key its data. Waits for its values."""
+    """Return a concrete array as a numpy array, a typed random key as its key data. Blocks."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     from ..transfer import arrays  # imports JAX, which reading events does without
@@ -113,14 +113,14 @@ def bits(value: Any) -> Any:
 
 
 def key_kind(value: Any) -> Optional[str]:
-    """The name of the generator if a JAX array or tracer is a typed random key."""
+    """Return the name of the generator if a JAX array or tracer is a typed random key."""
     from ..transfer import arrays
 
     return arrays.key_implementation(value) if arrays.is_key(value) else None
 
 
 def described(value: Any) -> str:
-    """A leaf that is no number in a few words that are the same in two runs of a program."""
+    """Describe a leaf that is not a number in a few words that are the same in two runs."""
     if value is None or isinstance(value, (str, bytes)):
         return _shortened(repr(value))
     if value is walk.Truncated:
@@ -152,14 +152,14 @@ def _shortened(text: str) -> str:
 
 
 def weights(count: int) -> Any:
-    """Fixed weights in [-0.5, 0.5) without a period: a sum with them sees exchanged entries."""
+    """Return fixed aperiodic weights in [-0.5, 0.5): a weighted sum detects swapped entries."""
     if not _weights or _weights[0].size < count:
         _weights[:] = [np.modf(np.arange(1, max(count, 1024) + 1) * 0.6180339887498949)[0] - 0.5]
     return _weights[0][:count]
 
 
 def as_array(leaf: Fingerprint) -> Fingerprint:
-    """The fingerprint that a Python number would have as an array; others as they are."""
+    """Return the fingerprint that a Python number has as an array, other fingerprints unchanged."""
     if leaf[0] != "number":
         return leaf
     value = complex(*leaf[2]) if leaf[1] == "complex" else leaf[2]
@@ -167,7 +167,7 @@ def as_array(leaf: Fingerprint) -> Fingerprint:
 
 
 def places(size: int) -> Any:
-    """The entries that are kept: first, last, and some between at uneven distances."""
+    """Return the indices of the entries to keep: first, last, and some in between."""
     if size <= SAMPLES:
         return np.arange(size)
     between = (weights(SAMPLES - 2) + 0.5) * size
@@ -175,14 +175,14 @@ def places(size: int) -> Any:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether a dtype is one of numbers, bfloat16, float8 and int4 among them."""
+    """Return whether a dtype is numeric, including bfloat16, float8, and int4."""
     if dtype.kind in "SUV":
         return dtype.kind == "V" and dtype.fields is None and dtype.name.startswith(_EXTRA)
     return True
 
 
 def _numbers(flat: Any) -> Any:
-    """Entries as float64, a complex one as two."""
+    """Return the entries as float64, a complex entry as two."""
     if flat.dtype.kind == "c":
         flat = np.stack([flat.real, flat.imag], axis=-1).reshape(-1)
     if flat.dtype.kind in "mM":

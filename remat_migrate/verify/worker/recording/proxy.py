@@ -1,4 +1,4 @@
-"""What stands for a callable that is no plain function: a jitted one, a partial, a module."""
+"""Proxies for callables other than plain functions: jitted functions, partials, modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWN = frozenset(["__set__", "__delete__", "__set_name__", "__del__", "__class_g
 
 
 class Recorded:
-    """A callable that records its calls, and in everything else is the one that it stands for."""
+    """A callable that records its calls and otherwise behaves like the callable it wraps."""
 
     __slots__ = (
         "__weakref__",
@@ -98,7 +98,7 @@ _classes: Dict[type, type] = {}
 
 
 def recorded_class(function: Any) -> Any:
-    """The class of what stands for a callable, with the special methods that this one has."""
+    """Return the proxy class for a callable, with the special methods of its type."""
     kind = type(function)
     if kind not in _classes:
         special = {
@@ -113,7 +113,7 @@ def recorded_class(function: Any) -> Any:
 
 
 def _is_special(name: str) -> bool:
-    """Whether Python looks a method up on the class alone, and `Recorded` does not have it."""
+    """Return whether Python looks up a method on the class and `Recorded` lacks it."""
     is_own = name in _OWN or hasattr(Recorded, name)
     return name.startswith("__") and name.endswith("__") and not is_own
 
@@ -126,7 +126,7 @@ def _forwarding(name: str) -> Any:
 
 
 def _register_pytree(function: Any, made: Any) -> None:
-    """Equinox's jitted functions are trees, and may be passed where JAX wants a tree."""
+    """Register the proxy of a callable that is a pytree, such as Equinox's jitted functions."""
     jax = sys.modules.get("jax")
     if jax is None or jax.tree_util.all_leaves([function]):
         return

@@ -1,4 +1,4 @@
-"""Pytest's fixtures: objects that refuse to be called, and the functions inside them."""
+"""The functions inside pytest fixtures, which are objects that cannot be called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional, Tuple
 
 
 def function_of(value: Any) -> Optional[Any]:
-    """The function that was made a fixture; None for what is none."""
+    """Return the function of a pytest fixture; None for anything else."""
     place = _place(value)
     return None if place is None else getattr(*place)
 
@@ -22,7 +22,7 @@ def replace_function(value: Any, change: Callable[[Any], Any]) -> bool:
 
 
 def _place(value: Any) -> Optional[Tuple[Any, str]]:
-    """The object that holds the function of a fixture, and under which name."""
+    """Return the object that holds the function of a fixture, and the attribute name."""
     kind = type(value)
     if kind.__module__ == "_pytest.fixtures" and kind.__name__ == "FixtureFunctionDefinition":
         return value, "_fixture_function"

@@ -1,10 +1,10 @@
-"""Recording what goes into a unit and what comes out while a user's command runs.
+"""Record the inputs and outputs of units while a user's command runs.
 
-`unit(identity)` is the decorator that instrumented text calls. Without the environment variable
-REMAT_MIGRATE_RECORD, which names the folder to record into, it gives back what it is given.
+Instrumented code calls the decorator `unit(identity)`. It returns its argument unchanged unless the
+environment variable REMAT_MIGRATE_RECORD names the folder to record into.
 
-Nothing here may change what the program computes, or make it fail: an error in recording is noted
-among the events, and the call goes on without.
+Recording must neither change what the program computes nor make it fail: an error in recording is
+noted among the events, and the call continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _active = threading.local()
 
 
 def unit(identity: str) -> Callable[[Any], Any]:
-    """A decorator that records the calls of the unit `path::qualified name`."""
+    """Return a decorator that records the calls of the unit `path::qualified name`."""
     log = event_log()
     if log is None:
         return lambda function: function
@@ -49,7 +49,7 @@ def unit(identity: str) -> Callable[[Any], Any]:
 
 @functools.lru_cache(maxsize=None)
 def event_log() -> Optional[EventLog]:
-    """The log of this process, if its command is recorded."""
+    """Return the log of this process, if its command is recorded."""
     folder = os.environ.get("REMAT_MIGRATE_RECORD")
     if not folder:
         return None
@@ -73,7 +73,7 @@ def _finish(log: EventLog) -> None:
 
 
 def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any:
-    """What stands for `function` under its name: the same kind of thing, recording its calls.
+    """Return an object of the same kind as `function` that records its calls.
 
     `bound`: see `call.Unit`.
     """
@@ -113,7 +113,7 @@ def _is_suspended(function: Any) -> bool:
 
 
 def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
-    """A plain function again, so that Flax, Haiku, Equinox and pytest treat it as they would."""
+    """Return a plain function, which Flax, Haiku, Equinox, and pytest treat like the original."""
     described = call.Unit(function, bound)
 
     @functools.wraps(function)
@@ -163,7 +163,7 @@ def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any])
 
 
 def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:
-    """The result of an action of the recorder; None if it fails, which is noted."""
+    """Return the result of an action; if it fails, note that and return None."""
     try:
         with log.timed():
             return action(*args)

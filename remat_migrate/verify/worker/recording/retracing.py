@@ -1,7 +1,7 @@
-"""Programs that are traced once more, after what was to be recorded of them has been recorded.
+"""Retrace programs without callbacks, once enough of their calls are recorded.
 
-A callback costs a running program time even if it records nothing, and nothing takes it out of a
-compiled program. A program that runs for long is better off when it is compiled again without.
+A callback costs time even if it records nothing, and cannot be removed from a compiled program. It
+is cheaper to compile a long-running program again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _pending: List[Any] = []
 
 @functools.lru_cache(maxsize=None)
 def watch() -> None:
-    """Count from now on what compiling costs, where this JAX tells."""
+    """Start counting compilation time, if this JAX release reports it."""
     monitoring = getattr(jax, "monitoring", None)
     if monitoring is not None:
         monitoring.register_event_duration_secs_listener(_count)
@@ -31,7 +31,7 @@ def _count(event: str, duration: float, **about: Any) -> None:
 
 
 def compiling_seconds() -> float:
-    """What tracing and compiling has taken so far; where it is not known a guess."""
+    """Return the seconds spent on tracing and compiling so far; a guess if that is unknown."""
     return max(_seconds[0], 1.0)
 
 

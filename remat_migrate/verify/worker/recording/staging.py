@@ -1,14 +1,14 @@
-"""Values of a traced call, brought out of the running program by `jax.debug.callback`.
+"""Get the values of a traced call out of the running program by `jax.debug.callback`.
 
-The callback must stand wherever a unit may: under jit, vmap, grad, scan, cond, checkpoint and
-shard_map. Rules of JAX for it are replaced for callbacks of ours alone:
+The callback must work wherever a unit may be called: under jit, vmap, grad, scan, cond, checkpoint,
+and shard_map. Four of JAX's rules are replaced, for our callbacks only:
 
-- vmap: JAX repeats the callback for each element, which blows up programs; ours takes the whole
-  batch and is given its elements one by one on the host;
-- evaluation: JAX puts the values on a device again, which can wait for a thread that waits for
-  the callback; ours takes them as numpy has them;
-- transposition: older JAX refuses it; ours is left out;
-- export: a program with callbacks cannot be; ours are left out.
+- vmap: JAX repeats the callback for each element, which makes programs huge. Ours takes the whole
+  batch and splits it on the host.
+- evaluation: JAX puts the values on a device again, which can wait for a thread that waits for the
+  callback. Ours takes numpy arrays.
+- transposition: older JAX releases reject it. Ours is left out.
+- export: programs with callbacks cannot be exported. Ours are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Value(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sink:
-    """Takes the values of one traced call each time that the program runs it.
+    """Receives the values of one traced call each time the program runs it.
 
     Attributes:
         receive: called with numpy arrays; must not compute with JAX, nor keep the arrays.
@@ -76,7 +76,7 @@ def stage(tracers: Sequence[Any], make: Callable[[List[Value]], Sink]) -> None:
 
 
 class _Batched:
-    """A flat callback of ours below vmap: once for each element of the batch."""
+    """One of our flat callbacks under vmap: called once for each element of the batch."""
 
     def __init__(self, inner: Callable[..., Any], axes: Sequence[Optional[int]], size: int) -> None:
         self.inner = inner
@@ -98,7 +98,7 @@ def _element(array: Any, axis: Optional[int], element: int) -> Any:
 
 
 def _sink(callback: Any) -> Optional[Sink]:
-    """The sink that a flat callback leads to, if it is one of ours."""
+    """Return the sink that a flat callback leads to, if it is one of ours."""
     while isinstance(callback, _Batched):
         callback = callback.inner
     for cell in getattr(callback, "__closure__", None) or ():

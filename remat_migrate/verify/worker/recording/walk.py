@@ -1,7 +1,7 @@
-"""Through a value as a call takes or gives it: the parts that are compared, and copies of it.
+"""Traverse the arguments and results of calls: list their leaves, or copy them.
 
-Containers, pytrees of JAX, partials, bound methods and plain objects are gone into; everything else
-is a leaf. jax is looked at only if the program has imported it.
+Containers, JAX pytrees, partials, bound methods, and plain objects are traversed; everything else
+is a leaf. JAX is used only if the program has imported it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Rebuild = Callable[[List[Any]], Any]
 
 
 class Leaf(NamedTuple):
-    """A part of a value. `state`: it is an attribute of a plain object, which may be stale."""
+    """A leaf of a value. `state`: it is an attribute of a plain object, which may be stale."""
 
     path: str
     value: Any
@@ -54,7 +54,7 @@ class Leaf(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What a value consists of, one level down."""
+    """The children of a value."""
 
     names: List[str]
     values: List[Any]
@@ -63,17 +63,17 @@ class Parts(NamedTuple):
 
 
 class Truncated:
-    """What stands in for a part that was not gone into: too deep, too much, or a cycle."""
+    """Replaces a part that is not traversed: too deep, too large, or a cycle."""
 
 
 def is_tracer(value: Any) -> bool:
-    """Whether JAX traces the value."""
+    """Return whether a value is a tracer."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.core.Tracer)
 
 
 def has_tracer(value: Any) -> bool:
-    """Whether JAX may be tracing a leaf of a tree as JAX itself knows trees: quickly told."""
+    """Return whether a pytree may hold a tracer; a fast check."""
     jax = sys.modules.get("jax")
     try:
         return jax is not None and any(map(is_tracer, jax.tree_util.tree_leaves(value)))
@@ -82,7 +82,7 @@ def has_tracer(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array of numpy or JAX, a numpy scalar, or a tracer."""
+    """Return whether a value is a numpy or JAX array, a numpy scalar, or a tracer."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return True
@@ -91,7 +91,7 @@ def is_array(value: Any) -> bool:
 
 
 def leaves(value: Any, path: str) -> List[Leaf]:
-    """The leaves of a value in order, each with its path, at most `MOST_NODES`."""
+    """Return the leaves of a value in order with their paths, at most `MOST_NODES`."""
     found: List[Leaf] = []
     _collect(value, path, False, 0, set(), found)
     return found
@@ -115,7 +115,7 @@ def _collect(
 
 
 def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """A copy of a value with `replace(leaf)` for each leaf.
+    """Return a copy of a value with `replace(leaf)` for each leaf.
 
     Containers are always copied, plain objects only where a leaf below them was replaced.
     """
@@ -136,7 +136,7 @@ def _replaced(value: Any, replace: Callable[[Any], Any], depth: int, above: Set[
 
 
 def _same(new: Any, old: Any) -> bool:
-    """Whether a copied container holds what it held."""
+    """Return whether a copied container holds the same objects."""
     if type(new) is not type(old):
         return False
     if isinstance(new, (list, tuple)):
@@ -147,7 +147,7 @@ def _same(new: Any, old: Any) -> bool:
 
 
 def parts_of(value: Any) -> Optional[Parts]:
-    """What a value consists of; None for a leaf."""
+    """Return the children of a value; None for a leaf."""
     if isinstance(value, _SCALARS + _NAMED) or is_array(value):
         return None
     kind = type(value)
@@ -182,7 +182,7 @@ def _partial(value: Any) -> Parts:
 
 
 def _flax_module(value: Any) -> Optional[Parts]:
-    """A linen module by its own fields: its parameters are variables, which the context holds."""
+    """Return the fields of a linen module; its parameters are variables, held by the context."""
     if not flax_modules.is_module(value):
         return None
     names = [
@@ -219,7 +219,7 @@ def _unflattened(tree: Any, new: Sequence[Any]) -> Any:
 
 
 def _object(value: Any) -> Optional[Parts]:
-    """The state of a plain object of the program or of a library that is not closed."""
+    """Return the state of a plain object of the program or of an open library."""
     kind = type(value)
     if kind.__module__.partition(".")[0] in _CLOSED or callable(getattr(value, "__next__", None)):
         return None
