@@ -272,10 +272,10 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--verify"], "give --fix or --diff"),
+        (["--verify"], "--verify requires --fix or --diff"),
         (["--fix", "--command", "pytest"], "--command requires --verify"),
-        (["--diff", "--baseline-python", sys.executable], "--baseline-python says how"),
-        (["--fix", "--verify", "-"], "not a text on standard input"),
+        (["--diff", "--baseline-python", sys.executable], "--baseline-python requires --verify"),
+        (["--fix", "--verify", "-"], "--verify cannot be combined with `-` (stdin)"),
     ],
 )
 def test_options_without_effect(project: Path, arguments: list[str], words: str) -> None:
