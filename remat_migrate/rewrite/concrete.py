@@ -160,7 +160,9 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         return Plan(site, "drop `concrete`: no argument must be concrete")
     notes = tuple(
         Note(
-            r.needs[0].module, r.needs[0].node, f"`{r.name}` must be concrete: {r.needs[0].reason}"
+            r.needs[0].module,
+            r.needs[0].node,
+            f"the value of `{r.name}` is needed here: {r.needs[0].reason}",
         )
         for r in statics.required
         if r.needs
@@ -171,11 +173,13 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         return _closure(project, site, statics, option, notes, refused)
     assert statics.indices is not None
     hoisted = hoist(project, (n for one in statics.each for r in one.required for n in r.needs))
-    title = f"static_argnums={statics.indices!r}"
+    names = " and ".join(f"`{r.name}`" for r in statics.required) or "no argument"
+    them = "it" if len(statics.required) == 1 else "them"
+    title = (
+        f"pass {names} by position and mark {them} static" if changes else f"mark {names} static"
+    )
+    title += f": `static_argnums={statics.indices!r}`"
     changed = {change.node for change in changes}
-    calls = len({call.node for one in statics.each for call, _ in one.bound} & changed)
-    if changes:
-        title += f", and {calls} call{'s' if calls != 1 else ''} passed by position"
     if hoisted:
         title += ", with `jax.ensure_compile_time_eval`"
     called = tuple(

@@ -118,9 +118,11 @@ class TestDiagnostics:
     ) -> None:
         train = editor.open(project / "train.py")
         model = editor.open(project / "model.py")
-        assert "call passed" in editor.action(model, "RMT101: ").title
+        assert "by position" in editor.action(model, "RMT101: ").title
         editor.change(train, TRAIN.replace("is_training=True", "True"))
-        assert editor.action(model, "RMT101: ").title == "RMT101: static_argnums=(1,)"
+        assert editor.action(model, "RMT101: ").title == (
+            "RMT101: mark `is_training` static: `static_argnums=(1,)`"
+        )
 
     def test_only_the_newest_text_is_told_of(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
@@ -198,9 +200,9 @@ class TestDiagnostics:
     ) -> None:
         (project / "train.py").unlink()
         model = editor.open(project / "model.py")
-        assert "call passed" not in editor.action(model, "RMT101: ").title
+        assert "by position" not in editor.action(model, "RMT101: ").title
         editor.open(project / "unsaved.py", TRAIN)
-        assert "call passed" in editor.action(model, "RMT101: ").title
+        assert "by position" in editor.action(model, "RMT101: ").title
 
 
 class TestSyntaxErrors:
@@ -218,7 +220,7 @@ class TestSyntaxErrors:
         train = editor.open(project / "train.py")
         model = editor.open(project / "model.py")
         offered = editor.action(model, "RMT101: ").title
-        assert "1 call passed" in offered
+        assert "by position" in offered
         editor.change(train, TRAIN + "\nx = (\n")
         # The fix edits a text that is not there: it is not offered, but the finding stays.
         assert not [one for one in editor.actions(model) if "RMT101: " in one.title]
