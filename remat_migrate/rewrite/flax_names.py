@@ -1,8 +1,8 @@
-"""Names of Flax submodules: parameters are stored under them, so a rewriting must not change any.
+"""Names of Flax submodules: parameters are stored under them, so rewrites must not change any.
 
-In a compact method an unnamed `nn.remat(Block)()` is `CheckpointBlock_0`, and `Block()` is
-`Block_0`: the number counts the unnamed ones of that class in the order in which they are made.
-Submodules of `setup` have the name of their attribute.
+In a compact method, an unnamed `nn.remat(Block)()` is `CheckpointBlock_0`, and `Block()` is
+`Block_0`: the number counts the unnamed instances of the class in order of creation. Submodules of
+`setup` have the name of their attribute.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.classes import class_chain
 from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
 from ..codemod.changes import Code, SetArgument
-from .refusal import Refused
+from .refusal import Refused, check_selected
 
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
-# What other transforms put in front of the name of a class.
+# The prefixes that other transforms add to the name of a class.
 _TRANSFORMED = {"flax.linen.scan": "Scan", "flax.linen.vmap": "Vmap", "flax.linen.jit": "Jit"}
-# Stands for a loop in a loop, whose turns are not counted.
+# Stands for nested loops, whose iterations are not counted.
 _NESTED = ast.Pass()
-# What is called of a module that stands by itself: its own name is in no parameter's.
+# Methods of a top-level module, whose name is not part of the names of its parameters.
 _OUTSIDE = frozenset(
     {"apply", "init", "init_with_output", "lazy_init", "tabulate", "bind", "module_paths"}
 )
@@ -33,7 +33,7 @@ _OUTSIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A call that makes a submodule, and the name of its class for Flax."""
+    """A call that creates a submodule, and the name of its class for Flax."""
 
     module: Module
     call: ast.Call
@@ -41,7 +41,7 @@ class Made:
 
 
 def is_flax_class(project: Project, cls: Value | None) -> bool:
-    """Whether a class is a module of Flax linen."""
+    """Return whether a class is a Flax linen module."""
     if isinstance(cls, External):
         return cls.name.startswith("flax.linen.") and cls.name.rpartition(".")[2][:1].isupper()
     if not isinstance(cls, Class):
@@ -54,10 +54,10 @@ def is_flax_class(project: Project, cls: Value | None) -> bool:
 
 
 def names_without_remat(project: Project, site: Site) -> list[SetArgument]:
-    """The `name=` that submodules need when the `nn.remat` of their class is taken off.
+    """Return the `name=` that submodules need when the `nn.remat` of their class is removed.
 
     Raises:
-        Refused: a name depends on what cannot be seen.
+        Refused: a name is unknown.
     """
     if not site.definition.wraps_classes:
         return []
@@ -78,14 +78,14 @@ def names_without_remat(project: Project, site: Site) -> list[SetArgument]:
 def names_of_instances(
     project: Project, module: Module, transformed: ast.Call
 ) -> list[SetArgument]:
-    """The `name=` that instances of a transformed class need to keep the name they have now.
+    """Return the `name=` that instances of a transformed class need to keep their names.
 
     Raises:
-        Refused: a name depends on what cannot be seen, or no instance can be seen.
+        Refused: a name is unknown, or no instance is found.
     """
     subject = [v.func for v in project.values(module, transformed) if isinstance(v, Wrapped)]
     if not any(isinstance(underlying(v), Class | External) for v in subject):
-        return []  # a function of the module around it: its parameters are that module's own
+        return []  # a function of the outer module, to which its parameters belong
     holder = module.parent(transformed)
     owners = {module: None}
     if isinstance(holder, ast.Assign) and module.enclosing_function(transformed) is None:
@@ -102,7 +102,7 @@ def names_of_instances(
         )
     ]
     if not made:
-        raise Refused("where its instances are made cannot be seen", module, transformed)
+        raise Refused("no instance of it is found", module, transformed)
     return [change for owner, node in made for change in _named(project, owner, node)]
 
 
@@ -137,32 +137,27 @@ def _named(project: Project, module: Module, call: ast.Call) -> list[SetArgument
     text = flax_name(project, module, call)
     if text is None:
         return []
-    if not module.editable:
-        raise Refused(
-            "a submodule that must be named is made in a file that is not to be changed",
-            module,
-            call,
-        )
+    check_selected(module, call, "a submodule that needs a name")
     return [name_change(module, call, text)]
 
 
 def name_change(module: Module, call: ast.Call, text: str) -> SetArgument:
-    """The change that names a submodule."""
+    """Return the change that names a submodule."""
     return SetArgument(module, call, "name", Code(text))
 
 
 def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
-    """The name that Flax gives to the submodule that `call` makes, as an expression.
+    """Return the name that Flax gives to the submodule that `call` creates, as an expression.
 
-    None where it has one already, or one that does not depend on its class.
+    Returns None if it has a name already, or one that does not depend on its class.
 
     Raises:
-        Refused: which number it gets cannot be seen.
+        Refused: its number is unknown.
     """
     if any(k.arg == "name" for k in call.keywords):
         return None
     if any(k.arg is None for k in call.keywords):
-        raise Refused("its arguments are spread, and `name` may be among them", module, call)
+        raise Refused("its arguments are unpacked, and `name` may be among them", module, call)
     function = module.enclosing_function(call)
     if function is None:
         return None
@@ -171,7 +166,7 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
         if _stands_by_itself(module, call):
             return None
         raise Refused(
-            "a Flax submodule is made in a function outside its module, and would be stored under"
+            "a function outside its module creates a Flax submodule, whose parameters would get"
             " another name: give it `name=`",
             module,
             call,
@@ -180,18 +175,18 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
         return None
     own = _class_name(project, module, call)
     if own is None:
-        raise Refused("the class of a submodule cannot be seen: give it `name=`", module, call)
+        raise Refused("the class of a submodule is unknown: give it `name=`", module, call)
     same = [made for made in unnamed(project, module, function) if made.name == own]
     if len(same) == 1:
         loop = _loop_around(module, call, function)
-        return repr(f"{own}_0").replace("'", '"') if loop is None else _counted(module, loop, own)
+        return f'"{own}_0"' if loop is None else _counted(module, loop, own)
     for made in same:
         if _loop_around(module, made.call, function) is not None or _branch_around(
             module, made.call, function
         ):
             raise Refused(
-                f"several `{own}` are made in loops or branches, and their numbers cannot be seen:"
-                " give them `name=`",
+                f"loops or branches create several `{own}`, whose numbers are unknown: give them"
+                " `name=`",
                 module,
                 made.call,
             )
@@ -200,7 +195,7 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
 
 
 def unnamed(project: Project, module: Module, function: FunctionNode) -> Iterator[Made]:
-    """The calls in a compact method that make submodules without a name, in order."""
+    """Yield the calls in a compact method that create unnamed submodules, in order."""
     body = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
     body.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
     for node in body:
@@ -212,7 +207,7 @@ def unnamed(project: Project, module: Module, function: FunctionNode) -> Iterato
 
 
 def _class_name(project: Project, module: Module, call: ast.Call) -> str | None:
-    """The name of the class of Flax that `call` makes an instance of."""
+    """Return the name of the Flax class that `call` creates an instance of."""
     found = set()
     for value in project.values(module, call.func):
         name = _name_of(project, value)
@@ -240,13 +235,13 @@ def _name_of(project: Project, value: Value) -> str | None:
 
 
 def prefix_of(project: Project, module: Module, application: ast.expr) -> str:
-    """What an application of `nn.remat` puts in front of the name of a class."""
+    """Return the prefix that an application of `nn.remat` adds to the name of a class."""
     apis = {s.api for s in sites_in(project, module) if s.application is application}
     return next((_PREFIXES[api] for api in apis if api in _PREFIXES), "Checkpoint")
 
 
 def _method_of(project: Project, module: Module, function: FunctionNode) -> Class | None:
-    """The Flax class whose method a function is, or stands in."""
+    """Return the Flax class whose method a function is, or is nested in."""
     for around in (function, *module.ancestors(function)):
         if isinstance(around, FunctionNode):
             cls = module.enclosing_class(around)
@@ -256,7 +251,7 @@ def _method_of(project: Project, module: Module, function: FunctionNode) -> Clas
 
 
 def _stands_by_itself(module: Module, call: ast.Call) -> bool:
-    """Whether a module is made for `model.apply(...)` and the like alone."""
+    """Return whether a module is created only for `model.apply(...)` and the like."""
     holder = module.parent(call)
     if isinstance(holder, ast.Attribute):
         return holder.attr in _OUTSIDE
@@ -275,21 +270,18 @@ def _stands_by_itself(module: Module, call: ast.Call) -> bool:
     return False
 
 
+_REPEATING = (
+    *(ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
+)
+
+
 def _loop_around(module: Module, node: ast.AST, function: ast.AST) -> ast.AST | None:
     found = None
     for around in module.ancestors(node):
         if around is function:
             return found
-        if isinstance(
-            around,
-            ast.For
-            | ast.While
-            | ast.ListComp
-            | ast.GeneratorExp
-            | ast.SetComp
-            | ast.DictComp
-            | FunctionNode,
-        ):
+        if isinstance(around, _REPEATING):
             if found is not None:
                 return around if isinstance(around, ast.While) else _NESTED
             found = around
@@ -306,29 +298,24 @@ def _branch_around(module: Module, node: ast.AST, function: ast.AST) -> bool:
 
 
 def _counted(module: Module, loop: ast.AST, own: str) -> str:
-    """The name with the number of the turn of a loop: `for i in range(n)`, `enumerate(...)`."""
+    """Return the name with the index of a loop: `for i in range(n)`, `enumerate(...)`."""
+    target = iterable = None
     match loop:
-        case ast.For(target=target, iter=iterable) if not any(
-            isinstance(n, ast.Continue | ast.Break) for n in ast.walk(loop)
-        ):
-            pass
-        case ast.ListComp(generators=[ast.comprehension(target=target, iter=iterable, ifs=[])]):
-            pass
-        case _:
-            target, iterable = ast.Name("_"), ast.Name("_")
-    match target, iterable:
-        case ast.Name(id=index), ast.Call(
-            func=ast.Name(id="range") as counter, args=[_], keywords=[]
+        case ast.For():
+            if not any(isinstance(n, ast.Continue | ast.Break) for n in ast.walk(loop)):
+                target, iterable = loop.target, loop.iter
+        case ast.ListComp(generators=[ast.comprehension(ifs=[]) as generator]):
+            target, iterable = generator.target, generator.iter
+    match iterable, target:
+        case (ast.Call(ast.Name("range") as counter, [_], []), ast.Name(index)) | (
+            ast.Call(ast.Name("enumerate") as counter, [_], []),
+            ast.Tuple(elts=[ast.Name(index), _]),
         ) if index != "_" and not module.reaching(counter):
-            if not _is_assigned(loop, index, target):
-                return f'f"{own}_{{{index}}}"'
-        case ast.Tuple(elts=[ast.Name(id=index), _]), ast.Call(
-            func=ast.Name(id="enumerate") as counter, args=[_], keywords=[]
-        ) if index != "_" and not module.reaching(counter):
+            assert target is not None
             if not _is_assigned(loop, index, target):
                 return f'f"{own}_{{{index}}}"'
     raise Refused(
-        f"`{own}` is made in a loop that does not count: give it `name=`, such as"
+        f"a loop that does not count creates `{own}`: give it `name=`, such as"
         f' `name=f"{own}_{{i}}"`',
         module,
         loop if isinstance(loop, ast.For) else None,

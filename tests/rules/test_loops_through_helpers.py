@@ -602,4 +602,4 @@ def test_flax_scans_that_cannot_be_rewritten_have_advice() -> None:
     [finding] = findings(FLAX.format(method=made.replace("OPTIONS", OPTIONS)), select="RMT303")
     assert finding.fix is None
     assert "`nn.remat(Module, prevent_cse=False)`" in finding.reason
-    assert "where its instances are made cannot be seen" in finding.reason
+    assert "no instance of it is found" in finding.reason

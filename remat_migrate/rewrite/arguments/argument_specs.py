@@ -1,4 +1,4 @@
-"""Options of a transformation that count a function's arguments, where calls pass one more.
+"""Updates options of a transformation that count arguments, when calls pass one more.
 
 fast = jax.jit(cell, static_argnums=(2,))    ->    fast = jax.jit(cell, static_argnums=(2, 3))
 fast(w, x, train)                                  fast(w, x, train, "relu")
@@ -31,12 +31,12 @@ from ..refusal import Refused, check_editable
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """An argument that a call passes by position, and did not so far.
+    """An argument that a call passes by position now, and did not before.
 
     Attributes:
         position: its index among the positional arguments.
         name: its parameter.
-        from_default: whether the call left it out; else it was passed by keyword.
+        from_default: whether the call left it out before; else it passed it by keyword.
         needed: whether its value is needed at trace time.
     """
 
@@ -48,15 +48,15 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class _Specs:
-    """The options of a transformation that count arguments; "" where it has none of a kind.
+    """The options of a transformation that count arguments; "" for a kind that it lacks.
 
     Attributes:
-        position: the position of the first of them; None where they are keyword-only.
-        static: the one that lists the arguments that stay Python values, by index.
+        position: the position of the first of them; None if they are keyword-only.
+        static: the option that lists static arguments by index.
         static_names: the same by name. Without `static`, JAX derives the indices from it.
-        axes: the one with an entry for each argument. Keyword arguments have the entry 0.
-        differentiated: the one that lists what is differentiated, by index.
-        shardings: those with an entry for each argument that is not static.
+        axes: the option with an entry for each argument. Keyword arguments have the entry 0.
+        differentiated: the option that lists differentiated arguments by index.
+        shardings: the options with an entry for each argument that is not static.
     """
 
     position: int | None = None
@@ -73,50 +73,37 @@ _JIT = _Specs(
     shardings=("in_shardings", "in_axis_resources"),
 )
 _VMAP = _Specs(position=1, axes="in_axes")
+_GRADIENTS = ("grad", "value_and_grad")
 _GRADIENT = _Specs(position=1, differentiated="argnums")
-# These hand arguments on as they are, or bind them to the signature first.
+# These pass arguments through unchanged, or bind them to the signature first.
 _NOTHING = _Specs()
 _SPECS: Mapping[str, _Specs] = {
     "jax.jit": _JIT,
     "jax.experimental.pjit.pjit": _JIT,
     "jax.make_jaxpr": _Specs(position=1, static="static_argnums"),
-    "jax.vmap": _VMAP,
-    "haiku.vmap": _VMAP,
     "jax.pmap": _Specs(static="static_broadcasted_argnums", axes="in_axes"),
-    "jax.grad": _GRADIENT,
-    "jax.value_and_grad": _GRADIENT,
-    "jax.jacfwd": _GRADIENT,
-    "jax.jacrev": _GRADIENT,
-    "jax.jacobian": _GRADIENT,
-    "jax.hessian": _GRADIENT,
-    "haiku.grad": _GRADIENT,
-    "haiku.value_and_grad": _GRADIENT,
-    "jax.named_call": _NOTHING,
-    "haiku.named_call": _NOTHING,
-    "jax.custom_jvp": _NOTHING,
-    "jax.custom_vjp": _NOTHING,
-    "equinox.filter_jit": _NOTHING,
-    "equinox.filter_grad": _NOTHING,
-    "equinox.filter_value_and_grad": _NOTHING,
-    "functools.lru_cache": _NOTHING,
-    "functools.cache": _NOTHING,
+    **dict.fromkeys(("jax.vmap", "haiku.vmap"), _VMAP),
+    **dict.fromkeys((f"{m}.{f}" for m in ("jax", "haiku") for f in _GRADIENTS), _GRADIENT),
+    **dict.fromkeys(("jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian"), _GRADIENT),
+    **dict.fromkeys(("jax.custom_jvp", "jax.custom_vjp"), _NOTHING),
+    **dict.fromkeys(("jax.named_call", "haiku.named_call"), _NOTHING),
+    **dict.fromkeys((f"equinox.filter_{f}" for f in ("jit", *_GRADIENTS)), _NOTHING),
+    **dict.fromkeys(("functools.cache", "functools.lru_cache"), _NOTHING),
 }
 
 
 def spec_changes(project: Project, calls: Iterable[tuple[Call, Sequence[Added]]]) -> list[Change]:
-    """The changes of the transformations through which calls pass more arguments by position.
+    """Return the changes of the transformations that these calls go through.
 
     Raises:
-        Refused: one of them would not hand the arguments on as the checkpoint needs them.
+        Refused: one of them would not pass the arguments on as the checkpoint needs them.
     """
     by_node: dict[ast.expr, _Transformation] = {}
     for call, added in calls:
         if not added:
             continue
         if call.through:
-            raise Refused(
-                f"`{call.through}` traces every argument that it is given", call.module, call.node
-            )
+            raise Refused(f"`{call.through}` traces all its arguments", call.module, call.node)
         count = len(call.node.args) - call.first
         for wrapped, shift in _transformations(project, call.callee, 0):
             found = by_node.setdefault(wrapped.node, _Transformation(project, wrapped))
@@ -128,7 +115,7 @@ def spec_changes(project: Project, calls: Iterable[tuple[Call, Sequence[Added]]]
 def _transformations(
     project: Project, value: Value | None, shift: int
 ) -> Iterator[tuple[Wrapped, int]]:
-    """Each transformation, with how many arguments it is given before those of the call."""
+    """Yield each transformation, and the number of arguments it gets before those of the call."""
     match value:
         case Wrapped(func=inner):
             yield value, shift
@@ -147,11 +134,11 @@ def _transformations(
 
 
 class _Transformation:
-    """One application of a transformation, with what all calls through it add.
+    """One application of a transformation, and what all calls through it add.
 
     Attributes:
-        passed: how many arguments the calls have passed by position so far.
-        added: the arguments that they pass besides.
+        passed: the numbers of arguments that calls passed by position before.
+        added: the arguments that calls pass by position now.
     """
 
     def __init__(self, project: Project, wrapped: Wrapped) -> None:
@@ -164,7 +151,7 @@ class _Transformation:
         self.added: set[Added] = set()
 
     def changes(self) -> list[Change]:
-        """The changes of its options."""
+        """Return the changes of its options."""
         specs = self.specs
         if specs is None:
             what = f"`{self.name}`" if self.name != "?" else "this decorator"
@@ -189,10 +176,8 @@ class _Transformation:
         module, node = option or (self.module, self.wrapped.node)
         return Refused(reason, module, node, "the call goes through this")
 
-    # -- reading
-
     def _options(self, specs: _Specs) -> dict[str, tuple[Module, ast.expr]]:
-        """The options by name, those that partials give included."""
+        """Return the options by name, including those of partials."""
         node = self.wrapped.node
         given: list[tuple[Module, ast.Call]] = []
         if isinstance(node, ast.Call):
@@ -204,12 +189,12 @@ class _Transformation:
         found: dict[str, tuple[Module, ast.expr]] = {}
         for module, call in reversed(given):
             if any(k.arg is None for k in call.keywords):
-                raise self._refused(f"the options of `{self.name}` are spread")
+                raise self._refused(f"the options of `{self.name}` are unpacked")
             found |= {k.arg: (module, k.value) for k in call.keywords if k.arg}
             if len(call.args) > 1:
                 is_partial = External("functools.partial") in self.project.values(module, call.func)
                 if specs.position is None or is_partial or len(call.args) > specs.position + 1:
-                    raise self._refused(f"options of `{self.name}` are given by position")
+                    raise self._refused(f"options of `{self.name}` are passed by position")
                 name = specs.static or specs.axes or specs.differentiated
                 found[name] = (module, call.args[specs.position])
         return found
@@ -220,8 +205,6 @@ class _Transformation:
             how = "computed" if indices is None else "counted from the end"
             raise self._refused(f"`{name}` of `{self.name}` is {how}", option)
         return indices
-
-    # -- writing
 
     def _static(
         self, specs: _Specs, options: Mapping[str, tuple[Module, ast.expr]]
@@ -263,13 +246,13 @@ class _Transformation:
     def _extended(
         self, name: str, option: tuple[Module, ast.expr], more: Sequence[str]
     ) -> list[Change]:
-        """A literal tuple, list or single value with more entries."""
+        """Return the change that adds entries to a literal tuple, list, or single value."""
         if not more:
             return []
         module, value = option
         node = self._own_call(f"`{name}` of `{self.name}` lacks an argument that is needed")
         if not any(value is own for own in (*node.args, *(k.value for k in node.keywords))):
-            reason = f"`{name}` of `{self.name}` is written where other functions may share it"
+            reason = f"other functions may share `{name}` of `{self.name}`"
             raise self._refused(reason, option)
         parts = _parts(value)
         texts = [*(module.segment(part) for part in parts), *more]
@@ -279,17 +262,13 @@ class _Transformation:
         return [Replace(module, value, Code(f"{opening}{', '.join(texts)}{closing}"))]
 
     def _own_call(self, why: str) -> ast.Call:
-        """The call that applies it, if its options are for this function alone.
-
-        Raises:
-            Refused: they are not.
-        """
+        """Return the call that applies it; raise Refused if other functions share its options."""
         node, module = self.wrapped.node, self.module
         if not isinstance(node, ast.Call):
             raise self._refused(why)
         check_editable(module, [node])
         if not module.editable:
-            raise self._refused(f"{why}, and stands in a file that is not to be changed")
+            raise self._refused(f"{why}, and is in a file that was not passed")
         holder = module.parent(node)
         if isinstance(holder, FunctionNode | ast.ClassDef):
             return node  # a decorator
@@ -304,5 +283,5 @@ def _axis(added: Added) -> str:
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:
-    """The entries of an option that takes a sequence or a single value."""
+    """Return the entries of an option that takes a sequence or a single value."""
     return value.elts if isinstance(value, ast.Tuple | ast.List) else [value]

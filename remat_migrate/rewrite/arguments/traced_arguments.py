@@ -1,8 +1,7 @@
-"""Which arguments of a call may be traced: arrays and trees of arrays, as far as can be seen.
+"""Determines which arguments of a call are arrays, or trees of arrays, and so may be traced.
 
-Under `jax.checkpoint` every argument becomes a tracer. An argument that is an array, or a tree of
-arrays, may; a number that Python needs, a string, a function, a configuration must be closed over;
-of the rest nothing is known.
+Under `jax.checkpoint`, every argument becomes a tracer. Numbers that must be concrete, strings,
+functions, and configurations must be closed over instead. The kind of the rest is unknown.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from ...libraries.library_arguments import (
 from ...libraries.library_needs import has_static_result, is_array_method
 
 _DEPTH = 8
-# How far a name is followed where it may be one of Python's: not to all callers.
+# How far a name that may be a Python value is followed: not to all callers.
 _KIND_DEPTH = 1
-# A name in more files than this is not looked for: it takes long, and tells little.
+# A name in more files than this is not searched for: that takes long, and tells little.
 _FILES = 8
 _PYTHON_NAMES = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal"})
 _ARRAY_ONLY = frozenset({"T", "mT", "at", "real", "imag"})
-# Layers of libraries: their calls take an array first, and give arrays.
+# Layers of libraries: their calls take an array first, and return arrays.
 LAYERS = ("flax.linen.", "haiku.", "equinox.nn.")
 _TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
 
@@ -43,23 +42,23 @@ def _of_arrays(attribute: str) -> bool:
 
 
 class Arrays:
-    """Tells which expressions are certainly arrays or trees of arrays.
+    """Determines which expressions are certainly arrays or trees of arrays.
 
-    `kind` says "array" only where all that an expression may be is one.
+    `kind` returns "array" only if every value that an expression may have is one.
     """
 
     def __init__(self, project: Project, known: frozenset[ast.arg] = frozenset()) -> None:
-        """`known` are parameters of which it is known."""
+        """`known` are parameters that are known to be arrays."""
         self.project = project
         self._given = known
         self._running: set[ast.AST] = set()
 
     def kind(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
-        """The kind of an expression where it stands."""
+        """Return the kind of an expression."""
         if depth <= 0:
             return "unknown"
         if node in self._running:
-            return "array"  # of a loop: what it was before decides
+            return "array"  # in a loop, its value before the loop decides
         self._running.add(node)
         try:
             return self._kind(module, node, depth)
@@ -136,7 +135,7 @@ class Arrays:
     def _element(
         self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
     ) -> Kind:
-        """The kind of what a loop over `iterable` gives."""
+        """Return the kind of the elements of `iterable`."""
         if depth <= 0:
             return "unknown"
         match iterable:
@@ -161,7 +160,7 @@ class Arrays:
         return self._element_of(module, iterable, depth)
 
     def _element_of(self, module: Module, node: ast.expr, depth: int) -> Kind:
-        # A loop over a tree of arrays gives trees of arrays; one over a dict gives its keys.
+        # The elements of a tree of arrays are trees of arrays; those of a dict are its keys.
         return "array" if self.kind(module, node, depth - 1) == "array" else "unknown"
 
     def _call(self, module: Module, node: ast.Call, depth: int) -> Kind:
@@ -201,7 +200,7 @@ class Arrays:
         return _all(kinds) if kinds else self._python(module, node)
 
     def _returned(self, value: Value, depth: int) -> Kind:
-        """The kind of what calling a value returns."""
+        """Return the kind of the result of calling a value."""
         kinds: list[Kind] = []
         for target in targets_of(self.project.evaluator, value):
             function = target.function
@@ -209,12 +208,10 @@ class Arrays:
                 kinds.append(self.kind(function.module, expr, depth - 2))
         return _all(kinds) if kinds else "unknown"
 
-    # -- parameters
-
     def parameter(
         self, module: Module, function: FunctionNode, node: ast.arg, depth: int = _DEPTH
     ) -> Kind:
-        """What a parameter is: by annotation, default, transformations, callers, use."""
+        """Return the kind of a parameter, by annotation, default, transformations, use, callers."""
         if node in self._given:
             return "array"
         if depth <= 0 or node in self._running:
@@ -242,7 +239,7 @@ class Arrays:
             self._running.discard(node)
 
     def is_transformed(self, module: Module, function: FunctionNode, node: ast.arg) -> bool:
-        """Whether a gradient is taken of what is passed for a parameter, or it is compiled."""
+        """Return whether a parameter is differentiated, or one of a compiled function."""
         positional = positional_parameters(function)
         if node not in positional:
             return False
@@ -261,9 +258,9 @@ class Arrays:
         return name is None or len(self.project.files.mentioning((name,))) <= _FILES
 
     def used_as_array(self, target: Target, node: ast.arg, depth: int = _DEPTH) -> bool:
-        """Whether a function computes with a parameter itself as only arrays (or numbers) allow.
+        """Return whether a function uses a parameter as only arrays, or numbers, allow.
 
-        One that Python needs the value of may be a number.
+        A parameter that must be concrete may be a number.
         """
         if depth <= 0 or self.needed(target, node):
             return False
@@ -284,16 +281,14 @@ class Arrays:
                 if isinstance(operation.op, ast.MatMult):
                     return True
                 return self.kind(module, other, depth - 1) == "array"
-            case ast.Attribute(attr="T" | "at" | "mT"):
-                return True
-            case ast.Attribute(attr="shape" | "ndim" | "dtype"):
+            case ast.Attribute(attr="T" | "at" | "mT" | "shape" | "ndim" | "dtype"):
                 return True
             case ast.Call(func=func, args=args) as call if use in args:
                 place = args.index(use)
                 for value in self.project.values(module, func):
                     match underlying(value):
                         case External(name) if name.startswith(TRACED_MODULES):
-                            # Python does not need it, so it is an operand.
+                            # It need not be concrete, so it is an operand.
                             if name.rpartition(".")[2] not in OF_ANYTHING:
                                 return True
                         case Instance(cls=External(name)) if name.startswith(LAYERS):
@@ -318,7 +313,7 @@ class Arrays:
         return False
 
     def needed(self, target: Target, node: ast.arg) -> bool:
-        """Whether Python may need the value of a parameter."""
+        """Return whether a parameter must be concrete."""
         return any(
             n.certain and n.parameter == node.arg
             for n in project_needs(self.project).of(target.function, target.owner)
@@ -326,7 +321,7 @@ class Arrays:
 
 
 def declared_kind(node: ast.arg, default: ast.expr | None) -> Kind:
-    """What annotation and default of a parameter say, if they leave no doubt."""
+    """Return the kind that the annotation and default of a parameter imply."""
     annotation = node.annotation
     kind = annotation_kind(annotation)
     if kind == "array" and annotation is not None:
@@ -336,12 +331,10 @@ def declared_kind(node: ast.arg, default: ast.expr | None) -> Kind:
             if isinstance(n, ast.Name | ast.Attribute)
         }
         return "unknown" if names & _PYTHON_NAMES else "array"
-    if kind != "unknown":
-        return kind
-    return default_kind(default)
+    return kind if kind != "unknown" else default_kind(default)
 
 
 def _all(kinds: list[Kind]) -> Kind:
-    """The kind of something made of parts of these kinds; "array" only if all are."""
-    first = kinds[0] if kinds else "array"
-    return first if all(k == first for k in kinds) else "unknown"
+    """Return the kind of a value with parts of these kinds; "unknown" if they differ."""
+    distinct = set(kinds) or {"array"}
+    return distinct.pop() if len(distinct) == 1 else "unknown"
