@@ -31,17 +31,7 @@ _VERIFY_KEYS = (
     "memory",
     "platform",
 )
-_MEASURE_KEYS = (
-    "target",
-    "args",
-    "grad",
-    "argnums",
-    "has-aux",
-    "jit",
-    "x64",
-    "remat3",
-    "compile",
-)
+_MEASURE_KEYS = ("target", "args", "grad", "argnums", "has-aux", "jit", "x64", "remat3", "compile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +95,26 @@ class Settings:
         return self.config.parent if self.config else self.root
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command-line options for the analysis; empty values and None defer to the settings.
+
+    `force_exclude` excludes files even if they are given explicitly.
+    """
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    jax_version: str | None = None
+    force_exclude: bool = False
+    fail_on: Severity | None = None
+
+    @property
+    def chooses_rules(self) -> bool:
+        """Whether the options decide which rules run, or what they report."""
+        return bool(self.select or self.extend_select or self.ignore or self.jax_version)
+
+
 def load_settings(root: Path, start: Path) -> Settings:
     """Return the settings for a file or folder of the project at `root`.
 
@@ -122,16 +132,7 @@ def load_settings(root: Path, start: Path) -> Settings:
     return Settings(root=root)
 
 
-def with_options(
-    settings: Settings,
-    *,
-    select: tuple[str, ...] = (),
-    extend_select: tuple[str, ...] = (),
-    ignore: tuple[str, ...] = (),
-    jax_version: str | None = None,
-    jobs: int | None = None,
-    fail_on: Severity | None = None,
-) -> Settings:
+def with_options(settings: Settings, options: Options) -> Settings:
     """Override settings with options from the command line.
 
     `select` replaces every choice of rules in the settings; `extend_select` and `ignore` add to it.
@@ -139,21 +140,16 @@ def with_options(
     Raises:
         SettingsError: an option is not a valid code or version.
     """
-    if select:
+    if options.select:
         settings = replace(settings, select=(), extend_select=(), ignore=())
+    version = options.jax_version
     return replace(
         settings,
-        select=tuple(_code(c, "--select") for c in select) or settings.select,
-        extend_select=(
-            *settings.extend_select,
-            *(_code(c, "--extend-select") for c in extend_select),
-        ),
-        ignore=(*settings.ignore, *(_code(c, "--ignore") for c in ignore)),
-        jax_version=(
-            _version(jax_version, "--jax-version") if jax_version else settings.jax_version
-        ),
-        jobs=settings.jobs if jobs is None else jobs,
-        fail_on=fail_on or settings.fail_on,
+        select=_codes(options.select, "--select") or settings.select,
+        extend_select=settings.extend_select + _codes(options.extend_select, "--extend-select"),
+        ignore=settings.ignore + _codes(options.ignore, "--ignore"),
+        jax_version=_version(version, "--jax-version") if version else settings.jax_version,
+        fail_on=options.fail_on or settings.fail_on,
     )
 
 
@@ -297,7 +293,7 @@ class _Key:
 
     def codes(self, value: object) -> tuple[str, ...]:
         """Parse an array of codes or prefixes of codes."""
-        return tuple(_code(code, f"{self.config}: {self.name}") for code in self.strings(value))
+        return _codes(self.strings(value), f"{self.config}: {self.name}")
 
     def version(self, value: object) -> tuple[int, ...]:
         """Parse a version."""
@@ -363,13 +359,12 @@ class _Key:
         return Wrapper(name, value)
 
 
-def _code(text: str, where: str) -> str:
-    code = text.strip().upper()
-    if not _CODE.fullmatch(code):
-        raise SettingsError(
-            f"{where}: {text!r} is not a rule code or prefix, such as RMT101 or RMT1"
-        )
-    return code
+def _codes(texts: Iterable[str], where: str) -> tuple[str, ...]:
+    codes = tuple(text.strip().upper() for text in texts)
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise SettingsError(f"{where}: {code!r} is not a rule code or prefix, such as RMT101")
+    return codes
 
 
 def _version(text: str, where: str) -> tuple[int, ...]:

@@ -14,11 +14,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from remat_migrate.cli.commands import main
-from remat_migrate.discovery.survey import Options
 from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.check import fix_in_memory
 from remat_migrate.engine.run import Run, prepare
 from remat_migrate.rule import Finding
+from remat_migrate.settings import Options
 
 # What colours logs would colour what tests compare.
 os.environ.pop("FORCE_COLOR", None)
@@ -57,7 +57,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def analysed(files: Files, **options: object) -> Analysis:
-    """What the rules make of `files`; options as `remat_migrate.discovery.survey.Options` has them.
+    """What the rules make of `files`; options as `remat_migrate.settings.Options` has them.
 
     Raises the error of a rule that fails.
     """

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.errors import SettingsError
-from remat_migrate.settings import Settings, Wrapper, check_codes, load_settings, with_options
+from remat_migrate.settings import (
+    Options,
+    Settings,
+    Wrapper,
+    check_codes,
+    load_settings,
+    with_options,
+)
 
 
 def load(folder: Path, text: str) -> Settings:
@@ -130,24 +137,23 @@ def test_the_table_must_be_one(tmp_path: Path) -> None:
 
 def test_select_on_the_command_line_sets_aside_the_choice_of_the_settings() -> None:
     settings = Settings(select=("RMT1",), extend_select=("RMT2",), ignore=("RMT104",))
-    chosen = with_options(settings, select=("rmt104",))
+    chosen = with_options(settings, Options(select=("rmt104",)))
     assert (chosen.select, chosen.extend_select, chosen.ignore) == (("RMT104",), (), ())
 
 
 def test_other_options_add_to_the_settings() -> None:
     settings = Settings(select=("RMT1",), ignore=("RMT104",), jobs=4)
-    chosen = with_options(settings, extend_select=("RMT2",), ignore=("RMT103",))
+    chosen = with_options(settings, Options(extend_select=("RMT2",), ignore=("RMT103",)))
     assert chosen.select == ("RMT1",)
     assert chosen.extend_select == ("RMT2",)
     assert chosen.ignore == ("RMT104", "RMT103")
     assert chosen.jobs == 4
-    assert with_options(settings, jobs=0).jobs == 0
-    assert with_options(settings, jax_version="0.4.30").jax_version == (0, 4, 30)
+    assert with_options(settings, Options(jax_version="0.4.30")).jax_version == (0, 4, 30)
 
 
 def test_a_wrong_version_on_the_command_line_is_named() -> None:
     with pytest.raises(SettingsError, match=r"--jax-version: '1' is not a JAX version"):
-        with_options(Settings(), jax_version="1")
+        with_options(Settings(), Options(jax_version="1"))
 
 
 @pytest.mark.parametrize(

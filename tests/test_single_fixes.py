@@ -19,7 +19,6 @@ from lsprotocol import types
 from support import Files, write_files
 
 from remat_migrate.cli.check import Result, content_of
-from remat_migrate.discovery.survey import Options
 from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.check import check_run
 from remat_migrate.engine.rules import load_rules
@@ -34,6 +33,7 @@ from remat_migrate.report.machine_readable import rdjson, sarif
 from remat_migrate.report.machine_readable.shared import worst_first
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding
+from remat_migrate.settings import Options
 from remat_migrate.text import OffsetMap, SourceFile
 
 ROOT = Path(__file__).parents[1]

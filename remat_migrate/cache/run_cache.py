@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..discovery.survey import Options, Survey, survey
+from ..discovery.survey import Survey, survey
 from ..engine.baseline import BaselineChoice
 from ..report.outputs import Output, adds_to_summary
+from ..settings import Options
 
 if TYPE_CHECKING:
     from ..engine.analyse import Analysis

@@ -69,8 +69,9 @@ class CacheSlot:
         self._name = f"{digest.hexdigest()}.json"
         self._outside = repository(about.settings.root)
         self._outputs = frozenset(map(str, outputs))
-        self._counts = (len(about.python), len(about.texts), len(about.context))
-        named = dict.fromkeys((*about.python, *about.texts, *about.context, *files))
+        targets = about.targets
+        self._counts = (len(targets.python), len(targets.texts), len(about.context))
+        named = dict.fromkeys((*targets.python, *targets.texts, *about.context, *files))
         # Taken before anything is read, so that a later change gives another state.
         self._moment = time.time_ns()
         self._states = states_of(named, self._moment)

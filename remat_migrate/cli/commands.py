@@ -23,9 +23,9 @@ from .options import DefaultGroup, analysis_options, verify_options
 from .run_setup import clean_up_before, set_up_run, verification, with_progress
 
 if TYPE_CHECKING:
-    from ..discovery.survey import Options
     from ..engine.baseline import BaselineChoice
     from ..report.outputs import Output
+    from ..settings import Options
 
 _EXIT_CODES = """\
 Exit codes: 0 if no finding fails the run; 1 if one does (see --fail-on), or if --diff would change

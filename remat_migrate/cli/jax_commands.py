@@ -157,13 +157,13 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     """Rewrite the source according to a plan, measure it, and print the result."""
     from ..analysis import Project
     from ..analysis.loading import load_project
-    from ..discovery.survey import Options
     from ..engine.journal import write_changes
     from ..engine.run import prepare
     from ..measure.session import measuring
     from ..plan.applying import apply_plan
     from ..report.output import say, screen_of
     from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
+    from ..settings import Options
     from ..text import SourceFile
 
     if not found.is_met:

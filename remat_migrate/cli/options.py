@@ -13,7 +13,7 @@ import click
 from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
-from ..settings import SEVERITIES, Severity
+from ..settings import SEVERITIES, Options, Severity
 
 _Command = Callable[..., Any]
 _Decorator = Callable[[_Command], _Command]
@@ -177,15 +177,11 @@ def analysis_options(command: _Command) -> _Command:
         force_exclude: bool = False,
         **more: Any,
     ) -> Any:
-        from ..discovery.survey import Options  # not needed for --help
-
         placed = destinations(outputs, output_file)
         check_output(*(output.file for output in placed))
         choice = BaselineChoice(baseline, no_baseline, write_baseline)
         choice.check()
-        options = Options(
-            select, extend_select, ignore, jax_version, jobs, force_exclude, fail_on=fail_on
-        )
+        options = Options(select, extend_select, ignore, jax_version, force_exclude, fail_on)
         return command(options=options, outputs=placed, baseline=choice, **more)
 
     return _analysis(bundled)

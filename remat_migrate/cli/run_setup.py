@@ -15,9 +15,9 @@ from .jax_commands import chosen_verification
 from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from ..discovery.survey import Options, Survey
+    from ..discovery.survey import Survey
     from ..engine.run import Run
-    from ..settings import Settings
+    from ..settings import Options, Settings
     from ..verify.options import VerifyOptions
 
 # Runs that take fewer seconds show no progress bar.

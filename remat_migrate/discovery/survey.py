@@ -7,31 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..settings import Settings, Severity, load_settings, with_options
-from .discover import Targets, check_paths, list_context, list_targets
+from ..settings import Options, Settings, load_settings, with_options
+from .discover import TargetNames, Targets, check_paths, list_context, list_targets
 from .listing import FolderCache
 from .roots import find_root
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The command-line options for the analysis; empty values and None defer to the settings.
-
-    `force_exclude` excludes files even if they are given explicitly.
-    """
-
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    jax_version: str | None = None
-    jobs: int | None = None
-    force_exclude: bool = False
-    fail_on: Severity | None = None
-
-    @property
-    def chooses_rules(self) -> bool:
-        """Return whether the options decide which rules run, or what they report."""
-        return bool(self.select or self.extend_select or self.ignore or self.jax_version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +19,19 @@ class Survey:
 
     Attributes:
         settings: the settings.
-        python: the Python files to check.
-        texts: the files of other kinds to check.
-        context: the Python files to read, including `python`.
-        barren: the given folders that have no Python files.
+        targets: the files to check.
+        context: the Python files to read, including the Python targets.
         folders: the given folders, or the current one.
     """
 
     settings: Settings
-    python: tuple[str, ...]
-    texts: tuple[str, ...]
+    targets: TargetNames
     context: tuple[str, ...]
-    barren: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
 
     def as_paths(self) -> tuple[Targets, tuple[Path, ...]]:
         """Return the targets and the context as paths."""
-        context = {name: Path(name) for name in self.context}
-        python = tuple(context.get(name) or Path(name) for name in self.python)
-        return Targets(python, tuple(map(Path, self.texts)), self.barren), tuple(context.values())
+        return self.targets.as_targets(), tuple(map(Path, self.context))
 
 
 def survey(paths: Sequence[Path], options: Options) -> Survey:
@@ -75,7 +48,7 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     found = list_targets(paths, settings, force_exclude=options.force_exclude, cache=cache)
     context = list_context(settings.root, found.python, cache) if found.python else ()
     folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
-    return Survey(settings, found.python, found.texts, context, found.barren, folders)
+    return Survey(settings, found, context, folders)
 
 
 def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
@@ -85,12 +58,4 @@ def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
         SettingsError: the settings or the options are invalid.
     """
     start = Path(os.path.realpath(paths[0]))
-    return with_options(
-        load_settings(find_root(paths), start),
-        select=options.select,
-        extend_select=options.extend_select,
-        ignore=options.ignore,
-        jax_version=options.jax_version,
-        jobs=options.jobs,
-        fail_on=options.fail_on,
-    )
+    return with_options(load_settings(find_root(paths), start), options)

@@ -10,12 +10,12 @@ from ..analysis.needs.need import Learned
 from ..discovery.discover import Targets, context_files, discover
 from ..discovery.file_kinds import is_python
 from ..discovery.globs import matcher
-from ..discovery.survey import Options, Survey, chosen_settings, survey
+from ..discovery.survey import Survey, chosen_settings, survey
 from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
 from ..rule import Rule
-from ..settings import Settings, check_codes, did_you_mean
+from ..settings import Options, Settings, check_codes, did_you_mean
 from ..text import SourceFile, read_source
 from .baseline import Baseline
 from .progress import Progress, silent

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..discovery.roots import ROOT_MARKERS, find_root, is_too_wide
-from ..discovery.survey import Options
 from ..engine.analyse import Analysis, analyse
 from ..engine.rules import UNREADABLE
 from ..engine.run import Run, prepare_open
 from ..errors import RematMigrateError
 from ..rule import Finding
+from ..settings import Options
 from ..text import SourceFile
 from .documents import Document
 

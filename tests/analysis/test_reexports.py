@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support import write_files
 
-from remat_migrate.discovery.survey import Options
 from remat_migrate.engine.check import check_run
 from remat_migrate.engine.run import prepare
+from remat_migrate.settings import Options
 
 BLOCK = "def block(x, flag):\n    return x * 2 if flag else x\n"
 ALIAS = "import jax\n\nck = jax.checkpoint\n"

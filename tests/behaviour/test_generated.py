@@ -17,7 +17,7 @@ from generated_programs import (
 )
 from support import mend, prepare, write_files
 
-from remat_migrate.discovery.survey import Options
+from remat_migrate.settings import Options
 
 Generator = Callable[[int, int], Iterator[Program]]
 GENERATORS: tuple[Generator, ...] = (

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.discovery.survey import Options
 from remat_migrate.engine.check import check_run
 from remat_migrate.engine.run import prepare
+from remat_migrate.settings import Options
 from remat_migrate.text import apply_edits
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "behaviour"
