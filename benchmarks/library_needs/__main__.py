@@ -1,4 +1,4 @@
-"""See the package's docstring."""
+"""Command line of the probe, see the package."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     probing = commands.add_parser("probe")
     probing.add_argument("--output", type=Path, required=True)
-    probing.add_argument("--only", default="", help="a prefix of the qualified names")
+    probing.add_argument("--only", default="", help="prefix of qualified names to probe")
     merging = commands.add_parser("merge")
-    merging.add_argument("results", type=Path, nargs="+", help="the oldest version first")
-    writing = commands.add_parser("programs", help="programs that tests/programs.py runs")
+    merging.add_argument("results", type=Path, nargs="+", help="oldest version first")
+    writing = commands.add_parser("programs", help="write programs for tests/programs.py")
     writing.add_argument("folder", type=Path)
     writing.add_argument("--number", type=int, default=150)
     writing.add_argument("--seed", type=int, default=0)
@@ -35,7 +35,7 @@ def main() -> None:
         merge(options.results)
         return
 
-    # Many small programs are compiled, and each runs once.
+    # Optimizations do not pay for many small programs that run once.
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax

@@ -1,4 +1,4 @@
-"""Calls as source text, to write programs with."""
+"""Write calls as source text for generated programs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _FUNCTIONS = {
 def call_text(
     name: str, parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any], varied: str
 ) -> tuple[str, str] | None:
-    """The text of a value, and of a call with `v` in its place; None if there is none.
+    """Return the source of a value and of a call with `v` in its place, or None.
 
-    `x` stands for one of the other arrays.
+    Another array argument is written as `x`.
     """
     value = _text(values[varied])
     if value is None or parameters[varied].kind in (

@@ -1,4 +1,4 @@
-"""The public functions to probe."""
+"""List the public functions to probe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PACKAGES = (
     "haiku",
 )
 _SUBMODULES = ("jax.numpy", "jax.lax", "jax.scipy")
-# They act on the process, on files or on devices, or wait for input.
+# Functions that act on the process, files or devices, or wait for input.
 _SKIPPED_NAMES = """
     jax.clear_backends jax.clear_caches jax.print_environment_info jax.live_arrays
     jax.debug.breakpoint jax.numpy.save jax.numpy.savez jax.numpy.load jax.numpy.fromfile
@@ -60,7 +60,7 @@ _SKIPPED = frozenset(_SKIPPED_NAMES.split())
 def public_functions(
     packages: tuple[str, ...] = PACKAGES,
 ) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public functions of each package that is installed, by qualified name."""
+    """Yield the public functions of all installed packages, with their qualified names."""
     seen: set[str] = set()
     for package in packages:
         try:
@@ -74,7 +74,7 @@ def public_functions(
 
 
 def _is_setting(function: Callable[..., Any]) -> bool:
-    """Whether it changes a setting of JAX, and for good where it fails: `jax.debug_nans`."""
+    """Return whether a function changes a setting of JAX, such as `jax.debug_nans`."""
     return "new_val" in (parameters_of(function) or {})
 
 
@@ -108,19 +108,19 @@ def _attributes(module: types.ModuleType) -> list[str]:
             try:
                 getattr(module, name)
             except AttributeError:
-                continue  # removed, with a message that says so
+                continue  # removed, raises with a message
             found.append(name)
     return found
 
 
-# Lifted transformations run inside a module only.
+# Lifted transformations only run inside a module.
 _LIFTED = ("flax.core.", "flax.linen.transforms", "flax.linen.module", "flax.linen.spmd",
            "flax.linen.summary", "flax.linen.partitioning", "haiku._src.transform",
            "haiku._src.lift", "haiku._src.summarise", "haiku._src.dot")  # fmt: skip
 
 
 def is_function(value: object) -> bool:
-    """Whether a public object is called for what it computes: no class, but `jnp.float32`."""
+    """Return whether an object is a function; classes are not, except for `jnp.float32`."""
     if isinstance(value, type):
         return type(value).__name__ == "_ScalarMeta"
     if isinstance(value, types.ModuleType | types.GenericAlias) or not callable(value):
@@ -131,7 +131,7 @@ def is_function(value: object) -> bool:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
-    """The parameters of a function; None where it has no signature."""
+    """Return the parameters of a function; None if it has no signature."""
     if hasattr(function, "nin") and hasattr(function, "nout"):  # a ufunc
         kind = inspect.Parameter.POSITIONAL_ONLY
         names = ("x",) if function.nin == 1 else tuple(f"x{i + 1}" for i in range(function.nin))

@@ -1,4 +1,4 @@
-"""Which arguments of a function must be concrete: it is called with each one traced in turn."""
+"""Find which arguments of a function must be concrete, by tracing one at a time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from . import samples
 from .examples import call_text
 from .modules import parameters_of
 
-# "traced": takes a tracer. "concrete": does not. "function": takes a function. "depends": takes
-# some tracers, an array for example, where it does not take a number. "unknown": no sample runs.
+# "traced": accepts tracers. "concrete": does not. "function": takes a function. "depends": accepts
+# some tracers, such as arrays but not numbers. "unknown": no sample works.
 Status = Literal["traced", "concrete", "function", "depends", "unknown"]
 _SECONDS = 20
 _CONCRETIZATION = (
@@ -34,16 +34,16 @@ _COMBINATIONS = 120
 
 @dataclass
 class Probed:
-    """What is known of one function.
+    """The result for one function.
 
     Attributes:
-        positional: its positional parameters in order; `*name` takes all further arguments.
-        keywords: its keyword-only parameters; `**name` takes all further ones.
-        status: of each parameter.
-        unless: of a concrete parameter, the option with which it may be traced.
-        static: whether the result is concrete while the arguments are traced.
+        positional: positional parameters in order; `*name` collects further arguments.
+        keywords: keyword-only parameters; `**name` collects further keywords.
+        status: status of each parameter.
+        unless: for a concrete parameter, the option that allows it to be traced.
+        static: whether the result is concrete even if the arguments are traced.
         errors: why an argument must be concrete, for review.
-        examples: of a parameter, the text of a value and of a call with `v` in its place.
+        examples: for a parameter, the source of a value and of a call with `v` in its place.
     """
 
     positional: list[str] = field(default_factory=list)
@@ -55,12 +55,12 @@ class Probed:
     examples: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The result as JSON."""
+        """Return the result as JSON."""
         return asdict(self)
 
 
 def probe(name: str, function: Callable[..., Any]) -> Probed | None:
-    """Probe one function; None where it has no signature."""
+    """Probe one function; None if it has no signature."""
     parameters = parameters_of(function)
     if parameters is None:
         return None
@@ -97,7 +97,7 @@ class _Probe:
                 case _:
                     found.positional.append(name)
         base = self._base()
-        # An optimizer is no part of a model.
+        # Optimizers are not part of a model.
         if base is None or (
             hasattr(type(self.result), "_fields") and hasattr(self.result, "update")
         ):
@@ -106,7 +106,7 @@ class _Probe:
         working: dict[str, Any] = {}
         for name in self.parameters:
             valid, beside = self._valid(base, name), base
-            if not valid and "initial" in self.parameters:  # `where=` asks for it
+            if not valid and "initial" in self.parameters:  # required by `where=`
                 beside = {**base, "initial": 0.0}
                 valid = self._valid(beside, name)
             if valid:
@@ -122,7 +122,7 @@ class _Probe:
             found.static = _is_static(self.result) and not self.name.endswith("_with_path")
         return found
 
-    # -- arguments that work
+    # -- working arguments
 
     def _candidates(self, name: str) -> list[Any]:
         parameter = self.parameters[name]
@@ -137,7 +137,7 @@ class _Probe:
         return found
 
     def _base(self) -> dict[str, Any] | None:
-        """Arguments with which the function runs: as few as it takes."""
+        """Return a minimal set of arguments with which the function runs."""
         given = samples.BY_FUNCTION.get(self.name, {})
         given = {n: v for n, v in given.items() if n in self.parameters}
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -148,11 +148,11 @@ class _Probe:
         ]
         variadic = [n for n, p in self.parameters.items() if p.kind is p.VAR_POSITIONAL]
         everything = [[given[n]] if n in given else self._candidates(n) for n in needed]
-        # A number takes other ways through a function of arrays: only if nothing else works.
+        # Numbers take other code paths than arrays: try them last.
         arrays = [[v for v in c if _sort(v) != "number"] or c for c in everything]
         for choices, self.eager in itertools.product((arrays, everything), (False, True)):
             if self.eager and not self.concretized:
-                continue  # nothing failed because JAX traces
+                continue  # no failure was due to tracing
             for values in _combinations(choices):
                 base = dict(zip(needed, values, strict=True))
                 if self._attempt(base):
@@ -165,7 +165,7 @@ class _Probe:
         return None
 
     def _valid(self, base: dict[str, Any], name: str) -> list[Any]:
-        """What may be passed for a parameter, one value of each sort."""
+        """Return valid values for a parameter, one of each sort."""
         found: dict[str, Any] = {}
         if name in base:
             found[_sort(base[name])] = base[name]
@@ -211,11 +211,11 @@ class _Probe:
     # -- calls
 
     def concrete_result(self, values: dict[str, Any]) -> Any:
-        """What the function returns with nothing traced."""
+        """Return the result with no argument traced."""
         return self.result if self._attempt(values) else None
 
     def _attempt(self, values: dict[str, Any], traced: list[str] | tuple[str, ...] = ()) -> bool:
-        """Whether the function runs while JAX traces, with some of the arguments traced."""
+        """Return whether the function runs at trace time, with some of the arguments traced."""
         leaves, tree = jax.tree_util.tree_flatten({n: values[n] for n in traced})
         numeric = [_is_number(leaf) for leaf in leaves]
 
@@ -242,8 +242,8 @@ class _Probe:
                 tracers = [v for v, n in zip(leaves, numeric, strict=True) if n]
                 jaxpr = jax.make_jaxpr(outer)(tracers)
                 if _holds_tracer(jaxpr.jaxpr):
-                    raise TypeError("a tracer is a parameter of an operation, which is not traced")
-        except Exception as error:  # whatever a library raises for arguments that it does not take
+                    raise TypeError("a tracer is a parameter of an equation")
+        except Exception as error:  # any error that a library raises for invalid arguments
             self.error = error
             if not traced:
                 self.concretized = self.concretized or isinstance(error, _CONCRETIZATION)
@@ -280,7 +280,7 @@ class _Probe:
         return result
 
     def _use(self, result: Any) -> None:
-        """Call what a function returns, which may look at its arguments only then."""
+        """Call the result if it is callable, since it may only then use its arguments."""
         if isinstance(result, jax.Array | jax.core.Tracer | type):
             return
         if hasattr(result, "__enter__"):
@@ -295,7 +295,7 @@ class _Probe:
 
 
 def _combinations(choices: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """The same choice for all first: most functions of several arrays take arrays of one shape."""
+    """Yield combinations of values, starting with the same choice for all."""
     longest = max((len(c) for c in choices), default=0)
     for i in range(longest):
         yield tuple(c[min(i, len(c) - 1)] for c in choices)
@@ -322,7 +322,7 @@ def _sort(value: Any) -> str:
 
 
 def _holds_tracer(jaxpr: Any) -> bool:
-    """Whether a tracer is among the parameters of the operations: it fails when it is compiled."""
+    """Return whether a parameter of an equation holds a tracer, which fails when compiled."""
     for equation in jaxpr.eqns:
         for leaf in jax.tree_util.tree_leaves(tuple(equation.params.values())):
             inner = getattr(leaf, "jaxpr", leaf)
@@ -334,7 +334,7 @@ def _holds_tracer(jaxpr: Any) -> bool:
 
 
 def _is_static(result: Any) -> bool:
-    """Whether a result is no array: a shape, a dtype, a structure."""
+    """Return whether a result is not an array, but a shape, a dtype or a pytree structure."""
     leaves = jax.tree_util.tree_leaves(result)
     if not leaves or any(callable(leaf) and not isinstance(leaf, type) for leaf in leaves):
         return False
@@ -369,7 +369,7 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
-# They act on the memory of an array.
+# Methods that act on the memory of an array.
 _NOT_PROBED = frozenset(
     {"at", "delete", "copy_to_host_async", "addressable_data", "block_until_ready"}
 )
@@ -381,7 +381,7 @@ _UPDATES = (
 
 
 def probe_methods() -> dict[str, Probed]:
-    """The public methods of arrays, with the array itself traced in its turn."""
+    """Probe the public methods of arrays, with the array as the first argument."""
     found: dict[str, Probed | None] = {}
     array, update = type(samples.VECTOR), type(samples.VECTOR.at[0])
     for name in dir(jax.Array):

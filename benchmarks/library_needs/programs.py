@@ -1,4 +1,4 @@
-"""Programs with one call of a library function each, for `tests/programs.py`.
+"""Write programs with one library call each, for `tests/programs.py`.
 
 python -m benchmarks.library_needs programs FOLDER --number 150 --seed 0
 python tests/programs.py FOLDER
@@ -40,11 +40,11 @@ class LibraryCall:
     """A call of a library function whose argument for one parameter is `v`.
 
     Attributes:
-        takes: what the parameter takes while JAX traces: "concrete" or "traced".
-        function: the qualified name.
-        parameter: the name of the parameter.
-        value: the text of a value for `v`.
-        expression: the text of the call; `x` is an array of three numbers, and may be missing.
+        takes: what the parameter accepts at trace time: "concrete" or "traced".
+        function: qualified name of the function.
+        parameter: name of the parameter.
+        value: source of a value for `v`.
+        expression: source of the call; may use `x`, an array of three numbers.
     """
 
     takes: str
@@ -55,13 +55,13 @@ class LibraryCall:
 
 
 def library_calls() -> list[LibraryCall]:
-    """The calls that the probe found, the same in every version of JAX."""
+    """Return the calls that the probe found, which are the same in every version of JAX."""
     lines = CALLS.read_text(encoding="utf-8").splitlines()
     return [LibraryCall(*line.split("\t")) for line in lines if not line.startswith("#")]
 
 
 def program(call: LibraryCall, short: bool = False) -> str:
-    """A program that differentiates a checkpointed function with such a call."""
+    """Return a program that differentiates a checkpointed function with this call."""
     imports = ["import jax", "import jax.numpy as jnp"]
     expression = call.expression
     package = call.function.partition(".")[0]
@@ -91,7 +91,7 @@ def _module(function: str) -> str:
 
 
 def write_programs(folder: Path, number: int, seed: int) -> None:
-    """Write programs with calls drawn at random, two thirds of them with a concrete parameter."""
+    """Write programs with random calls, two thirds of them with a concrete parameter."""
     draw = random.Random(seed)
     calls = library_calls()
     concrete = [c for c in calls if c.takes == "concrete"]

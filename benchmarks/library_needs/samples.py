@@ -1,7 +1,6 @@
-"""Sample arguments: by the parameter's name, and by hand for the functions that need more.
+"""Sample arguments, by the name of the parameter, or of the function if it needs special ones.
 
-Each is a list of candidates; the first with which the function runs is used. `Samples` is made
-after JAX is imported, so that the module can be imported without it.
+Each sample is a list of candidates; the first one with which the function runs is used.
 """
 
 from __future__ import annotations
@@ -34,32 +33,32 @@ ARRAYS: list[Any] = [
 
 
 def first(*args: Any, **_: Any) -> Any:
-    """Its first argument."""
+    """Return the first argument."""
     return args[0]
 
 
 def carry_and_output(*args: Any, **_: Any) -> Any:
-    """The body of a scan."""
+    """Return the carry and the output, as the body of a scan."""
     return args[0], args[-1]
 
 
 def total(*args: Any, **_: Any) -> Any:
-    """The sum of all its arguments."""
+    """Return the sum of all arguments."""
     return sum(jnp.sum(jnp.asarray(leaf)) for leaf in jax.tree_util.tree_leaves(args))
 
 
 def second(*args: Any, **_: Any) -> Any:
-    """Its second argument."""
+    """Return the second argument."""
     return args[1]
 
 
 def truth(*_: Any, **__: Any) -> bool:
-    """A condition that never holds."""
+    """Return False."""
     return False
 
 
 def add(a: Any, b: Any = 0, *_: Any) -> Any:
-    """The sum of two numbers."""
+    """Return the sum of two numbers."""
     return a + b
 
 
@@ -70,7 +69,7 @@ _SHAPES = [(3,), (3, 3), (1, 3), 3]
 _AXES = [(0,), (0, 1), ((0,), (0,)), ((0, 1), (0, 1)), 0]
 _FLAG = [True, False]
 
-# By parameter name. What stands in no list is taken for an array.
+# Candidates by parameter name. Other parameters get arrays.
 _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("""axis dimension split_axis concat_axis scatter_dimension sharding_dimension dim axis1
      axis2 all_gather_dimension source destination start_index_axis iota_dimension
@@ -120,7 +119,7 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("axis_name spmd_axis_name", ["i"]),
     ("axis_size", [2, 3]),
     ("in_axes", [0, (0,), None]),
-    ("out_axes", [0]),
+    ("out_axes operand_index start_index", [0]),
     ("argnums", [0, (0,)]),
     ("static_argnums", [(1,), 1]),
     ("static_argnames", [("b",), "b"]),
@@ -134,15 +133,11 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("strides", [(1,), (1, 1), (1, 1, 1), 1]),
     ("window_shape", [(2,), (2, 2), (2, 2, 2), (1, 2, 2, 1)]),
     ("kernel_size", [(2, 2), 2]),
-    ("lhs_dilation", [(1,), (1, 1)]),
-    ("rhs_dilation", [(1,), (1, 1)]),
-    ("base_dilation", [(1,), (1, 1)]),
-    ("window_dilation", [(1,), (1, 1)]),
+    ("lhs_dilation rhs_dilation base_dilation window_dilation", [(1,), (1, 1)]),
     ("dimension_numbers",
      [("NCH", "OIH", "NCH"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"), (((1,), (0,)), ((),
       ())), (((0,), (0,)), ((), ()))]),
-    ("feature_group_count", [1]),
-    ("batch_group_count", [1]),
+    ("feature_group_count batch_group_count edge_order num_keys shift step stride index", [1]),
     ("ord", [2, 1, "fro"]),
     ("indices_or_sections", [3, jnp.array([1])]),
     ("sections", [3]),
@@ -156,7 +151,7 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("constant_values", [0.0, 0]),
     ("axis_index_groups", [((0, 1),), [[0, 1]]]),
     ("reps", [2, (2, 2)]),
-    ("repeats", [2]),
+    ("repeats lmax limit_index slice_size count", [2]),
     ("bins", [3, jnp.array([0.0, 0.5, 1.0])]),
     ("range", [(0.0, 1.0)]),
     ("indices", [INTS, (INTS,), 1, (1,)]),
@@ -164,25 +159,15 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("segment_ids", [INTS]),
     ("dims", [(3, 3), (9,)]),
     ("new_dtype", [jnp.int32, jnp.float32]),
-    ("from_", [jnp.float32]),
-    ("to", [jnp.float32]),
-    ("arg1", [jnp.float32]),
-    ("arg2", [jnp.float32]),
-    ("out", [None]),
-    ("device", [None]),
-    ("sharding", [None]),
-    ("out_sharding", [None]),
-    ("shardings", [None]),
-    ("in_shardings", [None]),
-    ("out_shardings", [None]),
-    ("compiler_options", [None]),
+    ("from_ to arg1 arg2", [jnp.float32]),
+    ("""out device sharding out_sharding shardings in_shardings out_shardings compiler_options
+     abstracted_axes accuracy return_type local_mask_dims jaxpr collision""",
+     [None]),
     ("reduce_axes", [()]),
-    ("abstracted_axes", [None]),
     ("pattern", ["i -> i", "i j -> j i"]),
     ("reduction", ["mean", "sum"]),
     ("exponent_bits", [5]),
     ("mantissa_bits", [10]),
-    ("accuracy", [None]),
     ("policy", [jax.checkpoint_policies.nothing_saveable]),
     ("fmt", ["{}"]),
     ("impl", ["threefry2x32"]),
@@ -195,7 +180,7 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("scale", [1.0, 2]),
     ("branches", [[first, first]]),
     ("shape_dtype", [VECTOR]),
-    ("vectorized", [True]),
+    ("vectorized is_stable", [True]),
     ("ordered", [False]),
     ("learning_rate", [0.1]),
     ("replace", [True, False]),
@@ -203,7 +188,6 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("distribution", ["normal"]),
     ("in_axis", [0, -2]),
     ("out_axis", [1, -1]),
-    ("edge_order", [1]),
     ("norm", ["ortho"]),
     ("s", [(3, 3), (3,), 3]),
     ("side", ["left"]),
@@ -214,32 +198,15 @@ _BY_NAMES: list[tuple[str, list[Any]]] = [
     ("order", ["C", 2, 1]),
     ("signature", ["(n)->(n)"]),
     ("excluded", [(0,)]),
-    ("return_type", [None]),
-    ("lmax", [2]),
-    ("is_stable", [True]),
-    ("num_keys", [1]),
-    ("operand_index", [0]),
     ("implementation", ["xla"]),
     ("alphabet", ["abc"]),
-    ("decimals", [1, 0]),
-    ("shift", [1]),
-    ("offset", [1, 0]),
+    ("decimals offset", [1, 0]),
     ("start", [0, 0.0]),
     ("stop", [4, 1.0]),
-    ("step", [1]),
-    ("limit_index", [2]),
-    ("start_index", [0]),
-    ("stride", [1]),
-    ("slice_size", [2]),
-    ("index", [1]),
     ("lower", [0, True, 0.0]),
     ("upper", [3, 1.0]),
-    ("count", [2]),
     ("bitorder", ["big"]),
     ("newbyteorder", ["S"]),
-    ("local_mask_dims", [None]),
-    ("jaxpr", [None]),
-    ("collision", [None]),
 ]  # fmt: skip
 BY_NAME = {name: values for names, values in _BY_NAMES for name in names.split()}
 
@@ -255,8 +222,7 @@ _REDUCE_WINDOW = {
 _DEVICE = jax.sharding.SingleDeviceSharding(jax.devices()[0])
 _LOGITS = jnp.ones((2, 4, 3))
 
-# By qualified name: the arguments to start from. `*` names further positional arguments, `**`
-# further keywords.
+# The minimal arguments of a function, by its qualified name.
 BY_FUNCTION: dict[str, dict[str, Any]] = {
     "jax.lax.cond": {"pred": True, "true_fun": first, "false_fun": first, "operands": [VECTOR]},
     "jax.lax.switch": {"index": 1, "branches": [first, first], "operands": [VECTOR]},
@@ -582,7 +548,7 @@ for _loss in ("ctc_loss", "ctc_loss_with_forward_probs"):
 for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
     BY_FUNCTION[f"jax.numpy.fft.{_name}"] = {"a": MATRIX}
 
-# What the functions that are returned are called with; `(VECTOR,)` elsewhere.
+# Arguments for functions that a function returns; `(VECTOR,)` by default.
 CALLED_WITH: dict[str, tuple[Any, ...]] = {
     "jax.nn.initializers": (KEY, (3, 3)),
     "jax.nn.initializers.delta_orthogonal": (KEY, (3, 3, 3)),
@@ -593,7 +559,7 @@ CALLED_WITH: dict[str, tuple[Any, ...]] = {
 
 
 def candidates(function: str, parameter: str, annotation: str, default: Any) -> list[Any]:
-    """What may be passed for a parameter, most likely first."""
+    """Return candidates for a parameter, the most likely first."""
     given = BY_FUNCTION.get(function, {})
     found: list[Any] = [given[parameter]] if parameter in given else []
     found += BY_NAME.get(parameter, [])
@@ -617,7 +583,7 @@ def candidates(function: str, parameter: str, annotation: str, default: Any) -> 
     return found
 
 
-# Masks and the like, whose default is `True`.
+# Parameters with the default `True` that also take arrays.
 _ALSO_ARRAYS = frozenset({"where", "mask"})
 
 

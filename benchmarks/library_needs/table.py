@@ -21,7 +21,7 @@ _HEADING = """\
 
 
 def merge(results: Sequence[Path]) -> None:
-    """Write the table from the results of several versions, the oldest first."""
+    """Write the table from the results of several versions, oldest first."""
     documents = [json.loads(path.read_text()) for path in results]
     found: dict[str, list[dict[str, Any]]] = {}
     for document in documents:
@@ -41,7 +41,7 @@ def merge(results: Sequence[Path]) -> None:
 
 
 def merged_line(name: str, versions: Sequence[Mapping[str, Any]]) -> str:
-    """The line of one function; `versions` are what the versions showed, the oldest first."""
+    """Return the line of one function from the results of all versions, oldest first."""
     newest = versions[-1]
     positional: list[str] = list(newest["positional"])
     keywords: list[str] = list(newest["keywords"])
@@ -75,7 +75,7 @@ def _word(parameter: str, versions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def merged_status(statuses: Sequence[str]) -> str:
-    """One status for all versions; "depends" where they differ."""
+    """Return one status for all versions; "depends" if they differ."""
     known = {s for s in statuses if s != "unknown"}
     if not known:
         return "unknown"
@@ -83,7 +83,7 @@ def merged_status(statuses: Sequence[str]) -> str:
 
 
 def _calls(name: str, versions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Calls that run in the newest version, of parameters that are the same in all."""
+    """Return calls that run in the newest version, for parameters with the same status in all."""
     found = []
     for parameter, (value, expression) in versions[-1]["examples"].items():
         statuses = {v["status"].get(parameter, "unknown") for v in versions}
