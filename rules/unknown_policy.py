@@ -148,8 +148,8 @@ def _problem(read: PolicyName, known: Policy | None, version: Version) -> str:
         return f"`{NAMESPACE}` has no `{read.name}`"
     if version < known.since:
         return f"`{NAMESPACE}.{read.name}` does not exist before jax {_text(known.since)}"
-    assert known.gone_in is not None
-    return f"`{NAMESPACE}.{read.name}` was removed in jax {_text(known.gone_in)}"
+    assert known.removed_in is not None
+    return f"`{NAMESPACE}.{read.name}` was removed in jax {_text(known.removed_in)}"
 
 
 def _text(version: Version) -> str:

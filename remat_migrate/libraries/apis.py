@@ -46,7 +46,7 @@ class Api:
         bound_refused_in: the jax release from which a method bound to such an instance is refused,
             by the releases of the framework that come with it; None: by none.
         factory: whether calling it without a subject gives a decorator; of no release of jax.
-        gone_in: the jax release in which this spelling is gone, or None.
+        removed_in: the jax release in which this spelling is gone, or None.
         successor: what to write instead of this spelling.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
             many layers of one.
@@ -70,7 +70,7 @@ class Api:
     takes_instances: bool = True
     bound_refused_in: tuple[int, ...] | None = None
     factory: bool = False
-    gone_in: tuple[int, ...] | None = None
+    removed_in: tuple[int, ...] | None = None
     successor: str | None = None
     same_function: bool = True
     sometimes: bool = False
@@ -97,7 +97,7 @@ _AD_CHECKPOINT = replace(
     _JAX,
     old_positional=("fun", "prevent_cse", "policy"),
     argnames_since=None,
-    gone_in=(0, 10, 0),
+    removed_in=(0, 10, 0),
 )
 _LINEN = Api(
     "flax.linen.remat",
@@ -277,7 +277,7 @@ class ApiTable:
         self._apis = dict(APIS)
         for name, like in (wrappers or {}).items():
             base = self._apis[_SPELLINGS.get(like, like)]
-            self._apis[name] = replace(base, name=name, gone_in=None, successor=None)
+            self._apis[name] = replace(base, name=name, removed_in=None, successor=None)
         self.last_names = frozenset(name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS))
 
     def add(self, api: Api) -> None:

@@ -125,7 +125,7 @@ def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, 
     if project not in _SITES:
         found: dict[tuple[str, Module | None], list[Site]] = {}
         for site in sites_of(project):
-            if site.definition.gone_in is not None:
+            if site.definition.removed_in is not None:
                 direct = "ad_checkpoint" in site.module.source.text
                 found.setdefault((site.api, site.module if direct else None), []).append(site)
         _SITES[project] = {key: tuple(sites) for key, sites in found.items()}

@@ -39,11 +39,11 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 @pytest.mark.parametrize("name", APIS)
 def test_the_name_is_there_until_it_is_gone(name: str) -> None:
-    gone = APIS[name].gone_in is not None and jax_version() >= APIS[name].gone_in
+    gone = APIS[name].removed_in is not None and jax_version() >= APIS[name].removed_in
     assert (installed(name) is None) == gone
 
 
-@pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.gone_in is None])
+@pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.removed_in is None])
 def test_the_signature(name: str) -> None:
     api, function = APIS[name], installed(name)
     found = parameters(function)
@@ -87,7 +87,7 @@ def test_options_by_position_are_refused(name: str) -> None:
         installed(name)(abs, False)
 
 
-@pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.gone_in is None])
+@pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.removed_in is None])
 def test_without_a_subject(name: str) -> None:
     """Only a factory takes options alone."""
     if APIS[name].factory:
@@ -219,7 +219,7 @@ def test_wrappers_follow_the_api_that_they_are_like() -> None:
     assert (api.counting, api.wraps_classes, api.name) == ("method", True, "pkg.maybe_remat")
     old = table.find("pkg.old")
     assert old is not None
-    assert (old.gone_in, old.successor) == (None, None)
+    assert (old.removed_in, old.successor) == (None, None)
     assert {"maybe_remat", "old"} <= table.last_names
     assert table.find("pkg.other") is None
     assert ApiTable().find("pkg.maybe_remat") is None
@@ -232,6 +232,6 @@ def test_a_wrapper_like_nothing_known_is_an_error() -> None:
 
 def test_every_successor_is_an_api() -> None:
     for api in APIS.values():
-        assert (api.successor is None) == (api.gone_in is None)
+        assert (api.successor is None) == (api.removed_in is None)
         assert api.successor is None or api.successor in APIS
     assert all(name in APIS for name in _SPELLINGS.values())

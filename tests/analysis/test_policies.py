@@ -151,7 +151,7 @@ def test_the_same_under_another_name(policy: Policy) -> None:
 
 @pytest.mark.parametrize("name", sorted(TAKES_POLICY))
 def test_every_api_takes_a_policy_by_this_keyword(name: str) -> None:
-    gone = APIS[name].gone_in
+    gone = APIS[name].removed_in
     if gone is not None and jax_version() >= gone:
         return
     found = parameters(installed(name))

@@ -25,7 +25,7 @@ def installed(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, a in APIS.items() if a.gone_in is None and a.static_calls != "unknown"]
+    "name", [n for n, a in APIS.items() if a.removed_in is None and a.static_calls != "unknown"]
 )
 def test_static_argnames(name: str) -> None:
     since = APIS[name].argnames_since

@@ -50,7 +50,7 @@ def test_found_and_not_fixed(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "version", "said"),
+    ("api", "version", "words"),
     [
         ("jax.checkpoint", "0.9.2", "TypeError"),
         ("jax.checkpoint", "0.10.2", "ignores"),
@@ -59,10 +59,10 @@ def test_found_and_not_fixed(code: str) -> None:
         ("nn.remat", "0.10.2", "TypeError"),
     ],
 )
-def test_the_message_depends_on_the_version(api: str, version: str, said: str) -> None:
+def test_the_message_depends_on_the_version(api: str, version: str, words: str) -> None:
     code = f"{HEAD}{F}g = {api}(f, static_argnames='a')\n"
     (found,) = findings(code, select=CODE, jax_version=version)
-    assert said in found.message
+    assert words in found.message
 
 
 def test_the_next_implementation_supports_it() -> None:

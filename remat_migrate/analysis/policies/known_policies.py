@@ -50,7 +50,7 @@ class Policy:
         names: those of its parameters that list names, `*names` included.
         policies: those of its parameters that are policies themselves.
         since: the first jax release that has it.
-        gone_in: the first that has it no more, or None.
+        removed_in: the first that has it no more, or None.
         constant: what it answers for every value, or None where it depends on the value.
         constant_since: the first release in which it answers so.
         offloads: whether it moves values to another memory instead of computing them again.
@@ -66,7 +66,7 @@ class Policy:
     names: tuple[NamesParameter, ...] = ()
     policies: tuple[str, ...] = ()
     since: Version = (0, 3, 0)
-    gone_in: Version | None = None
+    removed_in: Version | None = None
     constant: bool | None = None
     constant_since: Version = (0, 3, 0)
     offloads: bool = False
@@ -80,7 +80,7 @@ class Policy:
 
     def is_in(self, version: Version) -> bool:
         """Return whether a jax release has it."""
-        return self.since <= version and (self.gone_in is None or version < self.gone_in)
+        return self.since <= version and (self.removed_in is None or version < self.removed_in)
 
     def answer(self, version: Version) -> bool | None:
         """Return what it answers for every value in a release; None where that depends."""
@@ -183,7 +183,7 @@ _ENTRIES = (
         parameters=("saveable_names",),
         names=(NamesParameter("saveable_names", "saved"),),
         since=(0, 11, 0),
-        gone_in=(0, 12, 0),
+        removed_in=(0, 12, 0),
         same_as="save_only_these_names",
     ),
     Policy(
@@ -193,7 +193,7 @@ _ENTRIES = (
         parameters=("names",),
         names=(NamesParameter("names", "excluded"),),
         since=(0, 11, 0),
-        gone_in=(0, 12, 0),
+        removed_in=(0, 12, 0),
         same_as="save_any_names_but_these",
     ),
     Policy(
@@ -203,7 +203,7 @@ _ENTRIES = (
         parameters=_OFFLOAD.keyword_only,
         names=_OFFLOAD.names,
         since=(0, 11, 0),
-        gone_in=(0, 12, 0),
+        removed_in=(0, 12, 0),
         offloads=True,
         same_as="save_and_offload_only_these_names",
     ),

@@ -110,7 +110,7 @@ def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
             yield replace(
                 api,
                 name=name,
-                gone_in=None,
+                removed_in=None,
                 successor=None,
                 sometimes=len(apis) < len(values),
             )
@@ -144,7 +144,7 @@ def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call:
         old_positional=(),
         static_option="static_argnums" if takes else None,
         factory=False,
-        gone_in=None,
+        removed_in=None,
         successor=None,
     )
 
