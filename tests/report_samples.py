@@ -10,7 +10,8 @@ from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.measure.measurement import Measurement
 from remat_migrate.measure.worker.records import Alternative, Cost, SiteMeasurement, SiteVerdict
-from remat_migrate.report.content import Report, site_rows
+from remat_migrate.report.content import Report
+from remat_migrate.report.site_rows import site_rows
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span

@@ -201,7 +201,7 @@ def report(
 
     from ..analysis import sites_of
     from ..engine.check import check_run
-    from ..report.content import site_rows
+    from ..report.site_rows import site_rows
     from .check import check_with_verdicts
     from .results import (
         Result,

@@ -14,8 +14,9 @@ from ..engine.baseline import write_baseline
 from ..engine.check import compare_with_baseline, coverage, hide_known
 from ..engine.run import Run
 from ..errors import UsageError
-from ..report.content import Report, site_rows
+from ..report.content import Report
 from ..report.output import say, screen_of, write_report
+from ..report.site_rows import site_rows
 from ..report.terminal.baselines import stale_lines, written_lines
 from ..rule import Finding
 from ..settings import fails_run

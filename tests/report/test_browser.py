@@ -12,8 +12,9 @@ from report_samples import hostile_report, measurement, whole_report
 from support import analysed
 
 from remat_migrate.analysis.sites.site import sites_of
-from remat_migrate.report.content import Report, Weighed, site_rows
+from remat_migrate.report.content import Report, Weighed
 from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.site_rows import site_rows
 from remat_migrate.report.terminal.display import Screen
 
 FILES = {

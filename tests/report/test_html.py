@@ -19,8 +19,9 @@ from support import analysed, cli
 
 from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.errors import UsageError
-from remat_migrate.report.content import Report, Weighed, site_rows
+from remat_migrate.report.content import Report, Weighed
 from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.site_rows import site_rows
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.text import SourceFile
 

@@ -12,8 +12,9 @@ from support import analysed
 from remat_migrate.analysis import Module
 from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.engine.analyse import Hidden
-from remat_migrate.report.content import Report, site_rows, statement_heads
+from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable.json import render
+from remat_migrate.report.site_rows import site_rows, statement_heads
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span

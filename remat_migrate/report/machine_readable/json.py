@@ -1,4 +1,4 @@
-"""The format `json`: one object on one stream, schema version 1."""
+"""The `json` format: one object of schema version 1 for each command."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ... import __version__
 from ...rule import Finding, Fix, Safety
 from ...text import SourceFile
 from ...text.edits import Replacement
-from ..content import Report, SiteRow, Weighed
+from ..content import Report, SiteRow, Weighed, count_fixes
 from ..terminal.display import Screen, display_path
 from ..terminal.statistics import RuleCount, rule_counts
 from ..terminal.verdicts import verdict_counts, verdict_rows
+from .shared import edits_on_disk
 
 if TYPE_CHECKING:
     from ...measure.measurement import Measurement
@@ -28,7 +29,7 @@ SCHEMA_VERSION = 1
 
 
 def render(report: Report, screen: Screen) -> str:
-    """The whole document. Lines and columns count from 1, columns in characters."""
+    """Return the document of `check` and `report`; lines and columns count from 1."""
     document: dict[str, object] = {
         **_head(),
         "summary": _summary(report, screen.folder),
@@ -39,12 +40,12 @@ def render(report: Report, screen: Screen) -> str:
         document["verdicts"] = verdict_rows((*proof.verdicts, *report.proved.wrong), screen.folder)
     if report.sites is not None:
         document["sites"] = [_site(row, report, screen.folder) for row in report.sites]
-    # ASCII alone: no terminal is steered, and halves of surrogate pairs in file names survive.
+    # json.dumps writes ASCII: control characters become escapes, and lone surrogates survive.
     return json.dumps(document, indent=2) + "\n"
 
 
 def render_proof(proof: Proof, screen: Screen) -> str:
-    """The whole document of the command `verify`."""
+    """Return the document of `verify`."""
     document = {
         **_head(),
         "summary": {
@@ -63,7 +64,7 @@ def render_proof(proof: Proof, screen: Screen) -> str:
 def render_measurements(
     found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str] | None = None
 ) -> str:
-    """The whole document of the command `measure`: an object, or an array of several."""
+    """Return the document of `measure`: an object, or an array for several targets."""
     documents = [_measurement(one, screen.folder) for one in found]
     documents += [
         {**_head(), "target": target, "error": reason} for target, reason in (failed or {}).items()
@@ -72,7 +73,7 @@ def render_measurements(
 
 
 def render_plan(plan: Plan, screen: Screen) -> str:
-    """The whole document of the command `plan`."""
+    """Return the document of `plan`."""
     document = {
         **_head(),
         "target": plan.target,
@@ -169,7 +170,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
 
 
 def weight_row(site: SiteMeasurement, folder: Path) -> dict[str, object]:
-    """What a checkpoint saves and costs."""
+    """Return what a checkpoint saves and costs."""
     return {
         "path": display_path(site.path, folder),
         "line": site.line,
@@ -201,7 +202,7 @@ def _command(runs: CommandRuns) -> dict[str, object]:
 
 
 def _summary(report: Report, folder: Path) -> dict[str, object]:
-    fixable, unsafe = report.count(Safety.SAFE), report.count(Safety.UNSAFE)
+    safe, unsafe = (count_fixes(report.findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
     total = len(report.findings)
     proved = report.proved
     shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
@@ -213,9 +214,9 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
         "findings": total,
         "advice": len(report.advice),
         "files_with_findings": len({finding.path for finding in report.findings}),
-        "safe_fixes": fixable,
+        "safe_fixes": safe,
         "unsafe_fixes": unsafe,
-        "manual": total - fixable - unsafe,
+        "manual": total - safe - unsafe,
         "suppressed": len(report.suppressed),
         **_baseline(report, folder),
         "fixed": sum((report.fixed or {}).values()),
@@ -241,7 +242,7 @@ def _rule(count: RuleCount) -> dict[str, object]:
 
 
 def _baseline(report: Report, folder: Path) -> dict[str, object]:
-    """What a baseline says of the run; nothing without one."""
+    """Return how the run compares with a baseline; empty without one."""
     found = report.baseline
     if found is None:
         return {}
@@ -295,7 +296,7 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
 
 
 def _cell(source: SourceFile, offset: int) -> dict[str, object]:
-    """Where in a notebook of Jupyter a place is; nothing for other files."""
+    """Return the notebook cell of an offset; empty for other files."""
     found = source.cell(offset)
     return {"cell": {"number": found[0], "line": found[1]}} if found else {}
 
@@ -305,22 +306,14 @@ def _fix(fix: Fix, report: Report, folder: Path) -> dict[str, object]:
         "safety": str(fix.safety),
         "title": fix.title,
         "edits": [
-            _edit(edit, source, folder) for source, edits in _by_file(fix, report) for edit in edits
+            _edit(edit, file, folder) for file, edits in _by_file(fix, report) for edit in edits
         ],
     }
 
 
 def _by_file(fix: Fix, report: Report) -> Iterator[tuple[SourceFile, Sequence[Replacement]]]:
-    """Each file of a fix as it lies on disk, with the edits there."""
     for path in dict.fromkeys(edit.path for edit in fix.edits):
-        source = report.sources[path]
-        own = [edit for edit in fix.edits if edit.path == path]
-        if source.container is None:
-            yield source, [Replacement(edit.start, edit.end, edit.text) for edit in own]
-        else:
-            from ...text.file_edits import file_edits
-
-            yield source.on_disk, file_edits(source, own)
+        yield edits_on_disk(report.sources[path], (edit for edit in fix.edits if edit.path == path))
 
 
 def _edit(edit: Replacement, source: SourceFile, folder: Path) -> dict[str, object]:

@@ -1,0 +1,140 @@
+"""The table of sites: which findings and measurements concern each checkpoint."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..rule import Finding
+from ..text import Span
+from .content import Risk, SiteRow, risk_of
+
+if TYPE_CHECKING:
+    from ..analysis import Module, Site
+    from ..measure.worker.records import SiteMeasurement
+
+_RISKS: Sequence[Risk] = ("none", "low", "medium", "high")
+
+
+def site_rows(
+    sites: Sequence[Site], findings: Sequence[Finding], weights: Sequence[SiteMeasurement] = ()
+) -> tuple[SiteRow, ...]:
+    """Return a row for each site with the findings and measurements that concern it.
+
+    A finding concerns a site if it names the site, or touches the site's statement or the code of
+    the options, partials and names that the site is made of.
+    """
+    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    by_site: dict[Site, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_path[finding.path].append(finding)
+        for site in finding.sites:
+            by_site[site].append(finding)
+    concerned = by_path.keys() | {weight.path for weight in weights}
+    heads: dict[Path, list[Span]] = {}
+    statements: dict[Site, Span] = {}
+    for site in sites:
+        path = site.module.source.path
+        if path in concerned:
+            if path not in heads:
+                heads[path] = list(statement_heads(site.module))
+            statements[site] = _innermost(heads[path], site.span)
+    shares = _assign_weights(weights, statements)
+    rows = []
+    for site in sites:
+        spans = [(site.module.source.path, statements.get(site, site.span)), *_code_of(site)]
+        touching = [
+            finding
+            for path, span in spans
+            for finding in by_path.get(path, ())
+            if span.overlaps(finding.span)
+        ]
+        own = tuple(dict.fromkeys((*touching, *by_site[site])))
+        risks: list[Risk] = ["none", *map(risk_of, own)]
+        risk = max(risks, key=_RISKS.index)
+        rows.append(SiteRow(site, risk, own, tuple(shares[site])))
+    return tuple(rows)
+
+
+def statement_heads(module: Module) -> Iterator[Span]:
+    """Yield each statement of a module, a compound one up to the first statement in it."""
+    source = module.source
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.stmt):
+            whole = source.full_span(node)
+            inner = [
+                source.full_span(child).start
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt | ast.excepthandler)
+            ]
+            inner += [source.span(case.body[0]).start for case in getattr(node, "cases", ())]
+            yield Span(whole.start, min(inner, default=whole.end))
+
+
+def _innermost(heads: Sequence[Span], span: Span) -> Span:
+    around = [head for head in heads if head.start <= span.start and span.end <= head.end]
+    return min(around, key=lambda head: head.end - head.start, default=span)
+
+
+def _code_of(site: Site) -> Iterator[tuple[Path, Span]]:
+    """Yield the code of a site's options and partials, and of the names that they read."""
+    from ..analysis.values.values import Partial
+
+    callee, read = site.callee, [(site.module, site.reference)]
+    while isinstance(callee, Partial):
+        yield callee.module.source.path, callee.module.span(callee.call)
+        callee = callee.func
+    for option in site.arguments.values():
+        yield option.module.source.path, option.module.span(option.keyword or option.value)
+        read.append((option.module, option.value))
+    seen: set[ast.expr] = set()
+    while read:
+        module, node = read.pop()
+        if isinstance(node, ast.Name) and node not in seen:
+            seen.add(node)
+            for binding in module.reaching(node):
+                if binding.kind == "assign" and binding.value is not None and not binding.path:
+                    yield module.source.path, module.span(binding.value)
+                    read.append((module, binding.value))
+
+
+def _assign_weights(
+    weights: Sequence[SiteMeasurement], statements: Mapping[Site, Span]
+) -> Mapping[Site, list[SiteMeasurement]]:
+    """Assign each measurement to the sites on its line, or else in the statement around it.
+
+    Among several sites, those that are applied and those whose target has the measured function's
+    name are preferred.
+    """
+    shares: dict[Site, list[SiteMeasurement]] = defaultdict(list)
+    for weight in weights:
+        inside: list[Site] = []
+        for site, statement in statements.items():
+            source = site.module.source
+            first, last = (source.position(at)[0] for at in (statement.start, statement.end))
+            if source.path == weight.path and first <= weight.line <= last:
+                inside.append(site)
+        on_line = [site for site in inside if _line(site) == weight.line]
+        candidates = on_line or inside
+        for is_preferred in (_is_applied, partial(_has_name, weight)):
+            candidates = [site for site in candidates if is_preferred(site)] or candidates
+        for site in candidates:
+            shares[site].append(weight)
+    return shares
+
+
+def _line(site: Site) -> int:
+    return site.module.source.position(site.span.start)[0]
+
+
+def _is_applied(site: Site) -> bool:
+    return site.application is not None
+
+
+def _has_name(weight: SiteMeasurement, site: Site) -> bool:
+    names = (weight.function, site.target or "")
+    return len({name.rpartition(".")[2] for name in names}) == 1
