@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
@@ -85,9 +84,7 @@ class TracedCompileTimeValue(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each expression that needs such a result."""
-        if project not in _FOUND:
-            _FOUND[project] = _by_owner(project)
-        for need, sites in _FOUND[project].get(module, {}).values():
+        for need, sites in project.once(_by_owner).get(module, {}).values():
             yield self._found(need, sites, project)
 
     def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
@@ -114,11 +111,9 @@ class TracedCompileTimeValue(Rule):
 
 _Owned = dict[Module, dict[ast.expr, tuple[Need, tuple[Site, ...]]]]
 
-# Computed once per project, from the sites of all modules.
-_FOUND: WeakKeyDictionary[Project, _Owned] = WeakKeyDictionary()
-
 
 def _by_owner(project: Project) -> _Owned:
+    """Return the needs of all sites, by the module that reports them."""
     owned: _Owned = {}
     checked = set(project.modules.values())
     for site in sites_of(project):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
@@ -116,21 +116,20 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                     yield _patched(module, target, name)
 
 
-_SITES: WeakKeyDictionary[Project, dict[tuple[str, Module | None], tuple[Site, ...]]]
-_SITES = WeakKeyDictionary()
-
-
 def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
     """Return the sites of a removed name in a module, and in modules that import it from there."""
-    if project not in _SITES:
-        found: dict[tuple[str, Module | None], list[Site]] = {}
-        for site in sites_of(project):
-            if site.definition.removed_in is not None:
-                direct = "ad_checkpoint" in site.module.source.text
-                found.setdefault((site.api, site.module if direct else None), []).append(site)
-        _SITES[project] = {key: tuple(sites) for key, sites in found.items()}
-    api = f"{PACKAGE.name}.{name}"
-    return tuple(site for at in (module, None) for site in _SITES[project].get((api, at), ()))
+    found, api = project.once(_sites_by_name), f"{PACKAGE.name}.{name}"
+    return (*found[api, module], *found[api, None])
+
+
+def _sites_by_name(project: Project) -> defaultdict[tuple[str, Module | None], list[Site]]:
+    """Return the sites of removed names by Api, and by module if that names `ad_checkpoint`."""
+    found: defaultdict[tuple[str, Module | None], list[Site]] = defaultdict(list)
+    for site in sites_of(project):
+        if site.definition.removed_in is not None:
+            direct = "ad_checkpoint" in site.module.source.text
+            found[site.api, site.module if direct else None].append(site)
+    return found
 
 
 def is_caught(module: Module, use: Use) -> bool:
