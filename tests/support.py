@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
+
+import pytest
 
 from remat_migrate.cli.commands import main
 from remat_migrate.engine.analyse import Analysis, analyse
@@ -111,6 +113,16 @@ def _written(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode()
+
+
+def no_findings(rule: str, cases: Sequence[str], head: str = "") -> Callable[[str], None]:
+    """Return a test that a rule reports nothing in any of the cases, each behind `head`."""
+
+    @pytest.mark.parametrize("code", cases)
+    def test(code: str) -> None:
+        assert findings(f"{head}{code}\n", select=rule) == []
+
+    return test
 
 
 def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings
+from support import findings, no_findings
 
 CODE = "RMT306"
 HEAD = """\
@@ -69,7 +69,4 @@ LEFT_ALONE = [
     "def step(x):\n  return jax.grad(jax.checkpoint(f, prevent_cse=False))(x)",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code + "\n", select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)

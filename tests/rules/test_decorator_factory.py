@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT504"
 
@@ -87,10 +86,7 @@ LEFT_ALONE = [
     "def f(x):\n    return x\n",
 ]  # fmt: skip
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE)
 
 
 def test_code_in_an_f_string_is_not_edited() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings
+from support import findings, no_findings
 
 CODE = "RMT305"
 HEAD = """\
@@ -63,10 +63,7 @@ LEFT_ALONE = [
     "from other import remat\ny = jax.checkpoint(remat(f))",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code + "\n", select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_a_whole_function_of_checkpoints_is_reported_once() -> None:

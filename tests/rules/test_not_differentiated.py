@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings
+from support import findings, no_findings
 
 CODE = "RMT308"
 HEAD = "import jax\n\ndef f(x):\n    return x * x\n\ndef g(x):\n    return jax.checkpoint(f)(x)\n\n"
@@ -23,10 +23,7 @@ LEFT_ALONE = [
     "step = jax.jacfwd(g)\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_functions_passed_to_unknown_code_are_left_alone() -> None:

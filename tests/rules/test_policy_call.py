@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT404"
 HEAD = "import jax\n\np = jax.checkpoint_policies\n"
@@ -167,10 +167,7 @@ LEFT_ALONE = [
     "from library import checkpoint_policies as cp\nq = cp.nothing_saveable()\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 VERSIONS = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT401"
 HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\n"
@@ -89,7 +89,4 @@ LEFT_ALONE = [
     "g = jax.checkpoint(f, prevent_cse=False, static_argnums=(1,))\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed, places
+from support import findings, fixed, no_findings, places
 
 CODE = "RMT104"
 HEAD = "import jax\nfrom functools import partial\n\n"
@@ -172,10 +172,7 @@ LEFT_ALONE = [
     "f = jax.remat(*given)\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 BY_HAND = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, places
+from support import findings, no_findings, places
 
 CODE = "RMT304"
 HEAD = """\
@@ -105,10 +105,7 @@ LEFT_ALONE = [
     "def scan(f, x):\n  return f(x)\ny = scan(jax.checkpoint(step), 0.0)",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code + "\n", select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_through_functions_that_pass_everything_on() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT403"
 HEAD = "import jax\n\np = jax.checkpoint_policies\n\n\ndef yes(*_, **__):\n    return True\n\n\n"
@@ -79,10 +79,7 @@ LEFT_ALONE = [
     "everything_saveable = 1\ng = checkpoint(f, policy=everything_saveable)\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_names_were_excluded_up_to_jax_0_10_1() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import cli, findings, write_files
+from support import cli, findings, no_findings, write_files
 
 CODE = "RMT303"
 HEAD = """\
@@ -71,10 +71,7 @@ LEFT_ALONE = [
     "from other import scan\nstep = jax.grad(lambda ws, x: scan(layer, x, ws)[0].sum())",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code + "\n", select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_a_file_without_checkpoints_is_checked(tmp_path: Path) -> None:

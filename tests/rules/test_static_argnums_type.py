@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT207"
 HEAD = "import jax\nimport numpy as np\nfrom functools import partial\nimport flax.linen as nn\n"
@@ -64,10 +64,7 @@ LEFT_ALONE = [
     "        jax.checkpoint(f, static_argnums=[1])\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + F + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD + F)
 
 
 def test_a_negative_index_and_an_omitted_default() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT201"
 HEAD = "from functools import partial\nimport jax\nimport flax.linen as nn\nimport haiku as hk\n"
@@ -74,10 +74,7 @@ LEFT_ALONE = [
     f"import equinox as eqx\n@eqx.filter_checkpoint\ndef f(x, flag):\n{BODY}\ny = f(1.0, True)\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_no_visible_call() -> None:

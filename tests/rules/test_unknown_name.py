@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT405"
 HEAD = "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\np = jax.checkpoint_policies\n"
@@ -129,10 +129,7 @@ LEFT_ALONE = [
     "def save_only_these_names(name):\n    return name\n\nq = save_only_these_names('z')\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_across_files() -> None:

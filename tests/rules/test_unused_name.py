@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from support import findings
+from support import findings, no_findings
 
 CODE = "RMT406"
 HEAD = "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\np = jax.checkpoint_policies\n"
@@ -29,10 +28,7 @@ LEFT_ALONE = [
     "def own(prim, *_, **params):\n    return params.get('name') == 'flash.out'\n",
 ]
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + GIVEN + code, select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD + GIVEN)
 
 
 def test_another_function_of_that_name() -> None:

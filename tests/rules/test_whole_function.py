@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, places
+from support import findings, no_findings, places
 
 CODE = "RMT301"
 HEAD = """\
@@ -130,10 +130,7 @@ LEFT_ALONE = [
     "  return jax.grad(lambda w: f(w, 1.0))(w)",
 ]  # fmt: skip
 
-
-@pytest.mark.parametrize("code", LEFT_ALONE)
-def test_left_alone(code: str) -> None:
-    assert findings(HEAD + code + "\n", select=CODE) == []
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
 def test_across_files() -> None:
