@@ -1,7 +1,6 @@
-"""An editor as tests need it: it starts the real server and talks to it over its protocol.
+"""An editor for tests: it starts the real server and talks to it over its protocol.
 
-What a text becomes by an edit is worked out here from the protocol's words alone, by code units,
-and by nothing of the server's.
+It applies edits by code units, as the protocol describes, without any code of the server.
 """
 
 from __future__ import annotations
@@ -53,17 +52,17 @@ ABLE = types.ClientCapabilities(
 
 
 class Editor:
-    """A client with the server's process; all methods may be called from a test's own thread.
+    """A client with a server process, used from the thread of a test.
 
     Attributes:
         texts: the open documents.
         versions: their versions.
-        published: all diagnostics that came, in order.
-        messages: what was shown to the user.
-        logged: what was logged.
-        pages: the documents that the server had shown.
-        watched: the globs that the server wants to be told of.
-        server: what it said of itself.
+        published: all diagnostics received, in order.
+        messages: the messages shown to the user.
+        logged: the messages logged.
+        pages: the documents that the server opened.
+        watched: the registrations for watched files.
+        server: the result of `initialize`.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class Editor:
             self._news.notify_all()
 
     def wait(self, found: Callable[[], T | None]) -> T:
-        """Wait for something that is sent without being asked for: None or False so far."""
+        """Wait until `found` returns something other than None and False, and return it."""
 
         def is_there() -> bool:
             nonlocal last
@@ -169,7 +168,7 @@ class Editor:
     # -- documents
 
     def open(self, where: Path | str, text: str | None = None, language: str = "python") -> str:
-        """Open a file, or a text under a name; gives its URI."""
+        """Open a file, or a text under a name; return its URI."""
         uri = where.as_uri() if isinstance(where, Path) else where
         if text is None:
             assert isinstance(where, Path)
@@ -181,7 +180,7 @@ class Editor:
         return uri
 
     def change(self, uri: str, text: str) -> None:
-        """Put another text into an open document."""
+        """Replace the text of an open document."""
         self.texts[uri] = text
         self.versions[uri] += 1
         params = types.DidChangeTextDocumentParams(
@@ -203,16 +202,16 @@ class Editor:
         self.notify(lambda: self.client.text_document_did_close(params))
 
     def close_all(self) -> None:
-        """Close every document, and forget what came."""
+        """Close every document and forget what was received."""
         for uri in list(self.texts):
             self.close(uri)
-        self.hover("file:///nowhere.py", 0, 0)  # its answer comes after all that was said before
+        self.hover("file:///nowhere.py", 0, 0)  # its answer comes after all earlier messages
         with self._news:
             for notes in (self.published, self.messages, self.logged, self.pages):
                 notes.clear()
 
     def files_changed(self, *paths: Path) -> None:
-        """Tell that files were written by somebody else."""
+        """Notify the server that files changed on disk."""
         changed = types.FileChangeType.Changed
         params = types.DidChangeWatchedFilesParams(
             [types.FileEvent(path.as_uri(), changed) for path in paths]
@@ -220,7 +219,7 @@ class Editor:
         self.notify(lambda: self.client.workspace_did_change_watched_files(params))
 
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
-        """The diagnostics of a document as it is now."""
+        """Return the diagnostics of the current text of a document."""
         version = self.versions[uri]
         return self.wait(
             lambda: next(
@@ -234,7 +233,7 @@ class Editor:
         )
 
     def codes(self, uri: str) -> list[Any]:
-        """The codes of the diagnostics of a document as it is now."""
+        """Return the codes of the diagnostics of the current text of a document."""
         return [diagnostic.code for diagnostic in self.diagnostics(uri)]
 
     # -- questions
@@ -242,7 +241,7 @@ class Editor:
     def actions(
         self, uri: str, place: types.Range | None = None, *only: str
     ) -> list[types.CodeAction]:
-        """What is offered at a place, in the whole document without one."""
+        """Return the actions at a place, by default in the whole document."""
         lines = len(re.split("\r\n|\n|\r", self.texts[uri]))
         everywhere = types.Range(types.Position(0, 0), types.Position(lines, 0))
         params = types.CodeActionParams(
@@ -254,26 +253,26 @@ class Editor:
         return [one for one in found or () if isinstance(one, types.CodeAction)]
 
     def action(self, uri: str, title: str, *only: str) -> types.CodeAction:
-        """The one action whose title holds some words, with its edit."""
+        """Return the only action whose title contains `title`, with its edit."""
         [found] = [one for one in self.actions(uri, None, *only) if title in one.title]
         if found.edit is None and found.command is None:
             found = self._call(lambda: self.client.code_action_resolve_async(found))
         return found
 
     def hover(self, uri: str, line: int, character: int) -> types.Hover | None:
-        """What is said of a place."""
+        """Return the hover at a place."""
         params = types.HoverParams(
             types.TextDocumentIdentifier(uri), types.Position(line, character)
         )
         return self._call(lambda: self.client.text_document_hover_async(params))
 
     def execute(self, command: str, *arguments: object) -> Any:
-        """What a command gives back."""
+        """Run a command and return its result."""
         params = types.ExecuteCommandParams(command, list(arguments))
         return self._call(lambda: self.client.workspace_execute_command_async(params))
 
     def apply(self, edit: types.WorkspaceEdit | None) -> None:
-        """Make an edit: in open documents, and in the files of others."""
+        """Apply an edit to open documents and to closed files."""
         assert edit is not None
         changes: dict[str, Any] = dict(edit.changes or {})
         for one in edit.document_changes or ():
@@ -292,7 +291,7 @@ class Editor:
     # -- the end
 
     def quit(self, *, politely: bool = True) -> int:
-        """Leave; the server's exit code."""
+        """Exit and return the server's exit code."""
         if politely:
             self._call(lambda: self.client.shutdown_async(None))
         process = self.client._server
@@ -307,7 +306,7 @@ class Editor:
 
 
 def converter() -> Any:
-    """pygls' own, but that an action with a command is not taken for a command."""
+    """Return pygls' converter, fixed to tell an action with a command from a command."""
     made = default_converter()
 
     def hook(found: Any, _: type) -> types.Command | types.CodeAction:
@@ -319,12 +318,12 @@ def converter() -> Any:
 
 
 def path_of(uri: str) -> Path:
-    """The path of a `file:` URI."""
+    """Return the path of a `file:` URI."""
     return Path(unquote(urlsplit(uri).path))
 
 
 def edited(text: str, edits: list[types.TextEdit], encoding: str) -> str:
-    """A text with edits made whose positions count code units of an encoding."""
+    """Apply edits whose positions count code units of an encoding."""
     lines = re.split("(?<=\n)|(?<=\r)(?!\n)", text)
     codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[
         str(getattr(encoding, "value", encoding))

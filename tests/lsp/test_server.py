@@ -54,7 +54,7 @@ PROJECT = "[project]\nname = 'p'\n"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """One server for all tests that need no special editor; it ends as it should."""
+    """Return a server for all tests that need no special editor."""
     editor = Editor([tmp_path_factory.mktemp("workspace").resolve()])
     yield editor
     assert editor.quit() == 0
@@ -74,7 +74,7 @@ def project(tmp_path: Path) -> Path:
 
 
 class TestDiagnostics:
-    def test_say_what_the_command_line_says(self, editor: Editor, project: Path) -> None:
+    def test_match_the_command_line(self, editor: Editor, project: Path) -> None:
         [found] = editor.diagnostics(editor.open(project / "model.py"))
         ran = cli(project, "model.py", "train.py", "--output-format", "json")
         [said] = json.loads(ran.out)["findings"]
@@ -96,7 +96,7 @@ class TestDiagnostics:
         ] == [(one["path"], one["line"], one["message"]) for one in said["related"]]
         assert found.data["fix"] == {"title": said["fix"]["title"], "safety": "safe"}
 
-    def test_columns_are_those_of_utf_16(self, editor: Editor, project: Path) -> None:
+    def test_count_columns_in_utf_16(self, editor: Editor, project: Path) -> None:
         write_files(project, {"alias.py": ALIAS})
         uri = editor.open(project / "alias.py")
         [found] = editor.diagnostics(uri)
@@ -107,15 +107,13 @@ class TestDiagnostics:
         assert 'a = "🦒🦒"; step = jax.checkpoint(abs); b = "🦒"\n' in editor.texts[uri]
         assert editor.codes(uri) == []
 
-    def test_what_is_typed_counts_before_it_is_saved(self, editor: Editor, project: Path) -> None:
+    def test_follow_unsaved_text(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         assert editor.codes(uri) == ["RMT101"]
         editor.change(uri, MODEL.replace("concrete=True", "static_argnums=(1,)"))
         assert editor.codes(uri) == []
 
-    def test_another_open_document_counts_as_it_is_typed(
-        self, editor: Editor, project: Path
-    ) -> None:
+    def test_follow_unsaved_text_of_other_documents(self, editor: Editor, project: Path) -> None:
         train = editor.open(project / "train.py")
         model = editor.open(project / "model.py")
         assert "by position" in editor.action(model, "RMT101: ").title
@@ -124,7 +122,7 @@ class TestDiagnostics:
             "RMT101: mark `is_training` static: `static_argnums=(1,)`"
         )
 
-    def test_only_the_newest_text_is_told_of(self, editor: Editor, project: Path) -> None:
+    def test_are_published_for_the_newest_text(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         editor.diagnostics(uri)
         for number in range(8):
@@ -136,7 +134,7 @@ class TestDiagnostics:
         assert len(told) < 10
         assert told[-1] == 10
 
-    def test_closing_clears_them(self, editor: Editor, project: Path) -> None:
+    def test_are_cleared_by_closing(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         assert editor.codes(uri) == ["RMT101"]
         editor.close(uri)
@@ -155,14 +153,14 @@ class TestDiagnostics:
         assert editor.texts[uri].count("\r\n") == editor.texts[uri].count("\n")
         assert editor.texts[uri].startswith("# \f one line\r\nimport jax")
 
-    def test_files_of_other_kinds(self, editor: Editor, project: Path) -> None:
+    def test_in_a_shell_script(self, editor: Editor, project: Path) -> None:
         uri = editor.open(
             project / "run.sh", "export JAX_NEW_CHECKPOINT=0\npython train.py\n", "shellscript"
         )
         assert editor.codes(uri) == ["RMT102"]
 
-    def test_notebooks_that_are_text(self, editor: Editor, project: Path) -> None:
-        """MyST, and a notebook of Jupyter as an editor has it that knows no notebooks."""
+    def test_in_notebooks_opened_as_text(self, editor: Editor, project: Path) -> None:
+        """MyST, and Jupyter as an editor without support for notebooks opens it."""
         myst = "---\njupytext:\n  formats: md:myst\nkernelspec:\n  name: python3\n---\n\n# 🦒\n\n"
         myst += f"```{{code-cell}}\n{ALIAS}```\n"
         cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
@@ -181,23 +179,21 @@ class TestDiagnostics:
             by_hand = text.replace("jax.ad_checkpoint.checkpoint", "jax.checkpoint")
             assert editor.texts[uri] == by_hand.replace("import jax.ad_checkpoint", "import jax")
 
-    def test_nothing_is_said_of_installed_packages(self, editor: Editor, project: Path) -> None:
+    def test_are_not_published_for_installed_packages(self, editor: Editor, project: Path) -> None:
         package = project / ".venv/lib/python3.11/site-packages/lib.py"
         editor.open(package, MODEL)
         uri = editor.open(project / "model.py")
         assert editor.codes(uri) == ["RMT101"]
         assert {one.uri for one in editor.published} == {uri}
 
-    def test_a_document_that_was_never_saved(self, editor: Editor) -> None:
+    def test_in_an_unsaved_document(self, editor: Editor) -> None:
         uri = editor.open("untitled:Untitled-1", ALIAS)
         assert editor.codes(uri) == ["RMT103"]
         editor.apply(editor.action(uri, "RMT103: ").edit)
         assert editor.codes(uri) == []
         assert "step = jax.checkpoint(abs)" in editor.texts[uri]
 
-    def test_a_new_file_is_seen_by_those_that_import_it(
-        self, editor: Editor, project: Path
-    ) -> None:
+    def test_take_unsaved_callers_into_account(self, editor: Editor, project: Path) -> None:
         (project / "train.py").unlink()
         model = editor.open(project / "model.py")
         assert "by position" not in editor.action(model, "RMT101: ").title
@@ -206,7 +202,7 @@ class TestDiagnostics:
 
 
 class TestSyntaxErrors:
-    def test_while_typing_they_change_nothing(self, editor: Editor, project: Path) -> None:
+    def test_keep_diagnostics_while_typing(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         assert editor.codes(uri) == ["RMT101"]
         editor.change(uri, MODEL + "\nx = (\n")
@@ -216,19 +212,19 @@ class TestSyntaxErrors:
         assert editor.codes(uri) == ["RMT101"]
         assert len(editor.published) == told + 1
 
-    def test_others_see_the_last_text_that_had_none(self, editor: Editor, project: Path) -> None:
+    def test_other_files_see_the_last_valid_text(self, editor: Editor, project: Path) -> None:
         train = editor.open(project / "train.py")
         model = editor.open(project / "model.py")
         offered = editor.action(model, "RMT101: ").title
         assert "by position" in offered
         editor.change(train, TRAIN + "\nx = (\n")
-        # The fix edits a text that is not there: it is not offered, but the finding stays.
+        # The fix would edit text that is not open: the finding stays without it.
         assert not [one for one in editor.actions(model) if "RMT101: " in one.title]
         assert editor.codes(model) == ["RMT101"]
         editor.change(train, TRAIN + "\nx = ()\n")
         assert editor.action(model, "RMT101: ").title == offered
 
-    def test_what_is_opened_or_saved_with_one_is_told(self, editor: Editor, project: Path) -> None:
+    def test_are_reported_on_open_and_save(self, editor: Editor, project: Path) -> None:
         broken = "import jax\n\nstep = jax.checkpoint(abs\n"
         write_files(project, {"broken.py": broken})
         uri = editor.open(project / "broken.py")
@@ -245,7 +241,7 @@ class TestSyntaxErrors:
 
 
 class TestFixes:
-    def test_a_fix_of_several_files(self, editor: Editor, project: Path) -> None:
+    def test_fix_of_several_files(self, editor: Editor, project: Path) -> None:
         model, train = editor.open(project / "model.py"), editor.open(project / "train.py")
         fix = editor.action(model, "RMT101: ")
         assert (fix.kind, fix.is_preferred) == (types.CodeActionKind.QuickFix, True)
@@ -255,14 +251,14 @@ class TestFixes:
         assert "block(x, True)" in editor.texts[train]
         assert editor.codes(model) == editor.codes(train) == []
 
-    def test_a_fix_edits_files_that_are_not_open(self, editor: Editor, project: Path) -> None:
+    def test_fix_edits_closed_files(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         editor.apply(editor.action(uri, "RMT101: ").edit)
         assert "block(x, True)" in (project / "train.py").read_text()
         editor.save(uri)
         assert cli(project).code == 0
 
-    def test_an_unsafe_one_says_so(self, editor: Editor, project: Path) -> None:
+    def test_unsafe_fix_is_labelled(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "scan.py", SCAN)
         fix = editor.action(uri, "RMT304: ")
         assert "unsafe" in fix.title
@@ -271,7 +267,7 @@ class TestFixes:
         assert "jax.checkpoint(layer, prevent_cse=False)" in editor.texts[uri]
         assert editor.codes(uri) == []
 
-    def test_they_are_offered_where_the_finding_is(self, editor: Editor, project: Path) -> None:
+    def test_are_offered_at_the_finding(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         [found] = editor.diagnostics(uri)
         cursor = types.Range(found.range.start, found.range.start)
@@ -280,7 +276,7 @@ class TestFixes:
         assert not [one for one in editor.actions(uri, away) if "RMT101" in one.title]
         assert editor.actions(uri, None, "refactor") == []
 
-    def test_all_safe_ones_at_once(self, editor: Editor, project: Path) -> None:
+    def test_fix_all(self, editor: Editor, project: Path) -> None:
         text = MODEL + ALIAS.replace("import jax.ad_checkpoint", "import jax.ad_checkpoint\n")
         text += SCAN.replace("import jax\n", "")
         model, train = editor.open(project / "model.py", text), editor.open(project / "train.py")
@@ -298,7 +294,7 @@ class TestFixes:
         cli(project / "by_hand", "--fix")
         assert (project / "by_hand/model.py").read_text() == editor.texts[model]
 
-    def test_what_is_only_asked_for_is_given(self, editor: Editor, project: Path) -> None:
+    def test_only_requested_kinds_are_returned(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         kinds = {one.kind for one in editor.actions(uri, None, "source")}
         assert kinds == {"source.fixAll.remat-migrate"}
@@ -307,27 +303,27 @@ class TestFixes:
 
 
 class TestSuppression:
-    def test_a_comment_is_added(self, editor: Editor, project: Path) -> None:
+    def test_adds_a_comment(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         editor.apply(editor.action(uri, "Suppress RMT101").edit)
         assert "@partial(jax.checkpoint, concrete=True)  # noqa: RMT101\n" in editor.texts[uri]
         assert editor.codes(uri) == []
 
-    def test_one_that_is_there_gets_the_code(self, editor: Editor, project: Path) -> None:
+    def test_extends_an_existing_comment(self, editor: Editor, project: Path) -> None:
         text = ALIAS.replace('b = "🦒"', 'b = "🦒"  # noqa: E702, E501  as ever')
         uri = editor.open(project / "alias.py", text)
         editor.apply(editor.action(uri, "Suppress RMT103").edit)
         assert "# noqa: E702, E501, RMT103  as ever\n" in editor.texts[uri]
         assert editor.codes(uri) == []
 
-    def test_after_a_string_of_several_lines(self, editor: Editor, project: Path) -> None:
+    def test_after_a_multi_line_string(self, editor: Editor, project: Path) -> None:
         text = 'import jax.ad_checkpoint\n\nx = jax.ad_checkpoint.checkpoint, """\n\n"""\n'
         uri = editor.open(project / "alias.py", text)
         editor.apply(editor.action(uri, "Suppress RMT103").edit)
         assert editor.texts[uri].endswith('\n"""  # noqa: RMT103\n')
         assert editor.codes(uri) == []
 
-    def test_an_idle_one_is_shown_as_unnecessary(self, editor: Editor, project: Path) -> None:
+    def test_unused_comment_is_unnecessary_code(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "clean.py", CLEAN.replace("(abs)", "(abs)  # noqa: RMT101"))
         [found] = editor.diagnostics(uri)
         assert (found.code, found.tags) == ("RMT001", (types.DiagnosticTag.Unnecessary,))
@@ -349,7 +345,7 @@ class TestExplanations:
         assert "## Why is this bad?\n" in hover.contents.value
         assert editor.hover(uri, 0, 2) is None
 
-    def test_a_page_is_shown(self, editor: Editor, project: Path) -> None:
+    def test_page(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         command = editor.action(uri, "Explain RMT101").command
         assert command is not None
@@ -358,14 +354,14 @@ class TestExplanations:
         assert page.read_text().strip() == text.strip()
         assert "```python\nfrom functools import partial\n" in text
 
-    def test_a_code_that_is_none(self, editor: Editor) -> None:
+    def test_unknown_code(self, editor: Editor) -> None:
         assert editor.execute("remat-migrate.explain", "RMT999") is None
         shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
         assert "no rule has the code RMT999" in shown.message
 
 
 class TestSettings:
-    def test_they_are_read_again(self, editor: Editor, project: Path) -> None:
+    def test_are_reloaded_when_the_file_changes(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         assert editor.codes(uri) == ["RMT101"]
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nignore = ["RMT101"]\n')
@@ -374,7 +370,7 @@ class TestSettings:
         editor.wait(lambda: len(editor.published) > told)
         assert editor.codes(uri) == []
 
-    def test_saving_them_is_enough(self, editor: Editor, project: Path) -> None:
+    def test_are_reloaded_when_saved(self, editor: Editor, project: Path) -> None:
         uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
         assert editor.codes(uri) == ["RMT101"]
         toml = editor.open(settings, None, "toml")
@@ -385,14 +381,14 @@ class TestSettings:
         editor.wait(lambda: any(one.uri == uri for one in editor.published[told:]))
         assert editor.codes(uri) == []
 
-    def test_wrong_ones_are_told_once(self, editor: Editor, project: Path) -> None:
+    def test_invalid_settings_are_reported_once(self, editor: Editor, project: Path) -> None:
         uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
         assert editor.codes(uri) == ["RMT101"]
         settings.write_text('[tool.remat-migrate]\nselekt = ["RMT1"]\n')
         for number in range(3):
             editor.files_changed(settings)
             editor.change(uri, MODEL + "\n" * number)
-            # Until they are right again, the last right ones hold.
+            # The last valid settings stay in force.
             assert editor.codes(uri) == ["RMT101"]
             assert editor.action(uri, "RMT101: ").edit is not None
         [shown] = editor.messages
@@ -406,7 +402,7 @@ class TestSettings:
         editor.files_changed(settings)
         editor.wait(lambda: len(editor.messages) > 1)
 
-    def test_wrong_ones_from_the_start(self, editor: Editor, project: Path) -> None:
+    def test_invalid_settings_at_startup(self, editor: Editor, project: Path) -> None:
         (project / "pyproject.toml").write_text("[tool.remat-migrate]\nselect = 3\n")
         uri = editor.open(project / "model.py")
         shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
@@ -416,11 +412,11 @@ class TestSettings:
         editor.files_changed(project / "pyproject.toml")
         assert editor.codes(uri) == ["RMT101"]
 
-    def test_excluded_files_are_left_alone(self, editor: Editor, project: Path) -> None:
+    def test_excluded_files_have_no_diagnostics(self, editor: Editor, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["model.py"]\n')
         assert editor.codes(editor.open(project / "model.py")) == []
 
-    def test_each_project_has_its_own(self, editor: Editor, tmp_path: Path) -> None:
+    def test_each_project_has_its_own_settings(self, editor: Editor, tmp_path: Path) -> None:
         root = tmp_path.resolve()
         ignoring = '[tool.remat-migrate]\nignore = ["RMT103"]\n'
         write_files(root / "one", {"pyproject.toml": PROJECT, "alias.py": ALIAS})
@@ -429,7 +425,7 @@ class TestSettings:
         assert (editor.codes(one), editor.codes(two)) == (["RMT103"], [])
 
 
-def test_what_the_server_says_it_can(server: Editor) -> None:
+def test_server_capabilities(server: Editor) -> None:
     can = server.server.capabilities
     assert server.server.server_info is not None
     assert server.server.server_info.name == "remat-migrate"
@@ -441,8 +437,8 @@ def test_what_the_server_says_it_can(server: Editor) -> None:
     assert registered.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
 
 
-def test_an_editor_that_can_little(tmp_path: Path) -> None:
-    """No resolving, no versions, no pages, no folders' markers; columns in UTF-8."""
+def test_editor_with_few_capabilities(tmp_path: Path) -> None:
+    """The editor has no resolve, versions or documents, and counts columns in UTF-8."""
     root = tmp_path.resolve()
     write_files(root, {"alias.py": ALIAS, "model.py": MODEL, "sub/train.py": TRAIN})
     can = types.ClientCapabilities(
@@ -462,7 +458,7 @@ def test_an_editor_that_can_little(tmp_path: Path) -> None:
     editor.apply(fix.edit)
     assert 'a = "🦒🦒"; step = jax.checkpoint(abs); b = "🦒"\n' in editor.texts[alias]
     assert editor.codes(alias) == []
-    # The workspace's folder is a project without a marker, too: callers in it are found.
+    # A workspace folder is a project even without a marker, so its callers are found.
     editor.apply(editor.action(model, "RMT101: ").edit)
     assert "block(x, True)" in (root / "sub/train.py").read_text()
     assert editor.execute("remat-migrate.explain", "rmt101").startswith("# RMT101")
@@ -487,8 +483,7 @@ class Faulty(Rule):
 '''
 
 
-def test_a_rule_that_fails(tmp_path: Path) -> None:
-    """It is told once, with its trace in the log; the other rules' findings are there."""
+def test_failing_rule_is_reported_once(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     plugin = {
         "acme.py": FAULTY,
@@ -509,8 +504,7 @@ def test_a_rule_that_fails(tmp_path: Path) -> None:
     assert editor.quit() == 0
 
 
-def test_it_ends_with_its_editor(tmp_path: Path) -> None:
-    """An editor that was killed closes the pipe and says nothing."""
+def test_exits_when_the_editor_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "remat_migrate", "server"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -521,7 +515,7 @@ def test_it_ends_with_its_editor(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-def test_without_pygls_it_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_pygls_is_a_usage_error(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['pygls'] = None\n"
         "from remat_migrate.cli import main; main(['server'])"

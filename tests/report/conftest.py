@@ -1,4 +1,4 @@
-"""What each command writes of an old project, in every format for other programs."""
+"""The output of each command for an old project, in every machine-readable format."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COMMANDS = {"check": ("check",), "report": ("report",), "fix": ("check", "--fix"
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], str]:
-    """The text by command and format; paths begin with `old/`, where the repository's folder is.
+    """Return the output by command and format; one format of each command went to stdout.
 
-    It was run in that folder. Of each command one format went to standard output.
+    The commands ran in the folder `old` of a repository, so paths start with `old/`.
     """
     top = tmp_path_factory.mktemp("written")
     (top / ".git").mkdir()

@@ -1,4 +1,4 @@
-"""The page in a real browser: it loads without complaint, filters, sorts, needs no mouse."""
+"""The page in a real browser: loading, filtering, sorting, keyboard, contrast and print."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VISIBLE = (
     "[...document.querySelectorAll('tbody.row')].filter((row) => row.getClientRects().length)"
     ".map((row) => `${row.dataset.path}:${row.dataset.line}`)"
 )
-# The least contrast of any text that can be seen with what is behind it, as WCAG counts it.
+# The least WCAG contrast ratio of any visible text.
 CONTRAST = """(() => {
   const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92
     : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -61,7 +61,7 @@ def tab() -> Iterator[Tab]:
 
 @pytest.fixture(autouse=True)
 def fresh(request: pytest.FixtureRequest) -> None:
-    """A wide, light window with JavaScript."""
+    """Reset the tab to a wide, light window with JavaScript."""
     tab = request.getfixturevalue("tab")
     tab.resize(1280, 1000)
     tab.emulate()
@@ -70,7 +70,7 @@ def fresh(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with twelve checkpoints, four of them with findings, and one that is measured."""
+    """Write a page with twelve checkpoints: four with findings, one measured."""
     analysis = analysed(FILES)
     root = next(path for path in analysis.findings[0].path.parents if path.name == "core").parent
     found = measurement()
@@ -104,7 +104,7 @@ def settle(tab: Tab) -> None:
     tab.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
 
-def test_it_loads_without_complaint_and_asks_for_nothing(tab: Tab, page: Path) -> None:
+def test_page_loads_without_errors_or_requests(tab: Tab, page: Path) -> None:
     tab.open(page)
     assert tab.complaints() == []
     assert tab.requests() == [page.resolve().as_uri()]
@@ -113,7 +113,7 @@ def test_it_loads_without_complaint_and_asks_for_nothing(tab: Tab, page: Path) -
     assert tab.picture("report.png").stat().st_size > 10_000
 
 
-def test_hostile_text_does_nothing(tab: Tab, tmp_path: Path) -> None:
+def test_hostile_text_is_inert(tab: Tab, tmp_path: Path) -> None:
     path = tmp_path / "hostile.html"
     path.write_text(render(hostile_report(), Screen(100, False, Path("/project"))))
     tab.open(path)
@@ -122,7 +122,7 @@ def test_hostile_text_does_nothing(tab: Tab, tmp_path: Path) -> None:
     assert tab.requests() == [path.as_uri()]
 
 
-def test_a_policy_stands_in_the_way_of_what_is_put_in(tab: Tab, page: Path) -> None:
+def test_policy_blocks_injected_scripts(tab: Tab, page: Path) -> None:
     tab.open(page)
     tab.run(
         "(() => { const one = document.createElement('script'); one.textContent ="
@@ -132,7 +132,7 @@ def test_a_policy_stands_in_the_way_of_what_is_put_in(tab: Tab, page: Path) -> N
     assert any("Content Security Policy" in text for text in tab.complaints())
 
 
-def test_the_filters(tab: Tab, page: Path) -> None:
+def test_filters(tab: Tab, page: Path) -> None:
     tab.open(page)
     tab.run("document.getElementById('q').focus()")
     tab.write("models/big nothing")
@@ -147,7 +147,7 @@ def test_the_filters(tab: Tab, page: Path) -> None:
     settle(tab)
     assert shown(tab) == ["models/big/m3.py:13"]
     assert tab.run("location.hash") == "#q=models%2Fbig+abs"
-    # What the address says is there again when the page is opened with it.
+    # The address restores the filter.
     tab.open(page, "#q=models%2Fbig+abs")
     assert shown(tab) == ["models/big/m3.py:13"]
     tab.open(page, "#risk=high")
@@ -176,7 +176,7 @@ def test_sorting(tab: Tab, page: Path) -> None:
     assert sorted_by("path") == by_path[::-1]
     order = "[...document.querySelectorAll('#sites th')].map((th) => th.ariaSort)"
     assert tab.run(order) == [None, "descending", *[None] * 6]
-    # Figures begin with the largest; what was not measured comes behind.
+    # Figures sort in descending order; missing ones come last.
     measured = tab.run("document.querySelector('[data-saves]').dataset.path")
     assert sorted_by("saves")[0].startswith(measured)
     fragment = tab.run("location.hash")
@@ -184,7 +184,7 @@ def test_sorting(tab: Tab, page: Path) -> None:
     assert shown(tab)[0].startswith(measured)
 
 
-def test_by_keyboard_alone(tab: Tab, page: Path) -> None:
+def test_keyboard_navigation(tab: Tab, page: Path) -> None:
     tab.open(page)
     tab.press("Tab")
     assert tab.run("document.activeElement.className") == "skip"
@@ -205,20 +205,20 @@ def test_by_keyboard_alone(tab: Tab, page: Path) -> None:
     tab.press("Enter", "\r")
     assert tab.run("document.activeElement.parentElement.open") is True
     tab.picture("report-open.png")
-    # A button of a head sorts.
+    # A button in a column heading sorts.
     tab.run("document.querySelector('#sites th[data-key=path] button').focus()")
     tab.press("Enter", "\r")
     assert shown(tab)[0] == "core/deep/m1.py:6"
 
 
-def test_a_link_to_one_entry_opens_it(tab: Tab, page: Path) -> None:
+def test_link_to_an_entry_opens_it(tab: Tab, page: Path) -> None:
     tab.open(page)
     name = tab.run("document.querySelectorAll('article.finding')[2].id")
     tab.open(page, f"#{name}")
     assert tab.run(f"document.getElementById('{name}').closest('details').open")
     top = tab.run(f"document.getElementById('{name}').getBoundingClientRect().top")
     assert 0 <= top < 1000
-    # From a list that is filtered, too.
+    # Also if a filter hides it.
     tab.open(page, "#api=flax.linen.remat")
     tab.run(f"location.hash = '{name}'")
     settle(tab)
@@ -226,7 +226,7 @@ def test_a_link_to_one_entry_opens_it(tab: Tab, page: Path) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_can_be_read(tab: Tab, page: Path, dark: bool) -> None:
+def test_text_has_enough_contrast(tab: Tab, page: Path, dark: bool) -> None:
     tab.emulate(dark=dark)
     tab.open(page)
     tab.run("document.getElementById('unfold').click()")
@@ -237,7 +237,7 @@ def test_colours_can_be_read(tab: Tab, page: Path, dark: bool) -> None:
     tab.picture(f"report-{'dark' if dark else 'light'}.png", whole=True)
 
 
-def test_a_narrow_window_needs_no_scrolling_across(tab: Tab, page: Path) -> None:
+def test_narrow_window_does_not_scroll_sideways(tab: Tab, page: Path) -> None:
     tab.resize(400, 1000)
     tab.open(page)
     tab.run("document.getElementById('unfold').click()")
@@ -245,7 +245,7 @@ def test_a_narrow_window_needs_no_scrolling_across(tab: Tab, page: Path) -> None
     tab.picture("report-narrow.png", whole=True)
 
 
-def test_without_javascript_everything_is_there(tab: Tab, page: Path) -> None:
+def test_everything_is_visible_without_javascript(tab: Tab, page: Path) -> None:
     tab.ask("Emulation.setScriptExecutionDisabled", value=True)
     tab.open(page)
     tab.ask("Emulation.setScriptExecutionDisabled", value=False)
@@ -259,7 +259,7 @@ def test_without_javascript_everything_is_there(tab: Tab, page: Path) -> None:
     assert hidden == 0
 
 
-def test_on_paper(tab: Tab, page: Path) -> None:
+def test_print_layout(tab: Tab, page: Path) -> None:
     tab.open(page)
     tab.emulate(dark=True, media="print")
     tab.run("dispatchEvent(new Event('beforeprint'))")
@@ -274,7 +274,7 @@ def test_on_paper(tab: Tab, page: Path) -> None:
     assert tab.pdf("report.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_page_of_measure(tab: Tab, tmp_path: Path) -> None:
+def test_measure_page(tab: Tab, tmp_path: Path) -> None:
     path = tmp_path / "measure.html"
     path.write_text(render_measurements([measurement()], Screen(100, False, tmp_path)))
     tab.open(path)
@@ -285,7 +285,7 @@ def test_the_page_of_measure(tab: Tab, tmp_path: Path) -> None:
     assert (artefacts() / "measure.png").exists()
 
 
-def test_check_without_sites(tab: Tab, tmp_path: Path) -> None:
+def test_check_page_has_no_sites(tab: Tab, tmp_path: Path) -> None:
     report = replace(whole_report(), sites=None)
     path = tmp_path / "check.html"
     path.write_text(render(report, Screen(100, False, report.root)))

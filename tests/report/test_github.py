@@ -1,4 +1,4 @@
-"""The format `github`: annotations as GitHub's runner reads them, and the summary of a job."""
+"""The `github` format: annotations as the runner parses them, and the job summary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def annotation(line: str) -> Annotation:
-    """A line of output as the runner reads it: the command, its properties, its message."""
+    """Parse a line as the runner does: command, properties and message."""
     assert not re.search(r"[\r\n]", line)
     assert line.startswith("::")
     head, _, data = line[2:].partition("::")
@@ -62,7 +62,7 @@ def found(number: int = 1, **more: Any) -> Finding:
     return Finding("RMT101", name, message, file, span, **more)
 
 
-def test_an_annotation() -> None:
+def test_annotation() -> None:
     file = found().source
     fix = Fix("use g", Safety.SAFE, (Edit(file.path, 0, 1, "g"),))
     one = found(message="50% of `x::y`,\ngone", fix=fix, reason="because\nso")
@@ -80,7 +80,7 @@ def test_an_annotation() -> None:
     assert "endColumn" not in properties
 
 
-def test_the_worst_ten_of_each_level_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worst_ten_of_each_level_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = ("note", "warning", "error")
     listed = [found(n, severity=level) for n in range(12) for level in levels]
     shown = annotated(Report(tuple(listed), 1, FOLDER))
@@ -95,14 +95,14 @@ def test_the_worst_ten_of_each_level_are_shown(monkeypatch: pytest.MonkeyPatch) 
     assert "more" not in annotated(Report(tuple(exactly), 1, FOLDER))[-1][2]
 
 
-def test_a_message_is_no_longer_than_the_runner_passes_on() -> None:
+def test_long_message_is_cut() -> None:
     [(_, _, message)] = annotated(Report((found(message="x" * 9000),), 1, FOLDER))
     assert len(message) == 4000
     assert message.endswith("…")
 
 
 @hostile.given_reports
-def test_nothing_breaks_an_annotation(report: Report) -> None:
+def test_hostile_text_in_annotations(report: Report) -> None:
     shown = annotated(report)
     assert len(shown) == len(report.findings)
     for finding, (command, properties, message) in zip(
@@ -117,7 +117,7 @@ def test_nothing_breaks_an_annotation(report: Report) -> None:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of the only table in a document, as a reader sees them."""
+    """Return the cells of the only table in a document as a reader sees them."""
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
     assert sum(token.type == "table_open" for token in tokens) <= 1
     assert not any(token.type in ("html_block", "fence", "code_block") for token in tokens)
@@ -135,7 +135,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 @hostile.given_reports
-def test_nothing_breaks_the_summary(report: Report) -> None:
+def test_hostile_text_in_the_summary(report: Report) -> None:
     table = rows(github.step_summary(report, 1 << 20))
     if not report.findings:
         assert table == []
@@ -153,7 +153,7 @@ def letters(text: str) -> str:
     return "".join(text.replace("`", "").replace("\u200b", "").split())
 
 
-def test_code_stays_code_and_links_lead_to_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_row_has_code_and_links(monkeypatch: pytest.MonkeyPatch) -> None:
     report = Report((found(message="`a|b` is `gone` <b>", url="https://docs.jax.dev/"),), 1, FOLDER)
     line = github.step_summary(report, 1 << 20).splitlines()[-1]
     where = "src/a,b.py:1"
@@ -167,9 +167,7 @@ def test_code_stays_code_and_links_lead_to_the_commit(monkeypatch: pytest.Monkey
     assert f"[{where}](https://github.com/o/r/blob/abc/src/a%2Cb.py#L1)" in line
 
 
-def test_a_summary_is_no_longer_than_github_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_summary_stays_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = Report(tuple(found(n) for n in range(100)), 1, FOLDER)
     text = github.step_summary(report, 3000)
     assert 2000 < len(text.encode()) <= 3000
@@ -183,8 +181,9 @@ def test_a_summary_is_no_longer_than_github_takes(
     assert file.stat().st_size == 1 << 20
 
 
-def test_each_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths are those of the repository, wherever the tool runs."""
+def test_paths_are_relative_to_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "checkout/sub/old"
     shutil.copytree(ROOT / "fixtures/old_trainer", folder)
     summary = tmp_path / "summary.md"
@@ -206,17 +205,15 @@ def test_each_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert summary.read_text().count("## remat-migrate") == 2
 
 
-def test_each_command_annotates(written: Mapping[tuple[str, str], str]) -> None:
+def test_every_command_writes_annotations(written: Mapping[tuple[str, str], str]) -> None:
     assert written["report", "github"] == written["check", "github"]
     checked, left = (written[c, "github"].splitlines() for c in ("check", "fix"))
     assert 0 < len(left) < len(checked)
 
 
-def test_a_summary_that_cannot_be_written_fails_no_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_summary_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "a.py": "x = 1\n"})
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none/summary.md"))
     ran = cli(tmp_path, "--output-format", "github", ".")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.startswith("warning: the summary of the job cannot be written")
+    assert ran.err.startswith("warning: the job summary cannot be written")

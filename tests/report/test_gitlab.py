@@ -1,4 +1,4 @@
-"""The format `gitlab`: what GitLab's documentation asks of each entry; and `rdjson` beside it.
+"""The `gitlab` format, checked against GitLab's documentation, and the `rdjson` format.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
@@ -26,7 +26,7 @@ SEVERITIES = ("info", "minor", "major", "critical", "blocker")
 
 
 def entries(text: str) -> list[dict[str, Any]]:
-    """The entries of a document, each with all that GitLab asks for."""
+    """Return the entries of a document, which have everything that GitLab requires."""
     # "GitLab does not accept a byte order mark at the beginning of the file."
     assert text.isascii()
     read = json.loads(text)
@@ -55,7 +55,7 @@ def found(text: str, piece: str, name: str = "src/a.py", **more: Any) -> Finding
     return Finding("RMT101", "concrete-option", "gone", file, Span(at, at + len(piece)), **more)
 
 
-def test_an_entry() -> None:
+def test_entry() -> None:
     (entry,) = entries(
         gitlab.render(Report((found("x = 1\nf(\n2)\n", "f(\n2)"),), 1, FOLDER), SCREEN)
     )
@@ -72,7 +72,7 @@ def test_an_entry() -> None:
     }
 
 
-def test_severities_step_down_with_doubt() -> None:
+def test_low_confidence_lowers_the_severity() -> None:
     def severity(level: Any, confidence: Any) -> str:
         return gitlab.severity(found("f", "f", severity=level, confidence=confidence))
 
@@ -83,7 +83,7 @@ def test_severities_step_down_with_doubt() -> None:
     assert severity("note", "low") == "info"
 
 
-def test_a_fingerprint_stays_when_lines_move() -> None:
+def test_fingerprint_survives_moved_lines() -> None:
     before = entries(gitlab.render(Report((found("f(1)\n", "f"),), 1, FOLDER), SCREEN))
     after = entries(gitlab.render(Report((found("# x\n\nf(1)\n", "f"),), 1, FOLDER), SCREEN))
     assert before[0]["fingerprint"] == after[0]["fingerprint"]
@@ -91,7 +91,7 @@ def test_a_fingerprint_stays_when_lines_move() -> None:
 
 
 @hostile.given_reports
-def test_nothing_breaks_it(report: Report) -> None:
+def test_hostile_text(report: Report) -> None:
     read = entries(gitlab.render(report, SCREEN))
     listed = worst_first(report.findings)
     assert [e["description"] for e in read] == [
@@ -99,21 +99,21 @@ def test_nothing_breaks_it(report: Report) -> None:
     ]
 
 
-def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
+def test_every_command_writes_gitlab(written: Mapping[tuple[str, str], str]) -> None:
     read = entries(written["check", "gitlab"])
     assert all(entry["location"]["path"].startswith("old/") for entry in read)
     assert written["report", "gitlab"] == written["check", "gitlab"]
     assert len(entries(written["fix", "gitlab"])) < len(read)
 
 
-def test_each_command_writes_rdjson(written: Mapping[tuple[str, str], str]) -> None:
+def test_every_command_writes_rdjson(written: Mapping[tuple[str, str], str]) -> None:
     checked, left = (json.loads(written[c, "rdjson"])["diagnostics"] for c in ("check", "fix"))
     assert any("suggestions" in one for one in checked)
     assert len(left) < len(checked)
     assert written["report", "rdjson"] == written["check", "rdjson"]
 
 
-def test_suggestions_of_rdjson() -> None:
+def test_rdjson_suggestions() -> None:
     file = SourceFile(FOLDER / "src/a.py", "é🜁 = f(1)\n")
     other = FOLDER / "b.py"
     edit = Edit(file.path, 5, 6, "g")
@@ -140,11 +140,11 @@ def test_suggestions_of_rdjson() -> None:
             },
         ],
     }
-    # A reviewer would apply half of it.
+    # A reviewer would apply only half of the fix.
     assert "suggestions" not in second
 
 
-def test_a_fix_of_places_apart_is_no_suggestion() -> None:
+def test_fix_of_distant_lines_is_no_suggestion() -> None:
     file = SourceFile(FOLDER / "a.py", "a = f(1)\nb = 2\nc = f(3)\nd = f(4)\n")
     edits = {
         word: Edit(file.path, file.text.index(word), file.text.index(word), "0, ") for word in "134"
@@ -161,7 +161,7 @@ def test_a_fix_of_places_apart_is_no_suggestion() -> None:
 
 
 @hostile.given_reports
-def test_nothing_breaks_rdjson(report: Report) -> None:
+def test_hostile_text_in_rdjson(report: Report) -> None:
     text = rdjson.render(report, SCREEN)
     assert text.isascii()
     read = json.loads(text)["diagnostics"]

@@ -1,4 +1,4 @@
-"""The format `html`: what is in the page, and that nothing hostile gets out of its place."""
+"""The `html` format: the contents of the page, and the escaping of hostile text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VOID = {"meta", "input", "br", "img", "link"}
 
 
 class Page(HTMLParser):
-    """The elements of a page, each with its attributes, and its text by element."""
+    """Parses a page into its elements with their attributes, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -60,11 +60,11 @@ class Page(HTMLParser):
             self.text += data
 
     def ids(self) -> list[str]:
-        """All ids."""
+        """Return all ids."""
         return [found["id"] or "" for _, found in self.elements if "id" in found]
 
 
-def test_hostile_text_stays_text() -> None:
+def test_hostile_text_is_escaped() -> None:
     text = render(hostile_report(), SCREEN)
     page = Page(text)
     kinds = [tag for tag, _ in page.elements]
@@ -73,13 +73,13 @@ def test_hostile_text_stays_text() -> None:
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
     assert page.text.count("<img src=x onerror=alert(2)>") >= 6
     assert HOSTILE in page.text
-    # In attributes too.
+    # Attributes are escaped, too.
     [row] = [a for tag, a in page.elements if tag == "tbody"]
     assert row["data-path"] == "a<b>&'\"/mod</script>.py"
     assert len(page.ids()) == len(set(page.ids()))
 
 
-def test_the_policy_allows_what_is_there_and_nothing_else() -> None:
+def test_policy_allows_only_its_own_style_and_scripts() -> None:
     text = render(whole_report(), SCREEN)
     page = Page(text)
     [policy] = [a["content"] or "" for _, a in page.elements if a.get("http-equiv")]
@@ -94,7 +94,7 @@ def test_the_policy_allows_what_is_there_and_nothing_else() -> None:
     assert not [tag for tag, _ in page.elements if tag in ("link", "iframe", "img", "object")]
 
 
-def test_sites_findings_and_differences() -> None:
+def test_sites_findings_and_diffs() -> None:
     report = whole_report()
     text = render(report, Screen(100, False, report.root))
     page = Page(text)
@@ -105,7 +105,7 @@ def test_sites_findings_and_differences() -> None:
         ("run.sh", "1", "RMT102"),
     ]
     assert page.text.index("concrete=") < page.text.index("static_argnums=(1,)")
-    # The fix edits another file as well.
+    # The fix also edits another file.
     assert "f(1.0, True)" in page.text
     assert "Findings at no checkpoint" in page.text
     for name in page.ids():
@@ -115,7 +115,7 @@ def test_sites_findings_and_differences() -> None:
     assert named <= set(page.ids())
 
 
-def test_without_sites_there_is_no_table_of_them() -> None:
+def test_check_page_lists_findings() -> None:
     report = replace(whole_report(), sites=None)
     page = Page(render(report, SCREEN))
     tables = [a["id"] for tag, a in page.elements if tag == "table" and a.get("class") == "list"]
@@ -124,13 +124,13 @@ def test_without_sites_there_is_no_table_of_them() -> None:
     assert len(rows) == len(report.findings)
 
 
-def test_nothing_found() -> None:
+def test_no_findings() -> None:
     page = Page(render(Report((), 4, FOLDER, sites=()), SCREEN))
     assert "No checkpoint in 4 files." in page.text
     assert not [tag for tag, _ in page.elements if tag == "form"]
 
 
-def test_pictures_are_svg_with_title_and_description() -> None:
+def test_charts_are_svg_with_title_and_description() -> None:
     text = render_measurements([measurement()], SCREEN)
     page = Page(text)
     pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
@@ -142,7 +142,7 @@ def test_pictures_are_svg_with_title_and_description() -> None:
         told = root.find(f"desc[@id='{description}']")
         assert told is not None
         assert told.text
-    # Both lines of the course stand where their figures say, and end where the programs do.
+    # Both lines have the heights of their figures and end where the programs end.
     course = ElementTree.fromstring(pictures[0])
     lines = {
         one.attrib["class"]: [float(n) for n in re.findall(r"-?[\d.]+", one.attrib["d"])]
@@ -158,7 +158,7 @@ def test_pictures_are_svg_with_title_and_description() -> None:
     assert "a:loss<" in page.text
 
 
-def test_measured_targets_stand_beside_the_sites() -> None:
+def test_measurements_are_shown_with_their_sites() -> None:
     found = measurement()
     file = SourceFile(FOLDER / "a.py", "f = jax.checkpoint(g)\n")
     analysis = analysed({"a.py": "import jax\nf = jax.checkpoint(abs)\n"})
@@ -176,7 +176,7 @@ def test_measured_targets_stand_beside_the_sites() -> None:
     assert "Not measured: b:c: no <i>" in page.text
 
 
-def test_it_is_the_same_each_time() -> None:
+def test_output_is_deterministic() -> None:
     report = whole_report()
     assert render(report, SCREEN) == render(report, SCREEN)
 
@@ -196,7 +196,7 @@ def test_without_jinja2(monkeypatch: pytest.MonkeyPatch) -> None:
         render(whole_report(), SCREEN)
 
 
-def test_check_and_report_write_it(tmp_path: Path) -> None:
+def test_every_command_writes_html(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import jax\nf = jax.checkpoint(abs, concrete=True)\n")
     for command in ("check", "report"):
         ran = cli(tmp_path, command, ".", "--output-format", f"html={command}.html")
@@ -206,7 +206,7 @@ def test_check_and_report_write_it(tmp_path: Path) -> None:
         assert "concrete=" in page.text
 
 
-def test_the_wheel_has_the_templates() -> None:
+def test_wheel_contains_the_templates() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["remat_migrate"]

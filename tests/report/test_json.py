@@ -29,7 +29,7 @@ def document(report: Report) -> dict[str, Any]:
     return loaded
 
 
-def test_a_finding() -> None:
+def test_finding_has_all_keys() -> None:
     file = SourceFile(FOLDER / "src/a.py", "x = 1\ny = '模' + f(\n  2)\n")
     other = SourceFile(FOLDER / "src/b.py", "\n\ncall()\n")
     at = file.text.index("f(")
@@ -118,7 +118,7 @@ def test_a_finding() -> None:
     ]
 
 
-def test_without_a_fix() -> None:
+def test_finding_without_fix_outside_the_folder() -> None:
     file = SourceFile(Path("/elsewhere/a.py"), "")
     (written,) = document(Report((Finding("X001", "x", "m", file, Span(0, 0)),), 1))["findings"]
     assert written["fix"] is None
@@ -186,7 +186,7 @@ def loss(x):
         (["error", "note", "warning"], "high"),
     ],
 )
-def test_the_worst_finding_is_the_risk(severities: list[Any], risk: str) -> None:
+def test_worst_finding_determines_the_risk(severities: list[Any], risk: str) -> None:
     code = "import jax\n\nf = jax.checkpoint(print)\n"
     project = analysed(code).project
     (module,) = project.modules.values()
@@ -227,14 +227,14 @@ RISKS = [
 
 
 @pytest.mark.parametrize("files", RISKS)
-def test_what_makes_a_site_fail_elsewhere_is_its_risk(files: dict[str, str]) -> None:
+def test_code_that_a_site_depends_on_determines_its_risk(files: dict[str, str]) -> None:
     analysis = analysed(files)
     rows = site_rows(sites_of(analysis.project), analysis.findings)
     applied = [row for row in rows if row.site.form == "assigned"]
     assert [(row.site.module.source.path.name, row.risk) for row in applied] == [("a.py", "high")]
 
 
-def test_a_flag_in_a_function_is_no_risk_of_others() -> None:
+def test_flag_in_another_function_is_no_risk() -> None:
     code = (
         "import jax\n\n\ndef setup():\n    jax.config.update('jax_new_checkpoint', False)\n\n\n"
         "f = jax.remat(abs)\n"
@@ -245,7 +245,7 @@ def test_a_flag_in_a_function_is_no_risk_of_others() -> None:
     assert row.risk == "none"
 
 
-def test_a_compound_statement_ends_where_its_body_starts() -> None:
+def test_head_of_a_compound_statement_ends_at_its_body() -> None:
     code = """\
 @a
 def f(x=1):

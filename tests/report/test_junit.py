@@ -1,4 +1,4 @@
-"""The format `junit`: against the schema of Jenkins, and read by a program that reads JUnit."""
+"""The `junit` format, validated with the schema of Jenkins and parsed with junitparser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMA = etree.XMLSchema(etree.parse(ROOT / "tests/schemas/junit-10.xsd"))
 
 
 def read(text: str) -> Any:
-    """The root of a document, which is valid."""
+    """Validate a document and return its root."""
     assert text.isascii()
     root = etree.fromstring(text.encode())
     SCHEMA.assertValid(root)
@@ -44,7 +44,7 @@ def found(piece: str, code: str = "RMT101", name: str = "src/a.py", **more: Any)
     return Finding(code, "concrete-option", message, file, Span(at, at + len(piece)), **more)
 
 
-def test_a_case_for_each_file_and_rule() -> None:
+def test_case_for_each_file_and_rule() -> None:
     findings = (
         found("f(1)", message="gone <1>"),
         found("f(2)", reason="because"),
@@ -89,13 +89,13 @@ def test_a_case_for_each_file_and_rule() -> None:
     )
 
 
-def test_nothing_found_is_one_case_that_passes() -> None:
+def test_no_findings_is_one_passed_case() -> None:
     (suite,) = written(Report((), 0, FOLDER))
     assert [case.get("name") for case in suite] == ["0 files without findings"]
 
 
 @hostile.given_reports
-def test_nothing_breaks_it(report: Report) -> None:
+def test_hostile_text(report: Report) -> None:
     root = written(report)
     failed = [one.text for tag in ("failure", "error", "system-out") for one in root.iter(tag)]
     assert len(failed) == len({(finding.path, finding.code) for finding in report.findings})
@@ -105,7 +105,7 @@ def test_nothing_breaks_it(report: Report) -> None:
     assert len(root) == len(names)
 
 
-def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
+def test_every_command_writes_junit(written: Mapping[tuple[str, str], str]) -> None:
     read(written["check", "junit"])
     parsed, left = (
         junitparser.JUnitXml.fromstring(written[c, "junit"].encode()) for c in ("check", "fix")

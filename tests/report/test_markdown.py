@@ -1,4 +1,4 @@
-"""The format `markdown`: it fits, the worst is first, and nothing in it is markup by accident."""
+"""The `markdown` format: limits, order, and text that must not become markup."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def outside_fences(text: str) -> str:
     return "\n".join(kept)
 
 
-def test_the_worst_first_with_its_difference() -> None:
+def test_worst_finding_comes_first_with_its_diff() -> None:
     report = whole_report()
     text = render(report, Screen(100, False, report.root))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -61,7 +61,7 @@ def test_the_worst_first_with_its_difference() -> None:
     assert text.count("<details>") == text.count("</details>") > 0
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_comment_counts_what_does_not_fit() -> None:
     text = render(findings(900), SCREEN)
     assert units(text) <= MAX_LENGTH
     rows = [line for line in text.splitlines() if line.startswith(("| 🔴", "| 🔵"))]
@@ -73,12 +73,12 @@ def test_what_does_not_fit_is_counted() -> None:
     assert text.count("<details>") == text.count("</details>")
 
 
-def test_characters_beyond_the_16th_bit_count_twice() -> None:
+def test_astral_characters_count_twice() -> None:
     text = render(findings(600, "call('" + "𝔘" * 150 + "')\n"), SCREEN)
     assert MAX_LENGTH - 3000 < units(text) <= MAX_LENGTH
 
 
-def test_one_finding_that_is_longer_than_a_comment() -> None:
+def test_diff_longer_than_a_comment_is_omitted() -> None:
     lines = "".join(f"line_{number} = {'y' * 90}\n" for number in range(2000))
     report = findings(1, "call(x)\n" + lines)
     [finding] = report.findings
@@ -112,13 +112,13 @@ def test_hostile_text_is_neither_markup_nor_a_mention() -> None:
     for wrong in ("@someone", "#12", "GH-7", "www.evil", "https://", "<script", "<img", "[a](b)"):
         assert wrong not in in_code, wrong
     assert "**bold" not in in_code
-    # The only elements are those of the format.
+    # Only the elements of the format are there.
     assert set(re.findall(r"</?([a-z]+)", re.sub(r"`[^`\n]*`|\\.", "", prose))) <= {
         "details",
         "summary",
         "code",
     }
-    # Each row of the table has as many cells as its head.
+    # Every row has as many cells as the heading.
     rows = [line for line in prose.splitlines() if line.startswith("| ")]
     cells = {len(re.findall(r"(?<!\\)\|", line)) for line in rows}
     assert len(cells) == 1
@@ -126,7 +126,7 @@ def test_hostile_text_is_neither_markup_nor_a_mention() -> None:
     assert re.search(r"^`{6}diff$", text, re.MULTILINE)
 
 
-def test_measured_figures_stand_in_columns() -> None:
+def test_measurements_are_columns() -> None:
     report = whole_report()
     assert report.sites is not None
     found = measurement()
@@ -141,7 +141,7 @@ def test_measured_figures_stand_in_columns() -> None:
     assert "| 500 kB | ×2.000 | \\<b\\>all\\</b\\> |" in text
 
 
-def test_nothing_found() -> None:
+def test_no_findings() -> None:
     text = render(Report((), 3, Path("/x/project"), sites=()), SCREEN)
     assert text.splitlines() == [
         "## Checkpoints in project",

@@ -1,4 +1,4 @@
-"""The format `sarif`: against the published schema, and read back."""
+"""The `sarif` format, validated with the published schema and read back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VALIDATOR = validator_for(SCHEMA)(SCHEMA)
 
 
 def read(text: str) -> dict[str, Any]:
-    """The one run of a document, which is valid."""
+    """Validate a document and return its only run."""
     assert text.isascii()
     document: dict[str, Any] = json.loads(text)
     assert [error.message for error in VALIDATOR.iter_errors(document)] == []
@@ -56,7 +56,7 @@ def found(file: SourceFile, piece: str = "f(", **more: Any) -> Finding:
     return Finding("RMT101", "concrete-option", more.pop("message", "gone"), file, span, **more)
 
 
-def test_a_finding() -> None:
+def test_result_has_all_properties() -> None:
     file = SourceFile(FOLDER / "src/a b%.py", "x = 1\ny = '🜁é' + f(\n  2)\n")
     other = SourceFile(Path("/elsewhere/b#.py"), "\n\ncall()\n")
     at = file.text.index("f(")
@@ -80,7 +80,7 @@ def test_a_finding() -> None:
         "ruleId": "RMT101",
         "ruleIndex": 0,
         "level": "warning",
-        # What looks like a link is none.
+        # The message must not contain a Markdown link.
         "message": {"text": "x[0] (y) is gone\nUnsafe fix: use g\nbecause"},
         "locations": [
             {
@@ -129,7 +129,7 @@ def test_a_finding() -> None:
     assert run["invocations"] == [{"executionSuccessful": True}]
 
 
-def test_suppressed_ones_are_marked_and_come_last() -> None:
+def test_suppressed_results_come_last() -> None:
     file = SourceFile(FOLDER / "a.py", "f(1)\nf(2)\ng(3)\n")
     one, two, three = (found(file, piece) for piece in ("f(1)", "f(2)", "g(3)"))
     report = Report((three,), 1, FOLDER, (Hidden(one, "comment"), Hidden(two, "settings")))
@@ -143,7 +143,7 @@ def test_suppressed_ones_are_marked_and_come_last() -> None:
     assert len(set(ours)) == 3
 
 
-def test_what_a_baseline_holds_is_unchanged() -> None:
+def test_baseline_states() -> None:
     file = SourceFile(FOLDER / "a.py", "f(1)\nf(2)\ng(3)\n")
     new, known, silenced = (found(file, piece) for piece in ("g(3)", "f(1)", "f(2)"))
     entry = Entry("a.py", "RMT101", 2, "", "h(4)", "0" * 32)
@@ -166,7 +166,7 @@ def test_what_a_baseline_holds_is_unchanged() -> None:
     assert all("baselineState" not in one for one in run_of(Report((new,), 1, FOLDER))["results"])
 
 
-def test_rules_are_described() -> None:
+def test_rule_descriptors() -> None:
     rules = load_rules()
     run = run_of(Report((), 0, FOLDER, rules=rules))
     shown = run["tool"]["driver"]["rules"]
@@ -182,7 +182,7 @@ def test_rules_are_described() -> None:
     assert [one["descriptor"]["index"] for one in overrides] == off
 
 
-def test_what_could_not_be_looked_at_is_told_of_the_run() -> None:
+def test_unreadable_files_and_failed_rules_are_notifications() -> None:
     file = SourceFile(FOLDER / "a.py", "f(\n")
     unread = Finding("RMT000", "unreadable-file", "cannot be parsed", file, Span(0, 0))
     fault = Fault("RMT201", file.path, "ValueError: no", "Traceback")
@@ -196,7 +196,7 @@ def test_what_could_not_be_looked_at_is_told_of_the_run() -> None:
     assert run_of(Report((unread,), 1, FOLDER))["invocations"][0]["executionSuccessful"]
 
 
-def test_a_verdict_stands_at_the_findings_of_its_unit() -> None:
+def test_verdict_is_attached_to_the_findings_of_its_unit() -> None:
     file = SourceFile(FOLDER / "a.py", "f(0)\n\ndef loss(x):\n  return f(1)\n")
     inside, outside = found(file, "f(1)"), found(file, "f(0)")
     verdicts = (Verdict(Unit(file.path, "loss", "a", line=3), Outcome.EQUAL),)
@@ -209,7 +209,7 @@ def test_a_verdict_stands_at_the_findings_of_its_unit() -> None:
     assert run["properties"]["verdicts"]["equal"] == 1
 
 
-def test_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_stay_within_githubs_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     file = SourceFile(FOLDER / "a.py", "".join(f"f({n})\n" for n in range(40)))
     notes = [found(file, f"f({n})", severity="note") for n in range(38)]
     error, warning = found(file, "f(38)"), found(file, "f(39)", severity="warning")
@@ -225,7 +225,7 @@ def test_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @hostile.given_reports
-def test_nothing_breaks_it(report: Report) -> None:
+def test_hostile_text(report: Report) -> None:
     run = run_of(report)
     results = run["results"]
     assert len(results) == len(report.findings) + len({one.finding for one in report.hidden})
@@ -239,7 +239,7 @@ def test_nothing_breaks_it(report: Report) -> None:
         changes = result.get("fixes", [{"artifactChanges": []}])[0]["artifactChanges"]
         edits = [edit_of(one, finding.source) for c in changes for one in c["replacements"]]
         wanted = sorted(finding.fix.edits) if finding.fix else []
-        # Halves of surrogate pairs cannot be written.
+        # Lone surrogates cannot be encoded.
         assert edits == [replace(edit, text=encodable(edit.text)) for edit in wanted]
 
 
@@ -249,7 +249,7 @@ def path_of(location: dict[str, Any]) -> Path:
 
 
 def span_of(region: dict[str, Any], file: SourceFile) -> Span:
-    """The characters of a region whose columns count UTF-16 units."""
+    """Return the span of a region whose columns count UTF-16 units."""
     return Span(
         offset(file, region["startLine"], region["startColumn"]),
         offset(file, region["endLine"], region["endColumn"]),
@@ -280,7 +280,7 @@ def edit_of(replacement: dict[str, Any], file: SourceFile) -> Edit:
         ("x = 2\r\nx = 1\r\n" * 2, None),
     ],
 )
-def test_hashes_of_lines_are_those_of_github(text: str, hashes: list[str] | None) -> None:
+def test_line_hashes_match_githubs(text: str, hashes: list[str] | None) -> None:
     assert line_hashes(text) == line_hashes(text.replace("\r\n", "\n"))
     if hashes is not None:
         assert line_hashes(text) == hashes
@@ -288,7 +288,7 @@ def test_hashes_of_lines_are_those_of_github(text: str, hashes: list[str] | None
 
 @settings(deadline=None, max_examples=50)
 @given(hostile.texts, st.integers(0, 120))
-def test_hashes_of_lines_are_of_the_next_hundred_characters(text: str, filling: int) -> None:
+def test_line_hash_covers_a_hundred_characters(text: str, filling: int) -> None:
     text = f"{text}\n{'a' * filling}\n{text}"
     flat = text.replace("\r\n", "\n").replace("\r", "\n")
     seen: Counter[int] = Counter()
@@ -304,7 +304,7 @@ def test_hashes_of_lines_are_of_the_next_hundred_characters(text: str, filling: 
     assert line_hashes(text) == expected
 
 
-def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
+def test_every_command_writes_sarif(written: Mapping[tuple[str, str], str]) -> None:
     checked, reported, left = (read(written[c, "sarif"]) for c in ("check", "report", "fix"))
     assert {fix["properties"]["safety"] for r in checked["results"] for fix in r.get("fixes", [])}
     assert reported["results"] == checked["results"]
@@ -313,7 +313,7 @@ def test_each_command_writes_it(written: Mapping[tuple[str, str], str]) -> None:
     assert left["properties"]["fixed"]
 
 
-def test_standard_input_is_the_file_that_it_is_said_to_be(tmp_path: Path) -> None:
+def test_stdin_has_the_given_filename(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": ""})
     code = b"import jax\nf = jax.checkpoint(g, concrete=True)\n"
     arguments = ("--output-format", "sarif", "--stdin-filename", "src/new.py", "-")
@@ -323,7 +323,7 @@ def test_standard_input_is_the_file_that_it_is_said_to_be(tmp_path: Path) -> Non
     assert location["region"]["startLine"] == 2
 
 
-def test_nothing_found_is_a_valid_document(tmp_path: Path) -> None:
+def test_document_without_results_is_valid(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "a.py": "x = 1\n"})
     run = read(cli(tmp_path, "--output-format", "sarif", ".").out)
     assert run["results"] == []
@@ -341,7 +341,7 @@ CELLS = (
 )
 
 
-def test_places_and_fixes_in_a_notebook_are_those_of_its_json(tmp_path: Path) -> None:
+def test_notebook_positions_are_those_of_its_json(tmp_path: Path) -> None:
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     notebook = {
         "cells": [{**cell, "source": source} for source in CELLS],

@@ -1,4 +1,4 @@
-"""The text formats: what a reader sees, to the letter."""
+"""The text formats, character by character."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shown(one: Finding, width: int = 80) -> str:
 
 
 def drawing(file: SourceFile, piece: str, *related: tuple[str, str], width: int = 80) -> str:
-    """The code part of a finding alone."""
+    """Return the code of a finding without its header."""
     return shown(finding(file, piece, *related), width).partition("\n")[2]
 
 
@@ -66,37 +66,37 @@ MODEL = source(
 )
 
 
-def test_a_finding_with_all_its_parts() -> None:
+def test_finding_with_all_its_parts() -> None:
     call = Related(TRAIN, span(TRAIN, "block"), "called with `is_training=` by keyword")
     body = MODEL.text.rindex("is_training")
-    needed = Related(MODEL, Span(body, body + 11), "Python needs this value")
+    needed = Related(MODEL, Span(body, body + 11), "must be concrete")
     one = Finding(
         code="RMT101",
         name="concrete-option",
-        message="`concrete=` is gone from jax.checkpoint since jax 0.3.17",
+        message="`jax.checkpoint` no longer accepts `concrete=`",
         source=MODEL,
         span=span(MODEL, "concrete=True"),
         fix=fix(MODEL, title="static_argnums=(1,), and a call passed by position"),
         related=(needed, call),
-        reason="A static argument must stand by position.",
+        reason="Static arguments must be passed by position.",
     )
     assert (
         shown(one, 100)
         == """\
-src/model.py:14:26: RMT101 `concrete=` is gone from jax.checkpoint since jax 0.3.17         safe fix
+src/model.py:14:26: RMT101 `jax.checkpoint` no longer accepts `concrete=`                   safe fix
    |
 14 | @partial(jax.checkpoint, concrete=True)
    |                          ^^^^^^^^^^^^^
 15 | def block(x, is_training):
 16 |   if is_training:
-   |      ----------- Python needs this value
+   |      ----------- must be concrete
    ::: src/train.py:40  called with `is_training=` by keyword
    = help: static_argnums=(1,), and a call passed by position
-   = note: A static argument must stand by position."""
+   = note: Static arguments must be passed by position."""
     )
 
 
-def test_far_lines_are_left_out() -> None:
+def test_distant_lines_are_omitted() -> None:
     file = source("first\n" + "\n" * 20 + "last\n")
     assert (
         drawing(file, "last", ("first", "here"))
@@ -110,7 +110,7 @@ def test_far_lines_are_left_out() -> None:
     )
 
 
-def test_two_places_in_one_line() -> None:
+def test_two_marks_on_one_line() -> None:
     file = source("f(a, b)\n")
     assert (
         drawing(file, "b", ("a", "first"))
@@ -122,7 +122,7 @@ def test_two_places_in_one_line() -> None:
     )
 
 
-def test_a_place_of_several_lines() -> None:
+def test_mark_of_several_lines() -> None:
     file = source("x = f(\n    1,\n\n    2,\n)\n")
     assert (
         drawing(file, "f(\n    1,\n\n    2,\n)")
@@ -140,7 +140,7 @@ def test_a_place_of_several_lines() -> None:
     )
 
 
-def test_the_middle_of_a_tall_place_is_left_out() -> None:
+def test_middle_of_a_long_mark_is_omitted() -> None:
     file = source("f(\n" + "    1,\n" * 30 + ")\n")
     lines = drawing(file, file.text.strip()).splitlines()
     assert lines[1] == " 1 | f("
@@ -148,7 +148,7 @@ def test_the_middle_of_a_tall_place_is_left_out() -> None:
     assert len(lines) == 1 + 2 * 6 + 3
 
 
-def test_wide_letters_tabs_and_marks_keep_the_underline_in_place() -> None:
+def test_wide_characters_and_tabs_do_not_shift_underlines() -> None:
     file = source("\t模型 = e\u0301 + bad\n")
     assert (
         drawing(file, "bad")
@@ -160,11 +160,11 @@ def test_wide_letters_tabs_and_marks_keep_the_underline_in_place() -> None:
     assert display_width("模型 = e\u0301 + ") == len("      e + ") + 1
 
 
-def test_underlines_are_as_wide_as_what_they_underline() -> None:
+def test_underline_is_as_wide_as_its_text() -> None:
     assert drawing(source("f(模型)\n"), "模型").splitlines()[-1] == "  |   ^^^^"
 
 
-def test_an_empty_place_is_a_mark() -> None:
+def test_empty_span_is_marked() -> None:
     file = source("x = 1\n")
     one = Finding("RMT101", "n", "m", file, Span(5, 5))
     assert "|      ^" in shown(one)
@@ -172,7 +172,7 @@ def test_an_empty_place_is_a_mark() -> None:
     assert shown(at_end).splitlines()[0].startswith("src/model.py:2:1: ")
 
 
-def test_a_long_line_is_cropped_around_the_place() -> None:
+def test_long_line_is_cropped_around_the_mark() -> None:
     file = source("a" * 300 + " bad " + "b" * 300 + "\n")
     lines = drawing(file, "bad", width=60).splitlines()
     assert all(len(line) <= 60 for line in lines)
@@ -183,7 +183,7 @@ def test_a_long_line_is_cropped_around_the_place() -> None:
     assert underline.count("^") == 3
 
 
-def test_a_place_wider_than_the_screen() -> None:
+def test_mark_wider_than_the_screen() -> None:
     file = source("f(" + "x" * 500 + ")\n")
     code, underline = drawing(file, "x" * 500, width=60).splitlines()[1:]
     assert len(code) <= 60
@@ -191,14 +191,14 @@ def test_a_place_wider_than_the_screen() -> None:
     assert underline.count("^") > 30
 
 
-def test_the_start_of_a_long_line_is_shown_where_the_place_is_there() -> None:
+def test_start_of_a_long_line_is_shown_if_marked() -> None:
     file = source("bad = " + "x" * 500 + "\n")
     code, underline = drawing(file, "bad", width=60).splitlines()[1:]
     assert code.startswith("1 | bad = xxx")
     assert underline == "  | ^^^"
 
 
-def test_nothing_steers_the_terminal() -> None:
+def test_control_characters_are_replaced() -> None:
     file = source("x = '\x1b[2J\x9b31m\u202e' + bad\r\n", "src/\x1b[31mred\n.py")
     one = finding(file, "bad", message="the value '\x1b[2J'", reason="a\x07b")
     text = shown(one)
@@ -209,12 +209,12 @@ def test_nothing_steers_the_terminal() -> None:
     assert text.splitlines()[3].index("^") == text.splitlines()[2].index("bad")
 
 
-def test_neutral_keeps_what_people_write() -> None:
+def test_printable_keeps_ordinary_text() -> None:
     for text in ("naïve 模型 🎉", "a\tb", "\u00a0x", "👩\u200d🔬"):
         assert printable(text) == text
 
 
-def test_an_unreadable_file_has_no_code() -> None:
+def test_unreadable_file_has_no_snippet() -> None:
     assert shown(Finding("RMT101", "n", "is binary", source(""), Span(0, 0))) == (
         "src/model.py:1:1: RMT101 is binary"
     )
@@ -228,13 +228,13 @@ def test_an_unreadable_file_has_no_code() -> None:
         (Fix("use jax.lax.cond", Safety.MANUAL), "manual fix", "= help: use jax.lax.cond"),
     ],
 )
-def test_what_can_be_done(mend: Fix, tag: str, note: str) -> None:
+def test_fix_tags(mend: Fix, tag: str, note: str) -> None:
     text = shown(finding(MODEL, "concrete=True", fix=mend))
     assert text.splitlines()[0].endswith(f"  {tag}")
     assert note in text
 
 
-def test_a_long_note_is_wrapped_and_code_in_it_is_not() -> None:
+def test_notes_are_wrapped_but_not_their_code() -> None:
     reason = "word " * 30 + "\n    jax.lax.cond(" + "x, " * 30 + "x)"
     lines = shown(finding(MODEL, "concrete=True", reason=reason), 60).splitlines()
     notes = [line for line in lines if "word" in line or "lax" in line]
@@ -364,7 +364,7 @@ def test_summaries(report: Report, lines: list[str]) -> None:
         ),
     ],
 )
-def test_what_a_diff_would_fix(number: int, left: Report, line: str) -> None:
+def test_diff_summary(number: int, left: Report, line: str) -> None:
     assert list(would_fix(number, left, Screen())) == [line]
 
 
@@ -396,7 +396,7 @@ def test_statistics() -> None:
     assert (first.findings, first.safe, first.unsafe, first.known) == (11, 1, 1, 1)
 
 
-def test_colour_changes_nothing_but_colour() -> None:
+def test_colour_adds_only_escape_sequences() -> None:
     import re
 
     one = finding(MODEL, "concrete=True", ("is_training", "x"), fix=fix(MODEL), reason="why")
@@ -412,7 +412,7 @@ def test_paths_outside_the_folder_are_absolute() -> None:
     assert screen.path(Path("/projects/a.py")) == "/projects/a.py"
 
 
-def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_controls_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -429,7 +429,7 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -
     assert not wants_colour(True)
 
 
-def test_blanks_alone_are_shown_where_they_begin() -> None:
+def test_span_of_whitespace_is_marked_at_its_start() -> None:
     file = source("x\n\n \n\ny\n")
     one = Finding("RMT101", "concrete-option", "found", file, Span(2, 6))
     assert shown(one).splitlines()[1:3] == ["  |", "2 |"]
