@@ -1,4 +1,4 @@
-"""Baselines: what is known is hidden and left alone, what is new is not, what is gone is told."""
+"""Baselines hide known findings, report new ones, and list stale entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BROKEN = "import jax\njax.checkpoint(\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A project with three findings in two files, all of them known."""
+    """Create a project with three known findings in two files."""
     folder = tmp_path.resolve() / "project"
     write_files(folder, {"setup.cfg": "", "src/a.py": ONE, "src/b.py": TWO})
     ran = cli(folder, "--write-baseline", "known.json")
@@ -45,7 +45,7 @@ def entries(folder: Path, name: str = "known.json") -> list[dict[str, object]]:
     return found
 
 
-def test_what_a_baseline_is(folder: Path) -> None:
+def test_format(folder: Path) -> None:
     document = json.loads((folder / "known.json").read_text())
     assert document["version"] == 1
     assert [(e["path"], e["code"], e["count"], e["within"]) for e in document["findings"]] == [
@@ -66,7 +66,7 @@ def test_known_findings_are_hidden(folder: Path) -> None:
     assert json.loads(ran.out)["summary"]["known"] == 3
 
 
-def test_new_ones_are_reported(folder: Path) -> None:
+def test_new_findings_are_reported(folder: Path) -> None:
     write_files(folder, {"src/c.py": ONE, "src/a.py": TWO.replace("import jax", "import jax # 1")})
     ran = compared(folder)
     assert ran.code == 1
@@ -77,7 +77,7 @@ def test_new_ones_are_reported(folder: Path) -> None:
     assert last(ran) == "Found 2 in 2 files: 2 fixable.  (3 known)"
 
 
-def test_lines_may_move_and_code_may_be_formatted(folder: Path) -> None:
+def test_moved_and_reformatted_code_matches(folder: Path) -> None:
     moved = "import jax\nimport os\n\n\ndef h(x):\n  return jax.checkpoint(\n"
     moved += "    g,\n    concrete=True,\n  )(x)"
     moved += "\n\n# more\n\ndef f(x): return jax.checkpoint(g,concrete = True)( x )  # a\n"
@@ -85,7 +85,7 @@ def test_lines_may_move_and_code_may_be_formatted(folder: Path) -> None:
     assert compared(folder).code == 0
 
 
-def test_of_several_alike_as_many_are_known_as_were_there(folder: Path) -> None:
+def test_identical_findings_are_counted(folder: Path) -> None:
     body = "    return jax.checkpoint(g, concrete=True)(x)\n"
     write_files(folder, {"src/a.py": ONE.replace(body, body * 3)})
     ran = compared(folder)
@@ -100,7 +100,7 @@ def test_of_several_alike_as_many_are_known_as_were_there(folder: Path) -> None:
     assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (4 known, 1 stale)")
 
 
-def test_stale_entries_are_told_and_rewriting_drops_them(folder: Path) -> None:
+def test_stale_entries_are_listed_and_dropped_when_rewriting(folder: Path) -> None:
     write_files(folder, {"src/b.py": ONE})
     ran = compared(folder)
     assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (2 known, 1 stale)")
@@ -119,7 +119,7 @@ def test_stale_entries_are_told_and_rewriting_drops_them(folder: Path) -> None:
     assert compared(folder).err == ""
 
 
-def test_a_run_over_one_file_says_nothing_about_others(folder: Path) -> None:
+def test_a_run_over_one_file_keeps_other_entries(folder: Path) -> None:
     write_files(folder, {"src/a.py": "import jax\n", "src/b.py": "import jax\n"})
     ran = compared(folder, "src/a.py")
     assert "src/a.py: RMT101 in f" in ran.err
@@ -132,7 +132,7 @@ def test_a_run_over_one_file_says_nothing_about_others(folder: Path) -> None:
     assert [e["path"] for e in entries(folder)] == ["src/b.py", "src/b.py"]
 
 
-def test_a_run_with_some_rules_says_nothing_about_others(folder: Path) -> None:
+def test_a_run_with_some_rules_keeps_other_entries(folder: Path) -> None:
     write_files(folder, {"src/a.py": "import jax\n"})
     assert compared(folder, "--select", "RMT103").err == ""
     cli(folder, "--select", "RMT103", "--write-baseline", "known.json")
@@ -140,7 +140,7 @@ def test_a_run_with_some_rules_says_nothing_about_others(folder: Path) -> None:
     assert "src/a.py" in compared(folder, "--select", "RMT101").err
 
 
-def test_deleted_files_are_gone_where_a_run_holds_their_folder(folder: Path) -> None:
+def test_entries_of_deleted_files_are_stale(folder: Path) -> None:
     (folder / "src/b.py").unlink()
     write_files(folder, {"other/c.py": "import jax\n"})
     assert "2 findings of known.json are gone" in compared(folder).err
@@ -149,7 +149,7 @@ def test_deleted_files_are_gone_where_a_run_holds_their_folder(folder: Path) -> 
     assert "src/b.py" not in compared(folder, "other").err
 
 
-def test_files_that_were_not_looked_at_keep_their_entries(folder: Path) -> None:
+def test_unread_files_keep_their_entries(folder: Path) -> None:
     write_files(folder, {"src/b.py": BROKEN})
     ran = compared(folder)
     assert ran.code == 1
@@ -164,7 +164,7 @@ def test_files_that_were_not_looked_at_keep_their_entries(folder: Path) -> None:
     assert compared(folder).err == ""
 
 
-def test_an_entry_cannot_hide_that_a_file_was_not_looked_at(folder: Path) -> None:
+def test_unreadable_files_are_never_known(folder: Path) -> None:
     from support import findings
 
     from remat_migrate.engine.fingerprint import identities
@@ -190,7 +190,7 @@ def test_an_entry_cannot_hide_that_a_file_was_not_looked_at(folder: Path) -> Non
     assert compared(folder).out.count("RMT000") == 2
 
 
-def test_known_ones_are_not_mended(folder: Path) -> None:
+def test_known_findings_are_not_fixed(folder: Path) -> None:
     write_files(folder, {"src/c.py": ONE})
     before = (folder / "src/b.py").read_text()
     ran = compared(folder, "--fix")
@@ -201,8 +201,8 @@ def test_known_ones_are_not_mended(folder: Path) -> None:
     assert ran.out.splitlines()[-2] == "Fixed 1: 1 RMT101."
 
 
-def test_a_known_one_whose_statement_a_fix_changed_is_not_mended_after_it(tmp_path: Path) -> None:
-    """One round changes what the other finding is known by; it is told, but left alone."""
+def test_a_known_finding_in_a_changed_statement_is_not_fixed(tmp_path: Path) -> None:
+    """A fix changes the fingerprint of a known finding, which is reported but not fixed."""
     text = (
         "import jax\nfrom jax.ad_checkpoint import checkpoint\n\n\n"
         "def f(x):\n    return checkpoint(g, concrete=True)(x)\n"
@@ -219,7 +219,7 @@ def test_a_known_one_whose_statement_a_fix_changed_is_not_mended_after_it(tmp_pa
     assert last(compared(tmp_path)).split("  ")[-1] == last(ran).split("  ")[-1]
 
 
-def test_diff_shows_the_new_ones_alone(folder: Path) -> None:
+def test_diff_shows_only_new_findings(folder: Path) -> None:
     write_files(folder, {"src/c.py": ONE})
     ran = compared(folder, "--diff")
     assert ran.code == 1
@@ -229,7 +229,7 @@ def test_diff_shows_the_new_ones_alone(folder: Path) -> None:
     assert (ran.code, (folder / "new.json").exists()) == (2, False)
 
 
-def test_fixing_comes_before_writing(folder: Path) -> None:
+def test_fixes_are_applied_before_writing(folder: Path) -> None:
     write_files(folder, {"src/c.py": ONE})
     ran = cli(folder, "--fix", "--write-baseline", "rest.json")
     assert ran.code == 0
@@ -237,7 +237,7 @@ def test_fixing_comes_before_writing(folder: Path) -> None:
     assert "concrete" not in (folder / "src/a.py").read_text()
 
 
-def test_the_settings_may_name_it(folder: Path) -> None:
+def test_the_baseline_setting(folder: Path) -> None:
     write_files(folder, {"pyproject.toml": '[tool.remat-migrate]\nbaseline = "known.json"\n'})
     assert load_settings(folder, folder).baseline == folder / "known.json"
     for start, number in ((folder, 3), (folder / "src", 2)):
@@ -252,14 +252,14 @@ def test_the_settings_may_name_it(folder: Path) -> None:
     assert cli(folder, "--write-baseline", "known.json").code == 0
 
 
-def test_the_setting_is_a_name(folder: Path) -> None:
+def test_the_setting_must_be_a_file_name(folder: Path) -> None:
     write_files(folder, {"pyproject.toml": "[tool.remat-migrate]\nbaseline = true\n"})
     ran = cli(folder)
     assert ran.code == 2
     assert "tool.remat-migrate.baseline: expected a file name, got a boolean" in ran.err
 
 
-def test_a_glance_at_single_files_does_not_pass_stale_entries_by(folder: Path) -> None:
+def test_the_prefilter_does_not_miss_stale_entries(folder: Path) -> None:
     write_files(folder, {"src/a.py": "x = 1\n", "src/c.py": "x = 1\n"})
     assert "src/a.py: RMT101" in compared(folder, "src/a.py").err
     assert compared(folder, "src/c.py").err == ""
@@ -295,7 +295,7 @@ def test_the_same_run_writes_the_same_bytes(folder: Path) -> None:
     ]
 
 
-def test_an_empty_file_may_be_written_over(folder: Path) -> None:
+def test_an_empty_file_is_overwritten(folder: Path) -> None:
     (folder / "empty.json").touch()
     assert cli(folder, "--write-baseline", "empty.json").code == 0
     assert len(entries(folder, "empty.json")) == 3
@@ -337,7 +337,7 @@ def changed(**values: object) -> str:
         (changed(fingerprint="0" * 31), '"fingerprint" of entry 1 is not 32 hexadecimal digits'),
     ],
 )
-def test_a_broken_baseline_is_refused(folder: Path, text: str, said: str) -> None:
+def test_an_invalid_baseline_is_rejected(folder: Path, text: str, said: str) -> None:
     (folder / "bad.json").write_text(text)
     ran = cli(folder, "--baseline", "bad.json")
     assert ran.code == 2
@@ -348,7 +348,7 @@ def test_a_broken_baseline_is_refused(folder: Path, text: str, said: str) -> Non
         assert (ran.code, (folder / "bad.json").read_text()) == (2, text)
 
 
-def test_entries_that_a_merge_doubled_count_once(folder: Path) -> None:
+def test_entries_duplicated_by_a_merge_count_once(folder: Path) -> None:
     document = json.loads((folder / "known.json").read_text())
     document["findings"] += document["findings"]
     (folder / "known.json").write_text(json.dumps(document))
@@ -376,7 +376,7 @@ def test_wrong_usage(folder: Path, arguments: list[str], said: str) -> None:
     assert not (folder / "new.json").exists()
 
 
-def test_a_text_on_standard_input_is_compared(folder: Path) -> None:
+def test_stdin_is_compared(folder: Path) -> None:
     arguments = ("-", "--stdin-filename", "src/a.py", "--baseline", "known.json")
     assert cli(folder, *arguments, stdin=ONE.encode()).code == 0
     assert cli(folder, *arguments, stdin=TWO.encode()).code == 1
@@ -384,7 +384,7 @@ def test_a_text_on_standard_input_is_compared(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names as bytes")
-def test_strange_names_and_texts_do_no_harm(tmp_path: Path) -> None:
+def test_unusual_names_and_texts(tmp_path: Path) -> None:
     name = b"\xff\x1b[31m\xe2\x80\xae.py"
     text = ONE.replace("(x)\n", "(x), '\\x1b]0;owned\\x07 \u202e \u6a21\u578b'\n")
     (tmp_path / os.fsdecode(name)).write_text(text)
@@ -409,8 +409,8 @@ def test_many_stale_entries_are_counted(tmp_path: Path) -> None:
     assert lines[-1] == "  and 5 more"
 
 
-def test_with_comments_that_suppress(folder: Path) -> None:
-    """What is suppressed need not be known; a comment that is idle is a finding like any other."""
+def test_suppressed_findings_are_not_known(folder: Path) -> None:
+    """Suppressed findings are not listed; findings about unused suppressions are."""
     noqa = ONE.replace("(x)\n", "(x)  # noqa: RMT101\n")
     write_files(folder, {"src/a.py": noqa, "src/c.py": "import jax  # noqa: RMT101\n"})
     ran = compared(folder)
@@ -434,7 +434,7 @@ def notebook(*cells: str) -> str:
     )
 
 
-def test_cells_of_a_notebook_may_move(tmp_path: Path) -> None:
+def test_moved_notebook_cells_match(tmp_path: Path) -> None:
     write_files(tmp_path, {"setup.cfg": "", "a.ipynb": notebook("%matplotlib inline\n", ONE)})
     cli(tmp_path, "--write-baseline", "known.json")
     [entry] = entries(tmp_path)

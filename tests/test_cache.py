@@ -1,4 +1,4 @@
-"""The cache: what it plays back is what a run without it prints, and it is never stale."""
+"""The cache: it replays what a run without it prints, and is never stale."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROJECT = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a cache that is on."""
+    """Enable the cache and return its folder."""
     monkeypatch.delenv("REMAT_MIGRATE_NO_CACHE", raising=False)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(tmp_path / "cache"))
@@ -51,7 +51,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """Has an item for each analysis that was made."""
+    """Return a list that gets an item for each analysis."""
     made: list[None] = []
     analyse = remat_migrate.engine.check.analyse
 
@@ -65,7 +65,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are told by their states alone, as those are that changed some time ago."""
+    """Treat no file as recently changed."""
     monkeypatch.setattr(file_states, "_COARSE_NS", 0)
     monkeypatch.setattr(slot, "_HASHING_SHARE", 0)
 
@@ -79,7 +79,7 @@ def without_cache(project: Path, *arguments: str) -> Ran:
 
 
 class TestTheSame:
-    """What is played back."""
+    """Replayed output equals that of a run without the cache."""
 
     @pytest.mark.parametrize("output_format", FORMATS)
     def test_in_every_format(self, output_format: str, project: Path, analyses: list[None]) -> None:
@@ -92,12 +92,12 @@ class TestTheSame:
         assert plain.code == 1
 
     @pytest.mark.parametrize("more", [(), ("--output-format", "json"), ("--exit-zero",)])
-    def test_the_report(self, more: tuple[str, ...], project: Path, analyses: list[None]) -> None:
+    def test_report(self, more: tuple[str, ...], project: Path, analyses: list[None]) -> None:
         plain = without_cache(project, "report", *more)
         assert [cli(project, "report", *more) for _ in range(2)] == [plain, plain]
         assert len(analyses) == 2
 
-    def test_what_is_said_on_standard_error(self, project: Path, analyses: list[None]) -> None:
+    def test_stderr(self, project: Path, analyses: list[None]) -> None:
         write_files(project, {"empty/Makefile": "", "known.json": '{"version": 1, "findings": []}'})
         command = ("empty", "src", "--baseline", "known.json")
         plain = without_cache(project, *command)
@@ -105,9 +105,7 @@ class TestTheSame:
         assert "no Python files under empty" in plain.err
         assert len(analyses) == 2
 
-    def test_findings_that_are_gone_from_a_baseline(
-        self, project: Path, analyses: list[None]
-    ) -> None:
+    def test_stale_baseline_entries(self, project: Path, analyses: list[None]) -> None:
         cli(project, "src", "--write-baseline", "known.json")
         write_files(project, {"src/old.py": "import jax\n"})
         analyses.clear()
@@ -137,7 +135,7 @@ class TestTheSame:
         assert cli(project, *command) == without_cache(project, *command)
         assert len(analyses) == 1
 
-    def test_names_that_are_no_text(self, project: Path, analyses: list[None]) -> None:
+    def test_names_that_are_not_utf8(self, project: Path, analyses: list[None]) -> None:
         try:
             write_files(project, {os.fsdecode(b"src/\xff\n.py"): OLD})
         except OSError:
@@ -146,7 +144,7 @@ class TestTheSame:
         assert [cli(project, "src") for _ in range(2)] == [plain, plain]
         assert len(analyses) == 2
 
-    def test_the_seed_of_hashes_does_not_matter(self, project: Path, cache: Path) -> None:
+    def test_the_hash_seed_does_not_matter(self, project: Path, cache: Path) -> None:
         command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
         kept = []
         for seed in ("1", "2"):
@@ -168,7 +166,7 @@ def same_size_and_time(project: Path) -> None:
 
 
 def replaced(project: Path) -> None:
-    """By a file with the same times and size, which is moved there."""
+    """The new file has the same timestamps and size."""
     file = project / "src/old.py"
     other = project.parent / "other.py"
     other.write_text(OLD.replace("True", "bool"))
@@ -203,10 +201,10 @@ CHANGES: dict[str, Change] = {
 
 
 class TestStale:
-    """An outcome is played back only where nothing has changed that it depends on."""
+    """A change of any dependency invalidates an entry."""
 
     @pytest.mark.parametrize("change", CHANGES)
-    def test_what_changes(
+    def test_changed_files(
         self, change: str, project: Path, analyses: list[None], settled: None
     ) -> None:
         cli(project, "src", "--output-format", "json")
@@ -218,17 +216,17 @@ class TestStale:
         assert ran == without_cache(project, "src", "--output-format", "json")
 
     @pytest.mark.parametrize("change", list(CHANGES)[:8])
-    def test_what_changes_at_once(self, change: str, project: Path) -> None:
-        """So soon that times may be the same: contents are compared."""
+    def test_files_changed_immediately_afterwards(self, change: str, project: Path) -> None:
+        """The timestamps may be equal, so contents are compared."""
         cli(project, "src", "--output-format", "json")
         CHANGES[change](project)
         ran = cli(project, "src", "--output-format", "json")
         assert ran == without_cache(project, "src", "--output-format", "json")
 
-    def test_times_that_tell_nothing(
+    def test_unreliable_timestamps(
         self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As on a file system whose clock stands still for two seconds."""
+        """The file system has timestamps of two seconds."""
         file = project / "src/old.py"
         seen = file.stat()
         monkeypatch.setattr(file_states, "_state", lambda found: f"{found.st_size}")
@@ -257,7 +255,7 @@ class TestStale:
         assert cli(project, *command) == without_cache(project, *command)
 
     def test_an_installed_module(self, project: Path, analyses: list[None], settled: None) -> None:
-        """One that the search path leads to, in none of the listed files."""
+        """A module outside the project, found through the search path."""
         packages = project.parent / "packages"
         write_files(
             project,
@@ -301,7 +299,7 @@ class TestStale:
         assert cli(project, "src") == without_cache(project, "src")
         assert len(analyses) == 3
 
-    def test_another_folder_to_work_in(self, project: Path) -> None:
+    def test_another_working_directory(self, project: Path) -> None:
         first = cli(project, "src", "--output-format", "concise")
         inside = cli(project / "lib", "../src", "--output-format", "concise")
         assert first.out.startswith("src/old.py")
@@ -324,7 +322,7 @@ class TestStale:
         cli(project, "src")
         assert len(analyses) == 2
 
-    def test_other_code_of_the_tool_or_a_plug_in(
+    def test_changed_code_of_the_tool_or_a_plug_in(
         self,
         project: Path,
         analyses: list[None],
@@ -342,7 +340,7 @@ class TestStale:
         cli(project, "src")
         assert len(analyses) == 2
 
-    def test_a_package_that_is_installed(
+    def test_a_newly_installed_package(
         self,
         project: Path,
         analyses: list[None],
@@ -380,8 +378,8 @@ class TestStale:
         assert len(seen) == 2
         assert key._stream(sys.stdout) not in seen
 
-    def test_all_that_is_read_of_the_environment_is_known(self) -> None:
-        """Nothing that decides what is printed is read besides what is in the key."""
+    def test_every_variable_that_is_read_is_in_the_key(self) -> None:
+        """The cache key covers every environment variable that affects output."""
         package = Path(remat_migrate.__file__).parent
         # Those run the project's code, or serve an editor: of such runs nothing is kept.
         others = {"verify", "measure", "plan", "lsp", "cache"}
@@ -396,7 +394,7 @@ class TestStale:
 
 
 def names_of_variables(tree: ast.Module) -> set[str]:
-    """What the functions of a module that read the environment name, themselves or by constants."""
+    """Return the environment variables that a module reads, directly or through constants."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -426,9 +424,9 @@ def names_of_variables(tree: ast.Module) -> set[str]:
 
 
 class TestKept:
-    """What is kept, and when."""
+    """When outcomes are stored."""
 
-    def test_of_what_is_only_looked_at(self, project: Path, cache: Path) -> None:
+    def test_runs_that_write_no_files_are_stored(self, project: Path, cache: Path) -> None:
         for more in (("--diff",), ("--fix",), ("--write-baseline", "known.json")):
             write_files(project, PROJECT)
             cli(project, "src", *more)
@@ -450,14 +448,14 @@ class TestKept:
         assert len(analyses) == 2
         assert entries(cache)[0].read_bytes() == before
 
-    def test_not_by_the_environment(
+    def test_not_if_disabled_by_the_environment(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("REMAT_MIGRATE_NO_CACHE", "1")
         cli(project, "src")
         assert not cache.exists()
 
-    def test_not_where_a_rule_failed(
+    def test_not_if_a_rule_failed(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from remat_migrate_rules.concrete_option import ConcreteOption
@@ -470,12 +468,12 @@ class TestKept:
         assert entries(cache) == []
 
     @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read all")
-    def test_not_where_a_file_could_not_be_read(self, project: Path, cache: Path) -> None:
+    def test_not_if_a_file_is_unreadable(self, project: Path, cache: Path) -> None:
         (project / "src/old.py").chmod(0)
         assert "RMT000" in cli(project, "src").out
         assert entries(cache) == []
 
-    def test_not_where_it_was_interrupted(
+    def test_not_if_interrupted(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(*arguments: object, **more: object) -> object:
@@ -485,7 +483,7 @@ class TestKept:
         assert cli(project, "src").code == 130
         assert entries(cache) == []
 
-    def test_not_where_a_file_changed_meanwhile(
+    def test_not_if_a_file_changes_meanwhile(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         analyse = remat_migrate.engine.check.analyse
@@ -501,7 +499,7 @@ class TestKept:
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(cache))
         assert cli(project, "src") == without_cache(project, "src")
 
-    def test_not_beside_the_summary_of_a_job(
+    def test_not_with_a_job_summary(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         summary = project.parent / "summary.md"
@@ -512,7 +510,7 @@ class TestKept:
             assert "RMT101" in summary.read_text()
         assert entries(cache) == []
 
-    def test_a_file_that_is_touched(self, project: Path, analyses: list[None], cache: Path) -> None:
+    def test_a_touched_file(self, project: Path, analyses: list[None], cache: Path) -> None:
         cold = cli(project, "src")
         os.utime(project / "src/old.py")
         assert cli(project, "src") == cold
@@ -532,7 +530,7 @@ class TestKept:
         cli(project, "src")
         assert len(analyses) == 1
 
-    def test_two_at_once(self, project: Path, cache: Path) -> None:
+    def test_concurrent_runs(self, project: Path, cache: Path) -> None:
         command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
         running = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE) for _ in range(2)]
         outputs = {process.communicate()[0] for process in running}
@@ -543,7 +541,7 @@ class TestKept:
 
 
 class TestDamage:
-    """What is in the folder is not believed."""
+    """Damaged entries are ignored."""
 
     @pytest.mark.parametrize(
         "damage",
@@ -580,7 +578,7 @@ class TestDamage:
             ("written", [["elsewhere.txt", "text"]]),
         ],
     )
-    def test_an_entry_of_something_else(
+    def test_an_entry_of_another_run(
         self, name: str, value: object, project: Path, analyses: list[None], cache: Path
     ) -> None:
         cold = cli(project, "src")
@@ -592,16 +590,16 @@ class TestDamage:
 
 
 def changed(data: bytes, name: str, value: object) -> bytes:
-    """An entry that is whole, and says something else."""
+    """Return an entry with one changed value and a valid checksum."""
     document = {**json.loads(data.partition(b"\n")[2]), name: value}
     body = json.dumps(document).encode()
     return entry._header(body) + body
 
 
 class TestFolder:
-    """Where entries are kept."""
+    """The location and safety of the cache folder."""
 
-    def test_its_place(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_location(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(tmp_path))
         assert folder.cache_folder() == tmp_path
         monkeypatch.delenv("REMAT_MIGRATE_CACHE_DIR")
@@ -616,7 +614,7 @@ class TestFolder:
             assert folder.cache_folder() == tmp_path / "Library/Caches/remat-migrate"
 
     @needs_posix
-    def test_it_is_for_the_user_alone(self, project: Path, cache: Path) -> None:
+    def test_only_the_user_has_access(self, project: Path, cache: Path) -> None:
         cli(project, "src")
         assert cache.stat().st_mode & 0o777 == 0o700
         assert entries(cache)[0].stat().st_mode & 0o777 == 0o600
@@ -629,7 +627,7 @@ class TestFolder:
         analyses: list[None],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """A repository could bring it along."""
+        """A repository could ship it."""
         place = project.parent / inside
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(place))
         for _ in range(2):
@@ -639,7 +637,7 @@ class TestFolder:
 
     @needs_posix
     @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-    def test_none_that_others_can_write_to(
+    def test_none_that_is_writable_by_others(
         self, mode: int, project: Path, analyses: list[None], cache: Path
     ) -> None:
         cold = cli(project, "src")
@@ -689,7 +687,7 @@ class TestFolder:
         assert len(analyses) == 2
 
     @pytest.mark.parametrize("above", ["file", "file/below"])
-    def test_one_that_cannot_be_made(
+    def test_one_that_cannot_be_created(
         self,
         above: str,
         project: Path,
@@ -709,7 +707,7 @@ class TestFolder:
         assert cli(project, "src") == plain
         assert list(cache.iterdir()) == []
 
-    def test_what_is_old_or_too_much_goes(
+    def test_old_and_surplus_entries_are_pruned(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(folder, "_MAX_ENTRIES", 4)
@@ -727,7 +725,7 @@ class TestFolder:
         assert {f"{number:064x}.json" for number in range(3)} < left
         assert len(left) == 6
 
-    def test_what_is_large_goes(
+    def test_large_entries_are_pruned(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(folder, "_MAX_TOTAL_BYTES", 10**6)

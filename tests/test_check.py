@@ -1,4 +1,4 @@
-"""`check --fix`, `--diff` and `undo`: what is written, what is said, which exit code."""
+"""`check --fix`, `--diff` and `undo`: what they write, print, and return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 
 class Swap(Rule):
-    """Replaces one word by another, wherever it stands first."""
+    """Replaces the first occurrence of one word by another."""
 
     code, name = "SWAP001", "swap"
 
@@ -40,7 +40,7 @@ class Swap(Rule):
         self.old, self.new, self.safety, self.where = old, new, safety, where
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """One finding per file that has the word; its fix edits the file, or `where`."""
+        """Yield a finding per file with the word, whose fix edits that file or `where`."""
         at = module.source.text.find(self.old)
         if at < 0:
             return
@@ -56,7 +56,7 @@ class Swap(Rule):
 
 @pytest.fixture
 def with_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Adds rules to those that are installed."""
+    """Return a function that adds rules to the installed ones."""
     installed = load_rules()
 
     def add(*rules: Rule) -> None:
@@ -68,13 +68,13 @@ def with_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 class TestFix:
     """`--fix`."""
 
-    def test_what_can_be_mended_is(self, project: Path) -> None:
+    def test_fixable_findings_are_fixed(self, project: Path) -> None:
         before = read_files(project)
         ran = cli(project, "--fix", "src")
         assert (ran.code, ran.out, ran.err) == (0, "Fixed 1: 1 RMT001.\nNo findings left.\n", "")
         assert read_files(project) == before | {"src/old.py": MENDED.encode()}
 
-    def test_what_is_left_is_reported(self, project: Path) -> None:
+    def test_remaining_findings_are_reported(self, project: Path) -> None:
         write_files(project, {"src/bad.py": UNPARSABLE})
         ran = cli(project, "--fix", "--output-format", "concise")
         assert ran.code == 1
@@ -89,12 +89,12 @@ class TestFix:
         assert (ran.code, ran.out) == (0, "No findings in 1 file.\n")
         assert {path: path.stat().st_mtime_ns for path in project.rglob("*")} == before
 
-    def test_json_has_what_is_left_and_the_number_fixed(self, project: Path) -> None:
+    def test_json_has_remaining_findings_and_fix_counts(self, project: Path) -> None:
         document = json.loads(cli(project, "--fix", "--output-format", "json").out)
         assert document["findings"] == []
         assert document["summary"]["fixed"] == 1
 
-    def test_unsafe_fixes_need_leave(self, project: Path, with_rules: Callable[..., None]) -> None:
+    def test_unsafe_fixes_are_opt_in(self, project: Path, with_rules: Callable[..., None]) -> None:
         with_rules(Swap("other", "second", Safety.UNSAFE))
         ran = cli(project, "--fix", "src")
         assert ran.code == 1
@@ -113,7 +113,7 @@ class TestFix:
         assert ran.out.endswith("Found 2 in 2 files: 2 fixable.\n")
         assert read_files(project) == before
 
-    def test_a_file_that_was_not_named_is_not_edited(
+    def test_only_given_files_are_edited(
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "second", where="old.py"))
@@ -127,7 +127,7 @@ class TestFix:
         assert read_files(project) == before
         assert cli(project, "--fix", "src").code == 0
 
-    def test_a_read_only_file_keeps_its_partner(
+    def test_a_read_only_file_prevents_shared_fixes(
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "second", where="old.py"))
@@ -139,7 +139,7 @@ class TestFix:
         assert "(2 fixes not made)" in ran.err
         assert read_files(project) == before
 
-    def test_a_file_that_changed_meanwhile(
+    def test_a_file_that_changes_meanwhile(
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write_files(project, {"src/more.py": IDLE})
@@ -178,7 +178,7 @@ class TestFix:
         )
         assert read_files(project) == before
 
-    def test_half_a_fix_of_a_killed_run_is_put_back_first(self, project: Path) -> None:
+    def test_half_a_fix_of_a_killed_run_is_reverted_first(self, project: Path) -> None:
         before = read_files(project)
         cli(project, "--fix", "src")
         fixed = read_files(project)
@@ -193,7 +193,7 @@ class TestFix:
         assert ran.err.startswith("note: restored src/old.py: a run was killed")
         assert (project / "src/old.py").read_bytes() == fixed["src/old.py"]
 
-    def test_a_wrong_fix_is_dropped_and_said(
+    def test_a_wrong_fix_is_dropped_and_reported(
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "("))
@@ -204,7 +204,7 @@ class TestFix:
         assert read_files(project)["src/new.py"] == CLEAN.encode()
         assert read_files(project)["src/old.py"] == MENDED.encode()
 
-    def test_fixes_that_undo_one_another_are_not_made(
+    def test_fixes_that_revert_each_other_are_not_applied(
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "anob"), Swap("anob", "other"))
@@ -218,7 +218,7 @@ class TestFix:
 class TestDiff:
     """`--diff`."""
 
-    def test_it_writes_nothing_and_git_takes_it(self, project: Path) -> None:
+    def test_it_writes_nothing_and_git_accepts_it(self, project: Path) -> None:
         write_files(project, {"src/bad.py": UNPARSABLE})
         before = read_files(project)
         ran = cli(project, "--diff", "src")
@@ -239,7 +239,7 @@ class TestDiff:
         ran = cli(project, "--diff", "src/new.py", "src/bad.py")
         assert (ran.code, ran.out, ran.err) == (0, "", "Nothing to fix; 1 found.\n")
 
-    def test_the_patch_is_in_the_file_s_own_encoding_and_line_ends(self, project: Path) -> None:
+    def test_the_diff_has_the_encoding_and_line_endings_of_the_file(self, project: Path) -> None:
         text = "# coding: latin-1\r\nname = 'é'  # noqa: RMT999\r\n"
         write_files(
             project,
@@ -257,7 +257,7 @@ class TestDiff:
         assert files["src/old.py"] == b"# coding: latin-1\r\nname = '\xe9'\r\n"
         assert files["src/bom.py"] == b"\xef\xbb\xbf" + MENDED.encode()
 
-    def test_a_rule_that_fails_is_a_fault_here_too(
+    def test_a_failing_rule_is_an_error(
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "("))
@@ -269,12 +269,12 @@ class TestDiff:
 class TestStandardInput:
     """`-` with `--fix` and `--diff`."""
 
-    def test_the_mended_text_is_on_standard_output(self, project: Path) -> None:
+    def test_the_fixed_text_is_on_stdout(self, project: Path) -> None:
         ran = cli(project, "-", "--fix", stdin=IDLE.encode())
         assert (ran.code, ran.out) == (0, MENDED)
         assert ran.err == "Fixed 1: 1 RMT001.\nNo findings left.\n"
 
-    def test_a_text_without_findings_comes_back(self, project: Path) -> None:
+    def test_a_text_without_findings_is_unchanged(self, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["out/"]\n')
         for arguments in ([], ["--stdin-filename", "out/x.py"]):
             ran = cli(project, "-", "--fix", *arguments, stdin=CLEAN.encode())
@@ -300,7 +300,7 @@ class TestStandardInput:
 class TestUndo:
     """`undo`."""
 
-    def test_it_takes_back_the_last_fix(self, project: Path) -> None:
+    def test_it_reverts_the_last_fix(self, project: Path) -> None:
         before = read_files(project)
         cli(project, "--fix", "src")
         ran = cli(project / "src", "undo")
@@ -313,7 +313,7 @@ class TestUndo:
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith("error: nothing to undo")
 
-    def test_what_was_edited_since_is_left(self, project: Path) -> None:
+    def test_edited_files_are_kept(self, project: Path) -> None:
         cli(project, "--fix", "src")
         (project / "src/old.py").write_text(MENDED + "mine = 1\n")
         ran = cli(project, "undo")

@@ -1,4 +1,4 @@
-"""The command line: commands, options, exit codes, and what goes to which stream."""
+"""The command line: commands, options, exit codes, and output streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNPARSABLE = "import jax\n\nf = jax.checkpoint(g\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with a finding that has a safe fix, and a file that has none."""
+    """Create a project with one file that has a fixable finding, and one without findings."""
     write_files(
         tmp_path,
         {
@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Path:
 
 
 class TestExitCodes:
-    """0, 1 and 2 as the contract has them."""
+    """The exit codes 0, 1 and 2."""
 
     def test_nothing_found(self, project: Path) -> None:
         ran = cli(project, "src/new.py")
@@ -82,7 +82,7 @@ class TestExitCodes:
         assert "Traceback" not in ran.err
         assert read_files(project) == before
 
-    def test_every_missing_path_is_named(self, project: Path) -> None:
+    def test_every_missing_path_is_listed(self, project: Path) -> None:
         ran = cli(project, "a.py", "src", "b")
         assert ran.err.splitlines() == [
             "error: a.py: no such file or folder",
@@ -105,7 +105,7 @@ class TestExitCodes:
 
 
 class TestDefaultCommand:
-    """`check` need not be named."""
+    """`check` is the default command."""
 
     def test_paths_and_options_may_come_first(self, project: Path) -> None:
         expected = cli(project, "check", "src", "--output-format", "concise")
@@ -116,7 +116,7 @@ class TestDefaultCommand:
         ):
             assert cli(project, *arguments) == expected
 
-    def test_without_paths_the_current_folder(self, project: Path) -> None:
+    def test_the_default_is_the_current_folder(self, project: Path) -> None:
         assert cli(project / "src").out == cli(project / "src", "check", ".").out
 
     def test_a_path_named_like_a_command(self, project: Path) -> None:
@@ -137,9 +137,9 @@ class TestDefaultCommand:
 
 
 class TestOutput:
-    """Formats and where they go."""
+    """Output formats and destinations."""
 
-    def test_json_alone_is_on_standard_output(self, project: Path) -> None:
+    def test_stdout_has_only_json(self, project: Path) -> None:
         (project / "docs").mkdir()
         ran = cli(project, "--output-format", "json", "src", "docs")
         document = json.loads(ran.out)
@@ -196,7 +196,7 @@ class TestOutput:
     def test_colour_only_on_a_terminal(self, project: Path) -> None:
         assert "\x1b" not in cli(project, "src").out
 
-    def test_a_reader_that_stops_reading(self, project: Path) -> None:
+    def test_a_broken_pipe(self, project: Path) -> None:
         write_files(project, {f"src/m{i}.py": "x = 1  # noqa: RMT999\n" * 200 for i in range(20)})
         command = [sys.executable, "-m", "remat_migrate", "src"]
         with subprocess.Popen(
@@ -211,7 +211,7 @@ class TestOutput:
 
 
 class TestStandardInput:
-    """`-`, for editors."""
+    """The path `-`, as editors use it."""
 
     def test_findings(self, project: Path) -> None:
         text = b"x = 1  # noqa: RMT999\n"
@@ -223,23 +223,23 @@ class TestStandardInput:
         )
         assert named.out.startswith("src/x.py:1:8: RMT001 ")
 
-    def test_it_takes_the_place_of_the_file(self, project: Path) -> None:
+    def test_it_replaces_the_file(self, project: Path) -> None:
         ran = cli(project, "-", "--stdin-filename", "src/old.py", stdin=b"x = 1\n")
         assert (ran.code, ran.out) == (0, "No findings in 1 file.\n")
 
-    def test_settings_hold_for_it(self, project: Path) -> None:
+    def test_settings_apply(self, project: Path) -> None:
         (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["old/"]\n')
         ran = cli(project, "-", "--stdin-filename", "old/x.py", stdin=b"x  # noqa: RMT999\n")
         assert (ran.code, ran.out) == (0, "No findings in 0 files.\n")
 
-    def test_bytes_that_are_no_text(self, project: Path) -> None:
+    def test_undecodable_bytes(self, project: Path) -> None:
         ran = cli(project, "-", stdin=b"\xff\xfe\x00")
         assert (ran.code, ran.out) == (2, "")
         assert "UTF-16" in ran.err
 
 
 class TestSelection:
-    """Which rules run."""
+    """Rule selection."""
 
     FILES: ClassVar = {
         "old.py": "import jax  # noqa: RMT999\n\nstep = jax.checkpoint(print)\n",
@@ -257,11 +257,11 @@ class TestSelection:
         assert self.codes(tmp_path, "--ignore", "rmt001,RMT000") == set()
         assert self.codes(tmp_path, "--select", "RMT0") == {"RMT000", "RMT001"}
 
-    def test_a_file_that_was_not_looked_at_is_always_said(self, tmp_path: Path) -> None:
+    def test_an_unreadable_file_is_always_reported(self, tmp_path: Path) -> None:
         write_files(tmp_path, self.FILES)
         assert self.codes(tmp_path, "--select", "RMT001") == {"RMT000", "RMT001"}
 
-    def test_the_longer_prefix_decides(self, tmp_path: Path) -> None:
+    def test_the_longest_prefix_wins(self, tmp_path: Path) -> None:
         write_files(tmp_path, self.FILES)
         settings = tmp_path / "pyproject.toml"
         settings.write_text('[tool.remat-migrate]\nselect = ["RMT001"]\nignore = ["RMT0"]\n')
@@ -282,7 +282,7 @@ class TestSelection:
         settings.write_text('[tool.remat-migrate]\nselect = ["RMT601"]\nignore = ["RMT6"]\n')
         assert self.codes(tmp_path) == {"RMT601"}
 
-    def test_a_prefix_of_rules_on_and_off_leaves_those_off_that_are(self, tmp_path: Path) -> None:
+    def test_a_prefix_of_default_rules_enables_no_others(self, tmp_path: Path) -> None:
         write_files(
             tmp_path,
             {
@@ -305,12 +305,12 @@ class TestSelection:
 
 
 class Faulty(Rule):
-    """A rule with a defect."""
+    """A rule with a bug."""
 
     code, name = "BAD001", "faulty"
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """Yields a finding, then fails."""
+        """Yield a finding, then fail."""
         if module.name == "src.old" or module.name == "old":
             from remat_migrate.text import Span
 
@@ -333,7 +333,7 @@ def test_a_rule_that_fails_does_not_end_the_run(
     assert cli(project, "src", "--exit-zero").code == 2
 
 
-def test_a_defect_of_the_tool_is_not_taken_for_findings(
+def test_an_internal_error_is_not_reported_as_findings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from remat_migrate.engine import check
@@ -360,8 +360,8 @@ def test_rules_and_explain(project: Path) -> None:
     assert "did you mean RMT001?" in cli(project, "explain", "RMT0010").err
 
 
-def test_the_rules_of_the_rules() -> None:
-    """Every rule is documented, has examples, and its file has its name."""
+def test_rule_metadata() -> None:
+    """Every rule has documentation, examples, and a module of its name."""
     from remat_migrate.engine.rules import load_rules
 
     for rule in load_rules():
@@ -382,7 +382,7 @@ def test_the_rules_of_the_rules() -> None:
         (["check", "src"], ["libcst", "jax", "pathspec", "difflib", "tomllib"]),
     ],
 )
-def test_what_is_not_needed_is_not_imported(
+def test_unneeded_modules_are_not_imported(
     project: Path, arguments: list[str], unwanted: list[str]
 ) -> None:
     script = (

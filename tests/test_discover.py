@@ -1,4 +1,4 @@
-"""Which files a run looks at."""
+"""The files that a run checks and reads."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def found(folder: Path, paths: Sequence[Path] = (), **settings: object) -> set[s
 
 @pytest.fixture(params=["plain folder", "git repository"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """An empty project, under git or not: what is found must be the same."""
+    """Create an empty project, with and without git; both must give the same files."""
     if request.param == "git repository":
         git(tmp_path, "init", "--quiet")
     return tmp_path
 
 
-def test_python_and_the_kinds_of_text_that_set_flags(folder: Path) -> None:
+def test_python_files_and_text_formats(folder: Path) -> None:
     texts = {
         "run.sh",
         "run.bash",
@@ -57,7 +57,7 @@ def test_python_and_the_kinds_of_text_that_set_flags(folder: Path) -> None:
     assert targets.barren == ()
 
 
-def test_ignored_and_foreign_folders_are_passed_by(folder: Path) -> None:
+def test_ignored_and_third_party_folders_are_skipped(folder: Path) -> None:
     write(folder, ["a.py", "gen/b.py", "gen/kept.py", "sub/c.py", "sub/out/d.py", "sub/out/e.sh"])
     skipped = [".venv", "venv", "node_modules", "__pycache__", "build", "dist", ".tox"]
     write(folder, [f"{name}/x.py" for name in skipped])
@@ -67,14 +67,14 @@ def test_ignored_and_foreign_folders_are_passed_by(folder: Path) -> None:
     assert found(folder) == {"a.py", "gen/kept.py", "sub/c.py"}
 
 
-def test_a_folder_that_is_named_is_taken_though_it_is_ignored(folder: Path) -> None:
+def test_an_explicit_folder_is_listed_even_if_ignored(folder: Path) -> None:
     write(folder, ["build/gen/x.py", "venv/y.py"])
     (folder / ".gitignore").write_text("build/\nvenv/\n")
     assert found(folder, [folder / "build"]) == {"build/gen/x.py"}
     assert found(folder, [folder / "venv"]) == {"venv/y.py"}
 
 
-def test_a_file_that_is_named_is_taken_whatever_it_is_called(folder: Path) -> None:
+def test_an_explicit_file_is_always_checked(folder: Path) -> None:
     write(folder, ["build/x.py", "notes.txt", "typed.pyi"])
     (folder / ".gitignore").write_text("build/\n")
     (folder / "launch").write_text("#!/usr/bin/env python3\n")
@@ -98,7 +98,7 @@ def test_exclude(folder: Path) -> None:
     }
 
 
-def test_links_are_not_followed_unless_named(
+def test_only_explicit_links_are_followed(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
@@ -114,14 +114,14 @@ def test_links_are_not_followed_unless_named(
     assert named.python == (outside / "far.py",)
 
 
-def test_a_file_is_found_once(folder: Path) -> None:
+def test_no_file_is_listed_twice(folder: Path) -> None:
     write(folder, ["pkg/a.py"])
     (folder / "link.py").symlink_to(folder / "pkg/a.py")
     paths = [folder, folder / "pkg", folder / "pkg/../pkg/a.py", folder / "link.py"]
     assert discover(paths, Settings(root=folder)).python == (folder / "pkg/a.py",)
 
 
-def test_every_missing_path_is_named(tmp_path: Path) -> None:
+def test_every_missing_path_is_listed(tmp_path: Path) -> None:
     write(tmp_path, ["a.py"])
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
     (tmp_path / "broken.py").symlink_to(tmp_path / "nowhere.py")
@@ -137,28 +137,26 @@ def test_every_missing_path_is_named(tmp_path: Path) -> None:
     assert len(lines) == 5
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_special_files_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     with pytest.raises(UsageError, match="not a file or folder"):
         discover([tmp_path / "pipe.py"], Settings(root=tmp_path))
     assert discover([tmp_path], Settings(root=tmp_path)).python == ()
 
 
-def test_a_folder_without_python_is_said_to_be_so(folder: Path) -> None:
+def test_a_folder_without_python_is_reported(folder: Path) -> None:
     write(folder, ["docs/run.sh", "src/a.py"])
     assert discover([folder / "docs", folder / "src"], Settings(root=folder)) == Targets(
         (folder / "src/a.py",), (folder / "docs/run.sh",), (folder / "docs",)
     )
 
 
-def test_a_virtual_environment_under_any_name_is_passed_by(tmp_path: Path) -> None:
+def test_a_virtual_environment_of_any_name_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, ["a.py", "py311/pyvenv.cfg", "py311/bin/tool.py"])
     assert found(tmp_path) == {"a.py"}
 
 
-def test_a_folder_that_may_not_be_read_does_not_end_the_walk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_folder_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, ["a.py", "secret/b.py"])
     real = os.scandir
 
@@ -171,14 +169,14 @@ def test_a_folder_that_may_not_be_read_does_not_end_the_walk(
     assert found(tmp_path) == {"a.py"}
 
 
-def test_a_glob_that_git_does_not_know_is_an_error(tmp_path: Path) -> None:
+def test_an_invalid_glob_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, ["a.py"])
     with pytest.raises(SettingsError, match="gitignore pattern"):
         found(tmp_path, exclude=("!",))
 
 
 class TestGit:
-    """What only a repository has."""
+    """Cases that only exist in git repositories."""
 
     @pytest.fixture
     def repository(self, tmp_path: Path) -> Path:
@@ -197,7 +195,7 @@ class TestGit:
         (repository / "b.py").unlink()
         assert found(repository) == {"a.py"}
 
-    def test_a_repository_within_and_a_submodule(self, repository: Path) -> None:
+    def test_nested_repositories_and_submodules(self, repository: Path) -> None:
         for name in ("nested", "vendored"):
             (repository / name).mkdir()
             git(repository / name, "init", "--quiet")
@@ -212,7 +210,7 @@ class TestGit:
         write(repository, ["schön/模型.py", 'quo"te.py', "new\nline.py"])
         assert found(repository) == {"schön/模型.py", 'quo"te.py', "new\nline.py"}
 
-    def test_a_hook_s_variables_are_not_taken_for_ours(
+    def test_git_variables_of_hooks_are_ignored(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(repository, ["a.py", "no.py"])
@@ -221,7 +219,7 @@ class TestGit:
         monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
         assert found(repository) == {"a.py"}
 
-    def test_the_repository_s_own_commands_are_not_run(self, repository: Path) -> None:
+    def test_commands_configured_in_the_repository_are_not_run(self, repository: Path) -> None:
         write(repository, ["a.py"])
         monitor = repository / "monitor.sh"
         monitor.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
@@ -230,7 +228,7 @@ class TestGit:
         assert "a.py" in found(repository)
         assert not (repository / "ran").exists()
 
-    def test_without_git_the_folders_are_walked(
+    def test_folders_are_walked_without_git(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(repository, ["a.py", "no.py"])
@@ -240,7 +238,7 @@ class TestGit:
 
 
 class TestRoot:
-    """Where the project is."""
+    """Finding the project root."""
 
     @pytest.mark.parametrize("marker", ["pyproject.toml", "setup.py", "setup.cfg", ".git"])
     def test_nearest_marker(self, tmp_path: Path, marker: str) -> None:
@@ -248,24 +246,24 @@ class TestRoot:
         assert find_root([tmp_path / "pkg/sub/a.py"]) == tmp_path
         assert find_root([tmp_path / "pkg/sub"]) == tmp_path
 
-    def test_several_paths_have_one_root(self, tmp_path: Path) -> None:
+    def test_several_paths_share_a_root(self, tmp_path: Path) -> None:
         write(tmp_path, ["a/pyproject.toml", "a/x.py", "b/pyproject.toml", "b/y.py", ".git"])
         assert find_root([tmp_path / "a"]) == tmp_path / "a"
         assert find_root([tmp_path / "a", tmp_path / "b/y.py"]) == tmp_path
 
-    def test_without_a_marker_the_common_folder(self, tmp_path: Path) -> None:
+    def test_without_a_marker_the_common_folder_is_the_root(self, tmp_path: Path) -> None:
         write(tmp_path, ["a/x.py", "b/c/y.py"])
         assert find_root([tmp_path / "a/x.py", tmp_path / "b/c"]) == tmp_path
         assert find_root([tmp_path / "b/c/y.py"]) == tmp_path / "b/c"
 
-    def test_home_is_no_project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_home_is_not_a_project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HOME", str(tmp_path))
         write(tmp_path, [".git/HEAD", "pyproject.toml", "one/a.py", "b.py", "other/c.py"])
         assert find_root([tmp_path / "one/a.py"]) == tmp_path / "one"
         targets = discover([tmp_path / "b.py"], Settings(root=find_root([tmp_path / "b.py"])))
         assert context_files(find_root([tmp_path / "b.py"]), targets) == (tmp_path / "b.py",)
 
-    def test_the_context_is_the_whole_project(self, folder: Path) -> None:
+    def test_the_context_is_the_whole_repository(self, folder: Path) -> None:
         write(folder, ["pyproject.toml", "pkg/a.py", "tests/t.py", "run.sh", "venv/x.py"])
         root = find_root([folder / "pkg"])
         targets = discover([folder / "pkg"], Settings(root=root, exclude=("tests/",)))

@@ -1,4 +1,4 @@
-"""Exit codes: which findings fail a run, and how advice is shown."""
+"""Exit codes: which findings fail a run, and how advice is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configure(project: Path, text: str) -> None:
         (ERROR + "f = jax.checkpoint(g\n", {"note": 1, "warning": 1, "error": 1}),
     ],
 )
-def test_findings_of_the_chosen_severity_fail(
+def test_findings_of_the_chosen_severity_fail_the_run(
     project: Path, text: str, codes: dict[str, int]
 ) -> None:
     write_files(project, {"advice.py": "", "code.py": text})
@@ -57,13 +57,13 @@ def test_findings_of_the_chosen_severity_fail(
     assert cli(project).code == codes["warning"]
 
 
-def test_a_replay_has_the_exit_code_of_its_own_threshold(project: Path) -> None:
+def test_a_cached_run_respects_the_threshold(project: Path) -> None:
     for _ in range(2):
         assert cli(project).code == 0
         assert cli(project, "--fail-on", "note").code == 1
 
 
-def test_wrong_severities_are_refused(project: Path) -> None:
+def test_invalid_severities_are_rejected(project: Path) -> None:
     assert cli(project, "--fail-on", "info").code == 2
     configure(project, 'fail-on = "info"')
     ran = cli(project)
@@ -71,7 +71,7 @@ def test_wrong_severities_are_refused(project: Path) -> None:
     assert 'fail-on: expected "note", "warning" or "error", got a string \'info\'' in ran.err
 
 
-def test_fixing_leaves_advice_alone(project: Path) -> None:
+def test_fixes_do_not_touch_advice(project: Path) -> None:
     write_files(project, {"code.py": ERROR + "print(jax)\n"})
     assert cli(project).code == 1
     ran = cli(project, "--fix", "--output-format", "concise")
@@ -88,7 +88,7 @@ def test_fixing_leaves_advice_alone(project: Path) -> None:
     assert cli(project, "--fix", "--fail-on", "note").code == 1
 
 
-def test_a_difference_fails_where_something_would_change(project: Path) -> None:
+def test_a_diff_fails_if_it_changes_something(project: Path) -> None:
     ran = cli(project, "--diff")
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == "Nothing to fix.\nAdvice: 1 in 1 file: 1 manual.\n"
@@ -99,14 +99,14 @@ def test_a_difference_fails_where_something_would_change(project: Path) -> None:
     assert read_files(project) == before
 
 
-def test_a_baseline_holds_advice_too(project: Path) -> None:
+def test_baselines_include_advice(project: Path) -> None:
     ran = cli(project, "--write-baseline", "known.json", "--fail-on", "note")
     assert ran.code == 0
     assert cli(project, "--baseline", "known.json", "--fail-on", "note").code == 0
     assert cli(project, "--fail-on", "note").code == 1
 
 
-def test_every_format_has_its_word_for_advice(project: Path) -> None:
+def test_every_format_marks_advice(project: Path) -> None:
     formats = {}
     for name in ("json", "sarif", "github", "gitlab", "junit", "rdjson", "full"):
         ran = cli(project, "--output-format", name)

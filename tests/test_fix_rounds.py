@@ -1,4 +1,4 @@
-"""Fixes to new text: conflicts, rounds, what is dropped, refused or unsettled."""
+"""Applying fixes in memory: conflicts, rounds, and dropped, refused and oscillating fixes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rule = Callable[[Files], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Look:
-    """An analysis of some files by some rules."""
+    """The findings of some rules in some files."""
 
     files: Files
     findings: list[Finding]
@@ -52,7 +52,7 @@ def finding(
 
 
 def replaces(pattern: str, text: str, **how: object) -> Rule:
-    """A rule that finds a pattern in every file and replaces it, each place by a fix of its own."""
+    """Return a rule that replaces a pattern, with one fix per match."""
 
     def rule(files: Files) -> Iterator[Finding]:
         for path, source in files.items():
@@ -95,8 +95,8 @@ def codes_fixed(outcome: FixOutcome[Look]) -> list[str]:
     return [finding.code for finding in outcome.fixed]
 
 
-def test_fixed_are_findings_of_the_first_analysis() -> None:
-    """What a fix reveals is fixed as well, but nobody was told of it before."""
+def test_only_findings_of_the_first_analysis_count_as_fixed() -> None:
+    """Findings that a fix reveals are fixed but not counted."""
     rules = replaces(r"\ba\b", "b"), replaces(r"\bb\b", "c", code="RMT102")
     outcome = fix({A: "x, a\n", B: "b\n"}, *rules)
     assert changed(outcome) == {A: "x, c\n", B: "c\n"}
@@ -104,8 +104,8 @@ def test_fixed_are_findings_of_the_first_analysis() -> None:
     assert sorted(codes_fixed(outcome)) == ["RMT101", "RMT102"]
 
 
-def test_a_finding_that_another_fix_takes_away_is_fixed() -> None:
-    """Both are found in `a + b`; the fix of the first removes the text of the second."""
+def test_a_finding_that_another_fix_removes_is_fixed() -> None:
+    """The fix of the first finding removes the text of the second."""
     rules = replaces(r"a \+ b", "c"), replaces(r"\bb\b", "c", code="RMT102")
     outcome = fix({A: "b, a + b, b\n"}, *rules)
     assert changed(outcome) == {A: "c, c, c\n"}
@@ -113,15 +113,15 @@ def test_a_finding_that_another_fix_takes_away_is_fixed() -> None:
     assert len(outcome.applied) == 3
 
 
-def test_a_finding_that_is_left_is_not_fixed() -> None:
-    """The first fix moves `a` and the second, which is withheld, does not replace it."""
+def test_a_remaining_finding_is_not_fixed() -> None:
+    """The first fix moves `a`; the second fix is withheld."""
     rules = replaces(r"x", "long"), replaces(r"\ba\b", "b", code="RMT102")
     outcome = fix({A: "x, a, x, a\n"}, *rules, withheld=lambda found: found.span.start > 6)
     assert codes_fixed(outcome).count("RMT102") == 1
     assert [found.code for found in outcome.analysis.findings] == ["RMT102"]
 
 
-def test_fixes_apart_go_in_one_round() -> None:
+def test_independent_fixes_share_a_round() -> None:
     outcome = fix({A: "f(a)\ng(a)\n", B: "a\n"}, replaces(r"\ba\b", "b"))
     assert changed(outcome) == {A: "f(b)\ng(b)\n", B: "b\n"}
     assert [(done.finding.path, done.round) for done in outcome.applied] == [(A, 1), (A, 1), (B, 1)]
@@ -129,7 +129,7 @@ def test_fixes_apart_go_in_one_round() -> None:
     assert list(outcome.analysis.findings) == []
 
 
-def test_a_conflicting_fix_goes_in_the_next_round() -> None:
+def test_a_conflicting_fix_waits_for_the_next_round() -> None:
     outer = replaces(r"f\(([a-z]*\(.*\)|x)\)", r"h(\1)", code="RMT101")
     inner = replaces(r"g\(x\)", "k(x)", code="RMT102")
     outcome = fix({A: "y = f(g(x))\n"}, inner, outer)
@@ -137,7 +137,7 @@ def test_a_conflicting_fix_goes_in_the_next_round() -> None:
     assert [(d.finding.code, d.round) for d in outcome.applied] == [("RMT101", 1), ("RMT102", 2)]
 
 
-def test_insertions_at_one_place_conflict_unless_they_are_the_same() -> None:
+def test_different_insertions_at_one_place_conflict() -> None:
     def imports(files: Files) -> Iterator[Finding]:
         source = files[A]
         for number, name in enumerate(("f", "g", "h")):
@@ -154,7 +154,7 @@ def test_insertions_at_one_place_conflict_unless_they_are_the_same() -> None:
     assert [done.round for done in outcome.applied] == [1, 1, 2]
 
 
-def test_a_fix_over_several_files_is_whole_or_not_at_all() -> None:
+def test_a_fix_of_several_files_is_applied_as_a_whole() -> None:
     def rename(files: Files) -> Iterator[Finding]:
         a = files[A]
         if "old" in a.text:
@@ -175,7 +175,7 @@ def test_a_fix_over_several_files_is_whole_or_not_at_all() -> None:
     assert [f.path for f in refused.analysis.findings] == [A]
 
 
-def test_a_conflict_in_one_file_keeps_the_whole_fix_back() -> None:
+def test_a_conflict_in_one_file_delays_the_whole_fix() -> None:
     def rules(files: Files) -> Iterator[Finding]:
         a, b = files[A], files[B]
         if "p" in a.text:
@@ -200,14 +200,14 @@ def test_only_what_is_allowed_is_fixed() -> None:
     assert [f.fix.safety for f in outcome.analysis.findings if f.fix] == [Safety.MANUAL]
 
 
-def test_rounds_go_on_while_fixes_uncover_others() -> None:
+def test_rounds_continue_while_fixes_reveal_others() -> None:
     outcome = fix({A: "if1 = if2 = a\n"}, replaces("a", "b"), replaces("b", "c"))
     assert changed(outcome) == {A: "if1 = if2 = c\n"}
     assert [done.round for done in outcome.applied] == [1, 2]
 
 
-def test_more_rounds_than_the_limit_where_each_leaves_fewer() -> None:
-    """Thirty fixes that insert at one place: one a round."""
+def test_rounds_that_make_progress_do_not_count_against_the_limit() -> None:
+    """Thirty fixes insert at one place, one per round."""
 
     def rule(files: Files) -> Iterator[Finding]:
         source = files[A]
@@ -237,7 +237,7 @@ def test_a_fix_that_breaks_the_file_is_dropped_alone() -> None:
     assert [done.finding.code for done in outcome.applied] == ["RMT101", "RMT101"]
 
 
-def test_a_dropped_fix_is_not_tried_again_wherever_its_finding_moves() -> None:
+def test_a_dropped_fix_is_not_retried() -> None:
     tries: list[int] = []
 
     def bad(files: Files) -> Iterator[Finding]:
@@ -254,8 +254,8 @@ def test_a_dropped_fix_is_not_tried_again_wherever_its_finding_moves() -> None:
     assert "try 1" not in str(outcome.changes)
 
 
-def test_a_fix_wrong_only_beside_another_waits() -> None:
-    """Each deletes one of two statements; the block must not be left without any."""
+def test_a_fix_that_only_breaks_with_another_waits() -> None:
+    """Each fix deletes one of the two statements of a block."""
 
     def rule(files: Files) -> Iterator[Finding]:
         source = files[A]
@@ -269,7 +269,7 @@ def test_a_fix_wrong_only_beside_another_waits() -> None:
     assert [done.round for done in outcome.applied] == [1, 2]
 
 
-def test_a_wrong_fix_over_several_files_says_in_which() -> None:
+def test_a_wrong_fix_of_several_files_names_the_file() -> None:
     def rule(files: Files) -> Iterator[Finding]:
         yield finding(files[A], 0, [Edit(A, 0, 1, "b"), Edit(B, 0, 1, "(")])
 
@@ -289,14 +289,14 @@ def test_a_wrong_fix_over_several_files_says_in_which() -> None:
         ([Edit(C, 0, 1, "a")], "cannot be read"),
     ],
 )
-def test_a_fix_that_is_none_is_dropped(edits: list[Edit], reason: str) -> None:
+def test_a_fix_without_effect_is_dropped(edits: list[Edit], reason: str) -> None:
     outcome = fix({A: "a = 1\n"}, lambda files: [finding(files[A], 0, edits)])
     assert outcome.changes == ()
     assert not outcome.oscillating
     assert [reason in dropped.reason for dropped in outcome.dropped] == [True]
 
 
-def test_a_letter_that_the_encoding_lacks_drops_the_fix() -> None:
+def test_a_fix_that_cannot_be_encoded_is_dropped() -> None:
     source = SourceFile(A, "# coding: latin-1\nx = 1\n", "iso8859-1")
 
     def analyse(overlay: Files) -> Look:
@@ -312,7 +312,7 @@ def test_a_letter_that_the_encoding_lacks_drops_the_fix() -> None:
 # -- fixes without an end
 
 
-def test_fixes_that_undo_each_other_leave_their_file_alone() -> None:
+def test_fixes_that_revert_each_other_leave_the_file_unchanged() -> None:
     rules = [replaces(r"\ba\b", "b", code="RMT101"), replaces(r"\bb\b", "a", code="RMT102")]
     outcome = fix({A: "a\n", B: "c\n"}, *rules, replaces(r"\bc\b", "d", code="RMT103"))
     assert outcome.oscillating
@@ -323,7 +323,7 @@ def test_fixes_that_undo_each_other_leave_their_file_alone() -> None:
     assert outcome.refused == ()
 
 
-def test_a_fix_that_grows_for_ever_leaves_its_file_alone() -> None:
+def test_an_endless_fix_leaves_the_file_unchanged() -> None:
     looks = 0
 
     def grow(files: Files) -> Iterator[Finding]:
@@ -337,7 +337,7 @@ def test_a_fix_that_grows_for_ever_leaves_its_file_alone() -> None:
     assert looks < 12
 
 
-def test_a_file_that_shares_a_fix_with_an_unsettled_one_is_not_half_fixed() -> None:
+def test_a_file_that_shares_a_fix_with_an_oscillating_one_is_not_half_fixed() -> None:
     def both(files: Files) -> Iterator[Finding]:
         if "p" in files[B].text:
             yield finding(files[B], 0, [Edit(B, 0, 1, "q"), Edit(A, 0, 1, "b")], code="RMT100")

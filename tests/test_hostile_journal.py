@@ -22,13 +22,13 @@ def packed(data: bytes) -> str:
 
 
 def saved(path: object, data: bytes = EVIL, now: bytes = NOW, **more: Any) -> dict[str, Any]:
-    """A file of an entry: `undo` finds `now` there and would write `old`."""
+    """Return a file of an entry with the current content `now` and the old content `old`."""
     item = {"path": path, "old": packed(data), "new_sha256": hashlib.sha256(now).hexdigest()}
     return item | {"mode": 0o644, "group": 0} | more
 
 
 def committed(folder: Path, *files: object, **more: object) -> Path:
-    """A project whose journal has an entry for files."""
+    """Create a project whose journal has an entry for `files`."""
     entry = {"version": 1, "created": "2026-01-01T00:00:00+00:00", "files": files} | more
     write_files(
         folder,
@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def refused(project: Path, *words: str) -> None:
-    """Neither `undo` nor a run of --fix changes anything but what is found in the code."""
+    """Check that `undo` changes nothing, and --fix only what it finds in the code."""
     before = read_files(project.parent)
     for command in (["undo"], ["undo", "--force"]):
         ran = cli(project, *command)
@@ -72,11 +72,11 @@ def refused(project: Path, *words: str) -> None:
     "path",
     ["../outside.py", "m.py/../../outside.py", "", ".", "..", "sub/../..", "//etc/passwd"],
 )
-def test_what_lies_outside(project: Path, path: str) -> None:
+def test_files_outside_the_project(project: Path, path: str) -> None:
     refused(committed(project, saved(path)), " is outside ")
 
 
-def test_what_lies_outside_by_its_whole_path(project: Path) -> None:
+def test_files_outside_the_project_by_absolute_path(project: Path) -> None:
     refused(committed(project, saved(str(project.parent / "outside.py"))), " is outside ")
 
 
@@ -95,7 +95,7 @@ def test_what_lies_outside_by_its_whole_path(project: Path) -> None:
         "node_modules/x/index.js",
     ],
 )
-def test_what_others_run(project: Path, path: str) -> None:
+def test_files_that_other_tools_execute(project: Path, path: str) -> None:
     write_files(project, {path: NOW, "env311/pyvenv.cfg": ""})
     refused(committed(project, saved(path)), "is not part of the project")
     assert (project / path).read_bytes() == NOW
@@ -119,11 +119,11 @@ def test_what_others_run(project: Path, path: str) -> None:
         3,
     ],
 )
-def test_what_is_no_entry(project: Path, item: object) -> None:
+def test_malformed_entries(project: Path, item: object) -> None:
     refused(committed(project, item), "damaged")
 
 
-def test_one_that_is_too_large_unpacked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_unpacks_to_too_much(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remat_migrate.engine.journal_entries._MAX_FILE_BYTES", 1_000_000)
     refused(committed(project, saved("m.py", bytes(2_000_000))), "too large")
 
@@ -131,14 +131,14 @@ def test_one_that_is_too_large_unpacked(project: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "{", "", "null", "[]", "NaN", '{"version": 1}', "\0", '"\\ud800"']
 )
-def test_what_is_no_journal(project: Path, text: str) -> None:
+def test_files_that_are_not_entries(project: Path, text: str) -> None:
     committed(project)
     (project / ".remat_migrate/journal/000001-ab.json").write_text(text)
     refused(project)
 
 
-def test_a_link_on_the_way(project: Path) -> None:
-    """A folder or file of the project that leads out of it is not written through."""
+def test_a_path_through_a_link(project: Path) -> None:
+    """Links that lead out of the project are not followed."""
     (project / "sub").symlink_to(project.parent)
     (project / "far.py").symlink_to(project.parent / "outside.py")
     committed(project, saved("sub/outside.py"), saved("far.py"))
@@ -150,7 +150,7 @@ def test_a_link_on_the_way(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal"])
-def test_a_journal_that_leads_out(project: Path, name: str) -> None:
+def test_a_journal_that_is_a_link(project: Path, name: str) -> None:
     elsewhere = project.parent / "elsewhere"
     elsewhere.mkdir()
     write_files(project, {"pyproject.toml": "", "n.py": "import jax  # noqa: RMT999\n"})
@@ -174,13 +174,13 @@ def test_an_entry_that_is_a_pipe(project: Path) -> None:
     assert "cannot read this journal entry" in ran.err
 
 
-def test_permissions_beyond_the_ordinary_are_not_given(project: Path) -> None:
+def test_special_permission_bits_are_dropped(project: Path) -> None:
     committed(project, saved("new.sh", mode=0o6755))
     assert cli(project, "undo", "--force").code == 0
     assert (project / "new.sh").stat().st_mode & 0o7777 == 0o755
 
 
-def test_the_time_of_an_entry_reaches_no_terminal_as_it_is(project: Path) -> None:
+def test_control_characters_in_the_time_are_escaped(project: Path) -> None:
     committed(project, saved("m.py", BEFORE), created="\x1b]0;evil\x07")
     ran = cli(project, "undo")
     assert ran.code == 0
@@ -188,8 +188,8 @@ def test_the_time_of_an_entry_reaches_no_terminal_as_it_is(project: Path) -> Non
     assert (project / "m.py").read_bytes() == BEFORE
 
 
-def test_what_is_not_as_the_run_left_it_stays(project: Path) -> None:
-    """A file that nobody's --fix wrote is not restored, whatever an entry says."""
+def test_edited_files_are_kept(project: Path) -> None:
+    """A file that --fix did not write is not restored."""
     committed(project, saved("m.py", EVIL, b"something else"))
     ran = cli(project, "undo")
     assert ran.code == 2

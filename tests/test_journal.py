@@ -1,4 +1,4 @@
-"""Writing and undo, on real files: modes, links, refusals, and runs that are killed."""
+"""Writing and undoing changes on real files: modes, links, failures, and killed runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ not_root = pytest.mark.skipif(
 
 
 def change(path: Path, old: str, new: str, *together: Path) -> FileChange:
-    """A change of a file, which is there with the new text in place of the old."""
+    """Return a change that replaces `old` by `new` in an existing file."""
     before = read_source(path)
     return FileChange(
         before, before.replaced(before.text.replace(old, new)), frozenset((path, *together))
@@ -109,7 +109,7 @@ def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
     ],
     ids=["windows lines", "mixed lines", "mark", "latin-1", "cp932"],
 )
-def test_bytes_beside_the_edit_stay(tmp_path: Path, data: bytes) -> None:
+def test_bytes_outside_the_edit_are_kept(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(data)
     write([path], tmp_path)
@@ -119,7 +119,7 @@ def test_bytes_beside_the_edit_stay(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o664, 0o200, 0o4755])
-def test_the_mode_stays(tmp_path: Path, mode: int) -> None:
+def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
     (path,) = files(tmp_path, 1)
     planned = change(path, "old", "new")
     path.chmod(mode)
@@ -133,7 +133,7 @@ def test_the_mode_stays(tmp_path: Path, mode: int) -> None:
 
 
 @needs_root
-def test_the_owner_stays(tmp_path: Path) -> None:
+def test_the_owner_is_kept(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     os.chown(path, 12345, 23456)
     write([path], tmp_path)
@@ -155,7 +155,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
+def test_a_name_of_maximal_length(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 126 + ".py")
     path.write_text("old\n")
     write([path], tmp_path)
@@ -165,7 +165,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
 # -- refusals
 
 
-def test_a_read_only_file_is_not_written_the_others_are(tmp_path: Path) -> None:
+def test_only_the_read_only_file_is_not_written(tmp_path: Path) -> None:
     paths = files(tmp_path, 3)
     paths[1].chmod(0o444)
     with pytest.raises(WriteError, match="read-only") as caught:
@@ -178,7 +178,7 @@ def test_a_read_only_file_is_not_written_the_others_are(tmp_path: Path) -> None:
     assert undo(tmp_path).restored == (paths[0], paths[2])
 
 
-def test_files_that_share_a_fix_are_all_written_or_none(tmp_path: Path) -> None:
+def test_files_that_share_a_fix_are_written_together_or_not_at_all(tmp_path: Path) -> None:
     a, b, c, d = files(tmp_path, 4)
     b.chmod(0o444)
     changes = [change(a, "old", "new", b), change(b, "old", "new", a), change(c, "old", "new", d)]
@@ -199,7 +199,7 @@ def test_a_file_changed_since_it_was_read_is_not_overwritten(tmp_path: Path) -> 
     assert [path.read_text() for path in paths] == ["mine\n", "x = 1  # new\n"]
 
 
-def test_a_file_changed_while_others_are_written(
+def test_a_file_that_changes_while_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files(tmp_path, 2)
@@ -220,7 +220,7 @@ def test_a_file_changed_while_others_are_written(
     assert strays(tmp_path) == []
 
 
-def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_is_reverted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = files(tmp_path, 3)
     changes = [
         change(a, "old", "new", b),
@@ -244,7 +244,7 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
     assert undo(tmp_path).restored == (c,)
 
 
-def test_a_failure_that_cannot_be_taken_back_is_left_to_undo(
+def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files(tmp_path, 2)
@@ -267,7 +267,7 @@ def test_a_failure_that_cannot_be_taken_back_is_left_to_undo(
     assert (a.read_text(), b.read_text()) == ("x = 0  # old\n", "x = 1  # old\n")
 
 
-def test_a_letter_that_the_encoding_lacks(tmp_path: Path) -> None:
+def test_a_character_that_cannot_be_encoded(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# coding: latin-1\nx = 'é old'\n".encode("latin-1"))
     with pytest.raises(WriteError, match="cannot hold 'π' in its encoding, iso8859-1"):
@@ -275,7 +275,7 @@ def test_a_letter_that_the_encoding_lacks(tmp_path: Path) -> None:
     assert "old" in path.read_text("latin-1")
 
 
-def test_bytes_that_the_encoding_would_write_otherwise(tmp_path: Path) -> None:
+def test_bytes_that_do_not_survive_a_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     data = b"# coding: cp932\nx = '\x87\x90 old'\n"  # one of two spellings of this sign
     path.write_bytes(data)
@@ -292,7 +292,7 @@ def test_no_file_is_written_without_a_journal(tmp_path: Path) -> None:
     assert paths[0].read_text() == "x = 0  # old\n"
 
 
-def test_what_stands_in_the_way_of_writing(tmp_path: Path) -> None:
+def test_write_obstacles(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     assert write_obstacle(path) is None
     path.chmod(0o555)
@@ -308,7 +308,7 @@ def test_what_stands_in_the_way_of_writing(tmp_path: Path) -> None:
 
 
 @not_root
-def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+def test_a_read_only_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (path,) = files(tmp_path / "a", 1)
     (tmp_path / "a").chmod(0o555)
@@ -321,7 +321,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
 # -- undo
 
 
-def test_a_file_edited_since_is_left_alone_unless_forced(tmp_path: Path) -> None:
+def test_an_edited_file_is_only_restored_with_force(tmp_path: Path) -> None:
     paths = files(tmp_path, 3)
     write(paths, tmp_path)
     paths[1].write_text("mine\n")
@@ -339,7 +339,7 @@ def test_a_file_edited_since_is_left_alone_unless_forced(tmp_path: Path) -> None
     assert entries(tmp_path) == []
 
 
-def test_a_file_that_has_its_old_text_again(tmp_path: Path) -> None:
+def test_a_file_that_was_reverted_by_hand(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     write(paths, tmp_path)
     paths[0].write_text("x = 0  # old\n")
@@ -347,7 +347,7 @@ def test_a_file_that_has_its_old_text_again(tmp_path: Path) -> None:
     assert (result.unchanged, result.restored) == ((paths[0],), (paths[1],))
 
 
-def test_a_file_that_is_gone_comes_back_only_when_forced(tmp_path: Path) -> None:
+def test_a_deleted_file_is_only_restored_with_force(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     path.chmod(0o755)
     write([path], tmp_path)
@@ -358,7 +358,7 @@ def test_a_file_that_is_gone_comes_back_only_when_forced(tmp_path: Path) -> None
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_a_deleted_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (path,) = files(tmp_path / "a", 1)
     write([path], tmp_path)
@@ -419,7 +419,7 @@ def test_a_file_outside_the_root(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../mine.py", "/etc/hosts", "a/../../mine.py", ""])
-def test_a_journal_that_names_files_outside_the_root(tmp_path: Path, name: str) -> None:
+def test_a_journal_with_files_outside_the_root(tmp_path: Path, name: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     write(files(root, 1), root)
@@ -435,7 +435,7 @@ def test_a_journal_that_names_files_outside_the_root(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": [{"path": "a"}]}'])
-def test_a_damaged_journal_is_said_to_be_damaged(tmp_path: Path, content: str) -> None:
+def test_a_damaged_journal_is_reported(tmp_path: Path, content: str) -> None:
     write(files(tmp_path, 1), tmp_path)
     (entry,) = entries(tmp_path)
     entry.write_text(content)
@@ -445,7 +445,7 @@ def test_a_damaged_journal_is_said_to_be_damaged(tmp_path: Path, content: str) -
     assert (tmp_path / "f0.py").read_text() == "x = 0  # new\n"
 
 
-def test_a_journal_with_other_bytes_in_it(tmp_path: Path) -> None:
+def test_a_journal_that_is_not_utf8(tmp_path: Path) -> None:
     write(files(tmp_path, 1), tmp_path)
     (entry,) = entries(tmp_path)
     content = json.loads(entry.read_text())
@@ -467,7 +467,7 @@ def test_a_journal_of_another_version(tmp_path: Path) -> None:
 
 
 def half_written(root: Path) -> list[Path]:
-    """A project in which a run was killed: of three files that share a fix one is new."""
+    """Create a project in which a killed run wrote one of three files that share a fix."""
     paths = files(root, 3)
     write_changes([change(path, "old", "new", *paths) for path in paths], root)
     (entry,) = entries(root)
@@ -477,7 +477,7 @@ def half_written(root: Path) -> list[Path]:
     return paths
 
 
-def test_half_a_fix_is_put_back(tmp_path: Path) -> None:
+def test_half_a_fix_is_reverted(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     assert clean_up_killed_run(tmp_path) == (paths[0],)
     assert [path.read_text()[-4:-1] for path in paths] == ["old"] * 3
@@ -485,7 +485,7 @@ def test_half_a_fix_is_put_back(tmp_path: Path) -> None:
     assert clean_up_killed_run(tmp_path) == ()
 
 
-def test_what_was_edited_since_is_not_put_back(tmp_path: Path) -> None:
+def test_edited_files_of_half_a_fix_are_kept(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     paths[0].write_text("mine\n")
     assert clean_up_killed_run(tmp_path) == ()
@@ -495,7 +495,7 @@ def test_what_was_edited_since_is_not_put_back(tmp_path: Path) -> None:
     assert paths[0].read_text() == "x = 0  # old\n"
 
 
-def test_half_a_fix_that_cannot_be_put_back_is_told(tmp_path: Path) -> None:
+def test_half_a_fix_that_cannot_be_reverted_is_reported(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     paths[0].chmod(0o444)
     with pytest.raises(ApplyError, match="cannot be restored: is read-only"):
@@ -504,7 +504,7 @@ def test_half_a_fix_that_cannot_be_put_back_is_told(tmp_path: Path) -> None:
     assert clean_up_killed_run(tmp_path) == (paths[0],)
 
 
-def test_whole_fixes_of_a_killed_run_stay(tmp_path: Path) -> None:
+def test_complete_fixes_of_a_killed_run_are_kept(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     write(paths, tmp_path)
     (entry,) = entries(tmp_path)
@@ -527,9 +527,7 @@ def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert paths[0].read_text() == "x = 0  # new\n"
 
 
-def test_a_lock_whose_handle_cannot_be_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_file_that_cannot_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, real = files(tmp_path, 1), os.close
     write(paths, tmp_path)
     undo(tmp_path)
@@ -546,7 +544,7 @@ def test_a_lock_whose_handle_cannot_be_closed(
     assert undo(tmp_path).restored == (paths[0],)
 
 
-def test_nothing_is_written_where_another_run_wrote_since(tmp_path: Path) -> None:
+def test_nothing_is_written_after_another_run(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     before = entry_files(tmp_path)
     late = [change(paths[1], "old", "late")]
@@ -558,7 +556,7 @@ def test_nothing_is_written_where_another_run_wrote_since(tmp_path: Path) -> Non
     assert paths[1].read_text() == "x = 1  # late\n"
 
 
-def test_what_has_its_new_text_already_is_left(tmp_path: Path) -> None:
+def test_a_file_that_is_already_fixed(tmp_path: Path) -> None:
     a, b = files(tmp_path, 2)
     changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
     a.write_text("x = 0  # new\n")
@@ -568,7 +566,7 @@ def test_what_has_its_new_text_already_is_left(tmp_path: Path) -> None:
     assert [path.read_text()[-4:-1] for path in (a, b)] == ["new", "old"]
 
 
-def test_the_journal_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_journal(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     path.chmod(0o600)
     write([path], tmp_path)
@@ -576,7 +574,7 @@ def test_the_journal_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(entry.stat().st_mode) == 0o600
 
 
-def test_extended_attributes_stay(tmp_path: Path) -> None:
+def test_extended_attributes_are_kept(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     try:
         os.setxattr(path, "user.note", b"mine")
@@ -590,7 +588,7 @@ def test_extended_attributes_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
-def test_something_else_in_the_place_of_a_file_is_left(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_was_replaced_by_something_else(tmp_path: Path, kind: str) -> None:
     a, b = files(tmp_path, 2)
     write([a, b], tmp_path)
     a.unlink()

@@ -1,4 +1,4 @@
-"""`[tool.remat-migrate]`: what is read, from where, and what a mistake in it says."""
+"""`[tool.remat-migrate]`: reading, precedence, and error messages."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_nearest_file_with_the_table_counts(tmp_path: Path) -> None:
+def test_the_nearest_file_with_the_table_wins(tmp_path: Path) -> None:
     inner = tmp_path / "packages" / "inner"
     inner.mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text("[tool.remat-migrate]\njobs = 2\n")
@@ -86,7 +86,7 @@ def test_nearest_file_with_the_table_counts(tmp_path: Path) -> None:
     assert load_settings(inner, inner / "model.py").jobs == 5
 
 
-def test_without_a_table_the_defaults_hold(tmp_path: Path) -> None:
+def test_the_defaults_apply_without_a_table(tmp_path: Path) -> None:
     # Another tool's file that is not even TOML is not our business.
     assert load(tmp_path, "[broken") == Settings(root=tmp_path)
     assert load(tmp_path, "# remat-migrate is not configured") == Settings(root=tmp_path)
@@ -123,19 +123,19 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path) -> None:
         ("jobs = ", ["not valid TOML", "line 2"]),
     ],
 )
-def test_a_mistake_says_where_and_what(tmp_path: Path, body: str, words: list[str]) -> None:
+def test_errors_name_file_key_and_problem(tmp_path: Path, body: str, words: list[str]) -> None:
     with pytest.raises(SettingsError) as error:
         load(tmp_path, f"[tool.remat-migrate]\n{body}\n")
     for word in [str(tmp_path / "pyproject.toml"), *words]:
         assert word in str(error.value)
 
 
-def test_the_table_must_be_one(tmp_path: Path) -> None:
+def test_the_table_must_be_a_table(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"tool\.remat-migrate: expected a table"):
         load(tmp_path, "[tool]\nremat-migrate = 1\n")
 
 
-def test_select_on_the_command_line_sets_aside_the_choice_of_the_settings() -> None:
+def test_select_on_the_command_line_replaces_the_settings() -> None:
     settings = Settings(select=("RMT1",), extend_select=("RMT2",), ignore=("RMT104",))
     chosen = with_options(settings, Options(select=("rmt104",)))
     assert (chosen.select, chosen.extend_select, chosen.ignore) == (("RMT104",), (), ())
@@ -151,7 +151,7 @@ def test_other_options_add_to_the_settings() -> None:
     assert with_options(settings, Options(jax_version="0.4.30")).jax_version == (0, 4, 30)
 
 
-def test_a_wrong_version_on_the_command_line_is_named() -> None:
+def test_an_invalid_version_on_the_command_line() -> None:
     with pytest.raises(SettingsError, match=r"--jax-version: '1' is not a JAX version"):
         with_options(Settings(), Options(jax_version="1"))
 
@@ -165,7 +165,7 @@ def test_a_wrong_version_on_the_command_line_is_named() -> None:
         Settings(per_file_ignores={"a.py": ("RMT9",)}),
     ],
 )
-def test_a_code_that_no_rule_has_is_an_error(settings: Settings) -> None:
+def test_an_unknown_code_is_an_error(settings: Settings) -> None:
     with pytest.raises(SettingsError, match="no rule code starts with RMT9"):
         check_codes(settings, ["RMT101", "RMT103"])
     check_codes(settings, ["RMT103", "RMT901"])

@@ -1,4 +1,4 @@
-"""Suppressions: what they cover, and what becomes of those that cover nothing."""
+"""Suppressions: syntax and scope."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(text: str, *, python: bool = True) -> list[Directive]:
 
 
 def summaries(text: str, *, python: bool = True) -> list[tuple[str, str, str]]:
-    """Of each directive: its text, its codes, its lines."""
+    """Return the text, codes and lines of each directive."""
     return [
         (
             text[slice(*d.span)],
@@ -50,7 +50,7 @@ def test_forms(comment: str, span: str, codes: str) -> None:
     "comment",
     ["# noqa: because", "# noqa:", "# noqaRMT101", "# no-qa: RMT101", "# noqa: RMT101-old", "# x"],
 )
-def test_what_only_looks_like_one(comment: str) -> None:
+def test_lookalikes(comment: str) -> None:
     assert summaries(f"x = 1  {comment}\n") == []
 
 
@@ -58,21 +58,21 @@ def test_only_comments_count() -> None:
     assert summaries('x = "# noqa: RMT101"\ny = """\n# noqa: RMT101\n"""\n') == []
 
 
-def test_a_logical_line_has_all_its_physical_lines() -> None:
+def test_a_suppression_covers_its_whole_logical_line() -> None:
     text = "f(\n    1,  # noqa: RMT101\n    2,\n)\ng()\n"
     assert summaries(text) == [("# noqa: RMT101", "RMT101", "1-4")]
     assert summaries("x = 1 + \\\n    2  # noqa: RMT101\n")[0][2] == "1-2"
     assert summaries('f("""\n\n""")  # noqa: RMT101\n')[0][2] == "1-3"
 
 
-def test_a_decorator_and_the_head_of_a_definition_are_lines_of_their_own() -> None:
+def test_decorators_and_headers_are_separate_logical_lines() -> None:
     text = (
         "@a  # noqa: RMT101\n@b\ndef f(\n    x,  # noqa: RMT102\n):\n    return x  # noqa: RMT103\n"
     )
     assert [lines for _, _, lines in summaries(text)] == ["1-1", "3-5", "6-6"]
 
 
-def test_a_comment_between_statements_speaks_for_no_line() -> None:
+def test_a_comment_between_statements_covers_nothing() -> None:
     assert summaries("x = 1\n# noqa: RMT101\ny = 2\n") == [("# noqa: RMT101", "RMT101", "")]
 
 
@@ -96,7 +96,7 @@ def test_ignore_file() -> None:
     assert summaries("x = '# remat-migrate: ignore-file'\n") == []
 
 
-def test_other_text_than_python() -> None:
+def test_text_formats() -> None:
     text = "export X=1  # noqa: RMT102\n# remat-migrate: ignore-file\ny=a#noqa: RMT102\n"
     assert [(codes, lines) for _, codes, lines in summaries(text, python=False)] == [
         ("RMT102", "1-1"),
@@ -104,7 +104,7 @@ def test_other_text_than_python() -> None:
     ]
 
 
-def test_a_directive_covers_codes_by_their_beginning() -> None:
+def test_codes_match_by_prefix() -> None:
     (directive,) = read("x = 1  # noqa: rmt1\n")
     assert directive.covers(1, "RMT101")
     assert not directive.covers(1, "RMT201")
@@ -113,6 +113,6 @@ def test_a_directive_covers_codes_by_their_beginning() -> None:
     assert bare.covers(1, "RMT201")
 
 
-def test_a_line_of_a_backslash_alone() -> None:
+def test_a_line_with_only_a_backslash() -> None:
     text = "if a: \f \\\n  # b\n  \\\n \\\n\f\n\f  f()\ng()  # noqa: RMT101\n"
     assert places(text) == ["example.py:7:6 RMT001"]
