@@ -11,6 +11,6 @@ def by_position(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
     try:
         bound = inspect.signature(function).bind(*case["args"], **case["kwargs"])
     except (TypeError, ValueError):
-        return case  # what is wrong with the call, calling says
+        return case  # the call raises it again
     bound.apply_defaults()
     return dict(case, args=bound.args, kwargs=bound.kwargs)

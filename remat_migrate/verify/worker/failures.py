@@ -6,7 +6,7 @@ import re
 import traceback
 from typing import Any, Dict
 
-# The first line says what, those after it where to read on.
+# JAX's messages go on for long.
 _LONGEST = 2000
 
 _TRACED = re.compile(
@@ -34,7 +34,7 @@ def describe(error: BaseException) -> Dict[str, Any]:
         if traced.group("transform") in ("checkpoint", "remat"):
             found["function"] = traced.group("function")
             found["place"] = [traced.group("path"), int(traced.group("line"))]
-            # An entry of a container is named as `shape[0]`: what can be static is `shape`.
+            # JAX names an entry of a container as `shape[0]`; only `shape` can be static.
             found["arguments"] += [
                 re.split(r"[\[.]", name)[0]
                 for name in _SEPARATOR.split(traced.group("arguments").strip())

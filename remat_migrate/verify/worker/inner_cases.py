@@ -16,7 +16,7 @@ from .transfer import pickling
 
 Case = Dict[str, Any]
 
-# To find inputs for a function that a unit returns.
+# The time for finding inputs for a function that a unit returns.
 _SECONDS = 5.0
 
 
@@ -40,8 +40,8 @@ def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tup
     try:
         pickling.save(case, path)
     except pickling.CannotSave:
-        return []  # which is said of the case itself
-    # A call may change its arguments, or donate them: each gets its own.
+        return []  # reported for the case itself
+    # A call may change or donate its arguments, so each gets a copy.
     found = list(varied.varied(unit.function, lambda: pickling.load(path)))
     if case["context"] is None:
         found += _of_result(unit, lambda: pickling.load(path), classes)
@@ -70,7 +70,7 @@ def _of_result(
     try:
         result = results.unfolded(results.outcome_of(unit.function, case["args"], case["kwargs"]))
     except Exception:
-        return  # evaluating the case says how it failed
+        return  # evaluating the case reports it
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
         hints = {"class": None, "classes": classes}
         made = make.make_cases(function, function, hints, _SECONDS)

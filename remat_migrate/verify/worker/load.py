@@ -13,7 +13,7 @@ from . import shim
 from .comparison import results
 from .recording import pytest_fixtures
 
-# What checkpoint functions take besides what they are applied to.
+# The options of checkpoint functions.
 _OPTIONS = frozenset(
     ["concrete", "policy", "prevent_cse", "static_argnums", "variables", "rngs", "methods"]
 )
@@ -76,10 +76,10 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)
         except AttributeError:
             raise NotFound(
-                "%s has no %s when it is imported" % (module.__name__, qualname)
+                "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
     if shim.makes_checkpoints(found):
-        raise NotFound("it makes checkpoints: what it is applied to is compared")
+        raise NotFound("it creates checkpoints: the functions that it wraps are compared")
     if isinstance(found, staticmethod):
         return Unit(results.run_whole(found.__func__), None, module)
     if owner is not None and _is_test(owner, found):
@@ -97,11 +97,13 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         return Unit(inner, owner, module, True)
     if not callable(found):
         if isinstance(found, dict) and found and _OPTIONS.issuperset(found):
-            raise NotFound("it holds options of checkpoints: what they are given to is compared")
+            raise NotFound(
+                "it holds checkpoint options: the functions that they apply to are compared"
+            )
         if owner is None:
-            # A value that a call gave: what there is to compare is the value.
+            # The result of a call at import: compare the value.
             return Unit(lambda: found, None, module)
-        raise NotFound("%s is a %s, which is not called" % (qualname, type(found).__name__))
+        raise NotFound("%s is not callable: it is a %s" % (qualname, type(found).__name__))
     return Unit(results.run_whole(found), owner, module)
 
 

@@ -157,7 +157,7 @@ class _Redirecting:
         if not os.path.exists(moved):
             if _is_compiled(spec.origin):
                 return spec
-            # Were it None, the finder that knows the project would be asked next.
+            # After None, the finder that knows the project would be asked next.
             raise ModuleNotFoundError("No module named {!r}".format(name), name=name)
         folders = None
         if locations is not None:
@@ -202,11 +202,11 @@ class _Guard:
         if _below(real, places.original) is None or _below(real, places.copy) is not None:
             return
         raise PermissionError(
-            "remat-migrate runs this code in a copy of the project and keeps it from writing to"
+            "remat-migrate runs this code in a copy of the project and blocks writes to"
             " {}: use a path relative to the running file or the working folder".format(real)
         )
 
 
 _READING = frozenset("rbtU")
-# What goes through a symbolic link; the others change the link itself.
+# These follow symbolic links; the others change the link itself.
 _FOLLOWING = frozenset(["os.chmod", "os.chown", "os.truncate", "os.utime", "sqlite3.connect"])

@@ -22,7 +22,7 @@ from .transfer import pickling
 
 Reply = Dict[str, Any]
 
-# With more than this left the next unit would have too little.
+# Beyond this much memory, the process is not used for another unit.
 _most_resident = sys.maxsize
 
 
@@ -30,10 +30,10 @@ def main() -> None:
     """Answer requests until there are no more."""
     incoming, outgoing = (int(n) for n in os.environ.pop("REMAT_MIGRATE_CHANNEL").split(","))
     for descriptor in (incoming, outgoing):
-        # What the code under test starts must not hold the pipes open.
+        # Processes that the code under test starts must not keep the pipes open.
         os.set_inheritable(descriptor, False)
     process = os.getpid()
-    # The code under test may put something else in their place.
+    # The code under test may replace these functions.
     number, end, write, dumps = os.getpid, os._exit, os.write, json.dumps
     with os.fdopen(incoming, encoding="utf-8") as requests:
         for line in requests:
@@ -53,14 +53,14 @@ def _answer(request: Reply) -> Reply:
     reply: Reply
     try:
         if "qualname" in request:
-            # What importing changes belongs to the surroundings that the project makes for itself.
+            # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
             before = surroundings.look()
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}
     except BaseException as error:
-        # SystemExit and KeyboardInterrupt of the code under test are failures of its own.
+        # SystemExit and KeyboardInterrupt in the code under test are failures, too.
         reply = {"error": describe(error), "running": before is not None}
     if before is not None:
         reply["changed"] = surroundings.changed(before, _most_resident)
@@ -97,7 +97,7 @@ def _limit_memory(allowed: int) -> None:
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[5])
     except (ImportError, OSError):
-        return  # not on this system: the parent watches the resident size
+        return  # unsupported here; the parent watches the resident size
     limit = pages * resource.getpagesize() + allowed
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
@@ -110,7 +110,10 @@ def _make(request: Reply) -> Reply:
         case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None}
         return _saved([("the module is imported", case)], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
-        return {"cases": [], "detail": "a fixture: a command that runs pytest can exercise it"}
+        return {
+            "cases": [],
+            "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
+        }
     made = inner_cases.all_cases(unit, _dataclasses(request["root"]))
     reply = _saved(made.cases, request["folder"])
     if not reply["cases"]:
@@ -142,7 +145,10 @@ def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
             reasons.append(str(error))
         else:
             written.append({"file": path, "about": about})
-    return {"cases": written, "detail": "cannot be passed on: " + reasons[0] if reasons else ""}
+    return {
+        "cases": written,
+        "detail": "the inputs cannot be pickled: " + reasons[0] if reasons else "",
+    }
 
 
 def _declare(request: Reply) -> Reply:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from .importing import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
-# The option that is gone.
+# The removed option.
 GONE = "concrete"
 
 _MISSING = object()
@@ -58,8 +58,8 @@ def install(table: str) -> None:
 
 def _patch(apis: List[_Api], module: Any) -> None:
     for api in apis:
-        # Gone in this JAX or not: the old code expects it. But modules that never had it under this
-        # name (`jax._src.api` in some versions) need nothing new.
+        # The old code expects it, even if this JAX release lacks it. But modules that never had
+        # the name (`jax._src.api` in some releases) need nothing new.
         real = getattr(module, api.attribute, None)
         if real is not None or module.__name__ in ("jax", "jax.ad_checkpoint"):
             old = plain(api.subject, real if api.classes else None)
@@ -67,7 +67,7 @@ def _patch(apis: List[_Api], module: Any) -> None:
             setattr(module, api.attribute, new)
     if module.__name__ == "jax":
         _accept_old_flag(type(module.config))
-        # Up to jax 0.4 `import jax` was enough to have it.
+        # Up to jax 0.4, `import jax` imported it.
         importlib.import_module("jax.ad_checkpoint")
 
 

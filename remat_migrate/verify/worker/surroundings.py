@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any, Dict, List
 
-# What the worker itself cannot do without.
+# Modules that the worker itself needs.
 _MODULES = (builtins, io, json, json.decoder, json.encoder, os, os.path, signal, threading, time)
 
 
@@ -63,15 +63,15 @@ def changed(before: Dict[str, Any], most: int) -> List[str]:
     try:
         after = look()
     except Exception as error:
-        return [repr(error)]  # what it takes to look is not there any more
+        return [repr(error)]  # something that `look` needs is gone
     return [name for name, value in before.items() if not _as_before(value, after[name])]
 
 
 def _as_before(old: Any, new: Any) -> bool:
     if isinstance(old, set):
-        return bool(new <= old)  # what has ended harms nobody
+        return bool(new <= old)  # ended threads do no harm
     if isinstance(old, dict) and old and all(isinstance(v, int) for v in old.values()):
-        # What is new in a module is nothing that anybody uses.
+        # Nobody uses new names in a module.
         return all(new.get(name) == value for name, value in old.items())
     return bool(old == new)
 
@@ -80,7 +80,7 @@ def _folder() -> str:
     try:
         return os.getcwd()
     except OSError:
-        return ""  # it has been removed
+        return ""  # the folder was removed
 
 
 def _jax_settings() -> Dict[str, str]:

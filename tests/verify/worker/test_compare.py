@@ -81,13 +81,13 @@ UNLIKE = {
         "['a']: entry [1] is 1.001, was 1",
     ),
     "a sign": (np.float32(1e-20), np.float32(-1e-20), "entry [] is -1e-20, was 1e-20"),
-    "NaN": (ONES, np.float32([1, np.nan, 1]), "not the same entries are finite"),
-    "infinity": (np.float32(np.inf), np.float32(-np.inf), "not the same entries are finite"),
+    "NaN": (ONES, np.float32([1, np.nan, 1]), "different entries are finite"),
+    "infinity": (np.float32(np.inf), np.float32(-np.inf), "different entries are finite"),
     "an imaginary part": (np.complex64(1 + 1j), np.complex64(1 - 1j), "entry [] is"),
     "a key": (KEY, jax.random.key(4), "entries differ"),
     "a key's kind": (KEY, jax.random.key(3, impl="rbg"), ""),
     "a string": ({"a": "x"}, {"a": "y"}, "['a']: is 'y', was 'x'"),
-    "a string for a number": ("1", 1, "is an array in one and none in the other"),
+    "a string for a number": ("1", 1, "is an array on only one side"),
     "halves": (jnp.bfloat16(1.0), jnp.bfloat16(1.0625), "entry [] is 1.0625, was 1"),
 }
 

@@ -61,9 +61,9 @@ def test_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("def loss(): return ()\n", "any of trainer.losses.loss, trainer.model.loss: name it"),
-        ("def blok(): return ()\n", "a case for blok, but no such unit; did you mean block?"),
-        ("def nothing_like_it(): return ()\n", "no such unit"),
+        ("def loss(): return ()\n", "several units (trainer.losses.loss, trainer.model.loss)"),
+        ("def blok(): return ()\n", "the case blok matches no unit; did you mean block?"),
+        ("def nothing_like_it(): return ()\n", "matches no unit"),
         ("CASES = {'model.blocks': lambda: ()}\n", "did you mean model.block?"),
         ("def block(): return 3\n", "the case block returned a int: return a tuple"),
         ("def block(): return [1]\n", "returned a list"),

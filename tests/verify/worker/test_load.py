@@ -113,11 +113,11 @@ def test_values(module: str) -> None:
 @pytest.mark.parametrize(
     ("qualname", "words"),
     [
-        ("gone", "loaded_by_name has no gone when it is imported"),
+        ("gone", "loaded_by_name has no gone after it is imported"),
         ("Net.gone", "has no Net.gone"),
         ("plain.inner", "has no plain.inner"),
         ("Net", "Net is a class"),
-        ("Net.scale", "Net.scale is a float, which is not called"),
+        ("Net.scale", "Net.scale is not callable: it is a float"),
     ],
 )
 def test_what_cannot_be_called_is_named(module: str, qualname: str, words: str) -> None:

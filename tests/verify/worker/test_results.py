@@ -151,7 +151,7 @@ def test_names_of_functions_are_no_difference(tmp_path: Path) -> None:
 
     assert verdict(named, unnamed, tmp_path, jnp.ones(2)).verdict == "equal"
     number = verdict(named, lambda x: {"f": x, "partial": x, "x": x}, tmp_path, jnp.ones(2))
-    assert number.detail == "result['f']: is a function in one and none in the other"
+    assert number.detail == "result['f']: is a function on only one side"
 
 
 def test_an_object_that_contains_itself() -> None:
@@ -196,7 +196,7 @@ def test_what_makes_checkpoints_is_no_unit(tmp_path: Path) -> None:
     )
     load.load_module(None, str(file)).make(shim.plain("fun"))
     for name in ("alias", "OPTIONS"):
-        with pytest.raises(load.NotFound, match="is compared"):
+        with pytest.raises(load.NotFound, match="are compared"):
             load.load_unit(None, str(file), name)
 
 

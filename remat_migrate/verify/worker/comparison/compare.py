@@ -29,7 +29,7 @@ _EPSILONS = {"float64": 2.3e-16, "complex128": 2.3e-16, "float16": 9.8e-4, "bflo
 _FLOAT32_EPSILON = 1.2e-7
 _LAST_PLACES = 8
 _ROUNDING = 8
-# What rounding may make of a tolerance, and of any.
+# Limits on a tolerance after rounding is added: relative to the tolerance, and absolute.
 _MOST, _MOST_EVER = 1e3, 0.1
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
@@ -75,7 +75,7 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         where = _where(mode)
         outcome = new.modes.get(mode)
         if outcome is None and mode.endswith("gradient") and _has_values(new, mode):
-            continue  # left out on that side, for its time; the compiled gradient is there
+            continue  # skipped because it is slow; the compiled gradient is there
         if outcome is None or "error" in outcome:
             error = outcome["error"] if outcome else next(iter(new.modes.values()))["error"]
             return Comparison(FAILS_AFTER, detail=_said(error) + where, failure=error)
@@ -86,7 +86,7 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
                 detail = _said(error) + " in the gradient" + where
                 return Comparison(FAILS_AFTER, detail=detail, failure=error)
             if has:
-                # What the old code has no gradient of needs none.
+                # Without a gradient in the old code, none is needed.
                 outcome = new.modes[mode] = _values_alone(outcome, old.modes[mode])
         reason = _structure(old.modes[mode], outcome)
         if reason:
@@ -103,7 +103,7 @@ def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comp
     if not leaves:
         return Comparison(EQUAL, max_abs, max_rel, "it returns nothing")
     if all("function" in leaf for leaf in leaves):
-        return Comparison(NOT_EXERCISED, detail="it returns functions, which nothing has called")
+        return Comparison(NOT_EXERCISED, detail="it returns functions that nothing calls")
     return Comparison(EQUAL, max_abs, max_rel)
 
 
@@ -166,10 +166,10 @@ def _structure(old: Dict[str, Any], new: Dict[str, Any]) -> str:
         at = _at(before["path"])
         if "function" in before or "function" in after:
             if before.keys() != after.keys():
-                return "%sis a function in one and none in the other" % at
+                return "%sis a function on only one side" % at
             continue
         if ("other" in before) != ("other" in after):
-            return "%sis an array in one and none in the other" % at
+            return "%sis an array on only one side" % at
         if "other" in before:
             if before["other"] != after["other"]:
                 return "%sis %s, was %s" % (at, _short(after["other"]), _short(before["other"]))
@@ -213,7 +213,7 @@ def _values(
                 max_abs = max(max_abs, float(difference))
             continue
         if not _same_specials(a, b):
-            reason = reason or "%snot the same entries are finite" % at
+            reason = reason or "%sdifferent entries are finite" % at
             continue
         finite = np.isfinite(a)
         difference = float(np.max(np.abs(_wide(a[finite]) - _wide(b[finite])), initial=0.0))
@@ -224,11 +224,11 @@ def _values(
         limit = max(
             tolerance * own,
             min(_LAST_PLACES * epsilon, tolerance) * largest,
-            # More than that is no rounding: such code does something else when it is compiled.
+            # A larger difference is not rounding: the code behaves differently when compiled.
             min(_ROUNDING * noise.get(index, 0.0), min(_MOST * tolerance, _MOST_EVER) * largest),
         )
         max_abs = max(max_abs, difference)
-        # A difference that drowns in the rounding of larger entries says nothing about its own.
+        # A difference below the rounding of larger entries says nothing.
         if difference > _LAST_PLACES * epsilon * largest or own > 1e-3 * largest:
             max_rel = max(max_rel, relative)
         if difference > limit and not reason:

@@ -10,11 +10,11 @@ from ..recording import fingerprint
 from ..recording.eventfile import Call
 from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, SMALL
 
-# What is left of large terms that cancel is held to their size besides its own: to so much of the
-# largest entry of results and inputs, of which the largest say little about the size of terms.
+# A sum whose large terms cancel is compared relative to their size as well: to this share of the
+# largest entry of results and inputs. Very large inputs say little about the size of terms.
 _FLOOR = 1e-3
 _LARGEST_INPUT = 100.0
-# More than this says nothing any more about arrays of any but the smallest types.
+# A larger tolerance is meaningless, except for the smallest dtypes.
 MOST_ALLOWED = 0.1
 _EXACT = ("bool", "int", "uint", "key<")
 
@@ -140,12 +140,12 @@ class _Results:
         """Return why two leaves differ; empty if they do not."""
         if old[0] == "static" or new[0] == "static":
             names = [leaf[1] if leaf[0] == "static" else "" for leaf in (old, new)]
-            # Which function it is may have another name after a migration.
+            # A migration may rename the function.
             if old == new or all(name.startswith(fingerprint.FUNCTION) for name in names):
                 return ""
             return "is {}, was {}".format(_shown(new), _shown(old))
         if self.typed and "number" in (old[0], new[0]) and old[:2] != new[:2]:
-            # A number that one run has traced is an array there: then neither run is typed.
+            # A Python number is an array where a run traces it; then dtypes are not compared.
             return "is {}, was {}".format(_shown(new), _shown(old))
         old, new = fingerprint.as_array(old), fingerprint.as_array(new)
         if old[2] != new[2]:
@@ -162,7 +162,7 @@ class _Results:
 
     def _entries(self, old: Any, new: Any) -> str:
         if old[4:7] != new[4:7]:
-            return "not the same entries are finite"
+            return "different entries are finite"
         if old[1].startswith(_EXACT) and new[1].startswith(_EXACT):
             if not self.allowance.exact or old[7:] == new[7:]:
                 return ""
@@ -193,9 +193,9 @@ def _shown(leaf: Any) -> str:
 def _structure(old: List[str], new: List[str]) -> str:
     gone = [path for path in old if path not in new]
     come = [path for path in new if path not in old]
-    parts = ["no result{} any more".format(gone[0])] if gone else []
-    parts += ["a new result{}".format(come[0])] if come else []
-    return "the structure is another: " + (" and ".join(parts) or "how many parts it has")
+    parts = ["result{} is missing".format(gone[0])] if gone else []
+    parts += ["result{} is new".format(come[0])] if come else []
+    return "the structure differs: " + (" and ".join(parts) or "the number of parts")
 
 
 def _first(old: Any, new: Any) -> str:

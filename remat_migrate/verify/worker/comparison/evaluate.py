@@ -26,10 +26,10 @@ from . import results
 # Seconds.
 _SLOW = 1.5
 
-# An object's place in memory is another in every process.
+# Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
-# What a function is called, and where it is, is not what it computes.
+# The name and address of a function do not matter.
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
@@ -91,7 +91,7 @@ def _run(
 
     compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
     if "error" in compiled and with_gradient and not eager_gradient:
-        # Perhaps it is the gradient alone that there is none of.
+        # Perhaps only the gradient fails.
         with_gradient = False
         modes[label + "gradient"] = compiled
         compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
@@ -118,16 +118,16 @@ def _defaults(unit: Any) -> Dict[str, str]:
 
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
-    # Random numbers that are not JAX's own are the same on both sides.
+    # Both sides draw the same random numbers outside JAX.
     random.seed(0)
     np.random.seed(0)
     process = os.getpid()
     try:
         result = run()
         if os.getpid() != process:
-            # The code under test has forked: the results are the parent's to write.
+            # The code under test has forked: only the parent writes the results.
             os._exit(0)
-        # A computation that fails on the device says so when its result is asked for.
+        # An error on the device surfaces only when the result is requested.
         jax.block_until_ready(result)  # type: ignore[no-untyped-call]
         return writer.write(result)
     except MemoryError:
@@ -169,7 +169,7 @@ class _Program:
         args, kwargs = self._arguments(arrays)
         outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
         leaves = jax.tree_util.tree_leaves(outcome)
-        # An object may keep what was traced within the call: nobody can look at that.
+        # An object may keep tracers of the call, which cannot be read.
         return None if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) else outcome
 
     def _arguments(self, arrays: List[Any]) -> Any:
@@ -197,8 +197,8 @@ class _Program:
 
 
 def _leaf(value: Any) -> _Leaf:
-    # A NumPy scalar is a value that Python may branch on; an array of rank 0 is one, too, but JAX
-    # gives such arrays where nobody can branch.
+    # Python code may branch on a numpy scalar. It may branch on an array of rank 0, too, but JAX
+    # returns such arrays where no code can branch.
     dynamic = isinstance(value, (jax.Array, np.ndarray)) and not (
         isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
     )
@@ -259,8 +259,8 @@ class _Writer:
             return {"function": True}
         if not _is_array(leaf):
             return {"other": _text(repr(leaf))[:500]}
-        # A checkpointed function gives arrays for Python's and NumPy's numbers, as JAX does
-        # wherever they meet it: these are no difference.
+        # A checkpointed function returns arrays in place of Python and numpy numbers, as JAX does
+        # everywhere; that is not a difference.
         array = jnp.asarray(leaf)
         weak = bool(getattr(array, "weak_type", False))
         dtype = str(array.dtype)

@@ -28,11 +28,11 @@ from .differences import Allowance, Difference, compare_results, distances
 PROGRAM = 10.0
 DRIFT = 100.0
 MOST_GROWTH = 100.0
-# Inputs further apart than this, relative to their largest entry, are not the same.
+# Inputs that are further apart than this, relative to their largest entry, differ.
 SAME_INPUTS = 1e-2
-# Of calls with the same inputs, how many are tried.
+# How many calls with the same inputs are tried.
 MOST_CANDIDATES = 40
-# How many features of inputs are looked at first, and of how many calls all are at once.
+# How many features are compared first, and how many calls are compared fully at a time.
 _TELLING = 8
 _AT_ONCE = 32
 # From the most digits to the fewest.
@@ -87,7 +87,7 @@ def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
                 cases.append({"file": call.case, "about": call.flags()})
             if call.case_error:
                 reasons.append(call.case_error)
-        detail = "cannot be passed on: " + reasons[0] if reasons else ""
+        detail = "the inputs cannot be pickled: " + reasons[0] if reasons else ""
         found[unit] = {"cases": cases, "detail": detail}
     return found
 
@@ -99,7 +99,7 @@ class _Comparison:
         self.old = old
         self.new = new
         self.allowed = allowed
-        # How many calls of the old code, and of the new, had inputs of their own.
+        # How many calls of the old and the new code have inputs that the other run lacks.
         self.alone = (0, 0)
         self.undetermined = False
         self.index = _Index(old.calls)
@@ -181,7 +181,7 @@ class _Comparison:
             if difference.verdict in (EQUAL, FAILS_BEFORE):
                 return other, difference
             if new.raised and new.is_abstract and (new.key, new.raised["type"]) in self.errors:
-                continue  # that the old code raised, too: with which values is not known
+                continue  # the old code raises it, too, with unknown values
             if difference.verdict == DIFFERS and self._wavers(old):
                 self.undetermined = True
                 continue
@@ -204,9 +204,9 @@ class _Comparison:
     def _left_over(self) -> str:
         old, new = self.alone
         if self.undetermined:
-            return "calls with the same inputs gave different results already in the old code"
+            return "the old code itself gives different results for the same inputs"
         if self.old.is_cut or self.new.is_cut:
-            # What one run has beyond its end the other may have before it.
+            # Unmatched calls may be among those that were not recorded.
             return "not all calls were recorded"
         if not self.old.calls:
             return "the command reaches it only in the new code" if self.new.calls else ""
@@ -217,7 +217,7 @@ class _Comparison:
             parts.append("{} of {} calls of the old code".format(old, len(self.old.calls)))
         if new:
             parts.append("{} of {} of the new".format(new, len(self.new.calls)))
-        return " and ".join(parts) + " had inputs that the other run had not" if parts else ""
+        return " and ".join(parts) + " had inputs that the other run lacks" if parts else ""
 
 
 class _Index:
@@ -267,7 +267,7 @@ class _Rows:
         self._values = np.stack([call.values for call in calls])
         self._scales = np.stack([call.scales for call in calls])
         self.abstract = np.isnan(self._values).any(axis=1)
-        # Those that tell calls from one another.
+        # The features that distinguish calls best.
         spread = np.ptp(self._values, axis=0) / np.maximum(np.max(self._scales, axis=0), 1e-300)
         self._telling = np.argsort(-np.nan_to_num(spread), kind="stable")[:_TELLING]
 

@@ -22,13 +22,13 @@ import numpy as np
 
 from ..frameworks import flax_modules
 
-# Of a generator, how many values.
+# How many values of a generator are taken.
 _MOST_YIELDED = 100
 
-# Objects within objects.
+# How deep objects within objects are opened.
 _DEEPEST = 6
 
-# Of what a call returns, how many functions are called in turn.
+# How many functions in a result are called.
 MOST_FUNCTIONS = 4
 
 
@@ -54,7 +54,7 @@ def is_function(value: Any) -> bool:
     """Return whether a leaf is a function, which can only be compared by calling it."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         return True
-    # What `jax.jit` and its like give; an object is callable, too, but it has been opened.
+    # Such as the result of `jax.jit`. Callable objects have been opened before.
     return callable(value) and not isinstance(value, type) and not _is_object(value)
 
 
@@ -142,7 +142,7 @@ def _is_object(value: Any) -> bool:
     )
 
 
-# What the standard library's objects hold says nothing about a computation.
+# The attributes of the standard library's objects are not part of a result.
 _STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "pathlib", "io", "re"}
 
 

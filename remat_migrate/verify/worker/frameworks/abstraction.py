@@ -60,6 +60,6 @@ def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, 
 
     try:
         jax.eval_shape(of_arrays, arrays)
-    except Exception:  # the user's function, in surroundings that may be wrong for it
+    except Exception:  # the user's function, perhaps in a wrong context
         return False
     return True

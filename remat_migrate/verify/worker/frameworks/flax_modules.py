@@ -126,7 +126,7 @@ def leaves(value: Any) -> List[Any]:
     """Return the leaves of a tree; modules are leaves."""
     try:
         return jax.tree_util.tree_leaves(value, is_leaf=is_module)
-    except (TypeError, ValueError):  # keys that have no order
+    except (TypeError, ValueError):  # keys without an order
         return []
 
 

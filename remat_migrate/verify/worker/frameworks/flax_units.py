@@ -30,7 +30,7 @@ from .flax_modules import (
 )
 from .prepared import Prepared
 
-# Names of random keys are the user's own; all but these are learnt from the errors.
+# Names of random keys that are always provided; errors name any others.
 USUAL_RNGS = ("params", "dropout")
 
 
@@ -167,7 +167,7 @@ def prepare(
     init = calling.initialising(args, kwargs, context.get("rngs") or {})
     try:
         _, variables = _with_keys(evaluated, init)
-    except Exception:  # it raises again when it is evaluated, which is where it is reported
+    except Exception:  # evaluation raises it again and reports it
         return [init]
     keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
     known = dict(init.args[0], variables=variables, rngs=keys)
@@ -198,7 +198,7 @@ def _with_keys(run: Callable[..., Any], prepared: Prepared) -> Any:
 def _learn_keys(prepared: Prepared) -> None:
     try:
         _with_keys(abstractly, prepared)
-    except Exception:  # it raises again when it is evaluated
+    except Exception:  # evaluation raises it again
         return
 
 

@@ -93,7 +93,7 @@ def _modules(tree: Any) -> Iterator[Any]:
             continue
         seen.add(id(value))
         if is_module(value):
-            if hasattr(value, "module_name"):  # not yet, while it is being made
+            if hasattr(value, "module_name"):  # not set before its constructor has run
                 yield value
             left.extend(vars(value).values())
         elif isinstance(value, dict):
@@ -125,7 +125,7 @@ def prepare(
     init = Prepared("init", calling.init, (start, *args), kwargs)
     try:
         params, state = evaluated(*init[1:])
-    except Exception:  # it raises again when it is evaluated, which is where it is reported
+    except Exception:  # evaluation raises it again and reports it
         return [init]
     known["params"] = _overlaid(params, known["params"] or {})
     known["state"] = _overlaid(state, known["state"] or {})

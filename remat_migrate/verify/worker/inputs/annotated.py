@@ -38,9 +38,9 @@ def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
         target = target.func
     if isinstance(target, type) and not _is_data_class(target):
         target = target.__init__  # type: ignore[misc]
-    # jaxtyping's and Annotated's extras are part of what is said.
+    # Keep the metadata of jaxtyping and Annotated.
     options: Dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
-    # It fails on a name that exists for type checkers alone.
+    # It fails on names that exist only for type checkers.
     with contextlib.suppress(Exception):
         return dict(typing.get_type_hints(target, **options))
     found = {}
@@ -203,7 +203,7 @@ def _array(name: str, inside: bool) -> Plan:
     named = candidates.plan_by_name(name, inside)
     if named and named.choices[0].kind == KEY:
         return named
-    # Which shape, its first use tells.
+    # Its first use tells the shape.
     return Plan([Choice(PROBE), *candidates.shapes(name, inside)])
 
 

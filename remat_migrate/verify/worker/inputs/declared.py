@@ -64,7 +64,7 @@ def functions(file: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
     for name, function in vars(module).items():
         own = inspect.isfunction(function) and function.__module__ == module.__name__
         if own and not name.startswith("_") and function not in taken:
-            # One that takes arguments is there for the others to call.
+            # Functions with parameters are helpers.
             if not inspect.signature(function).parameters:
                 yield name, function
 
@@ -75,13 +75,14 @@ def _units_of(name: str, units: List[str], known: List[str]) -> List[str]:
         return found
     if found:
         raise NotFound(
-            "the case %s may be for any of %s: name it in CASES" % (name, ", ".join(sorted(found)))
+            "the case %s matches several units (%s): use the full name in CASES"
+            % (name, ", ".join(sorted(found)))
         )
     if any(unit == name or unit.endswith("." + name) for unit in known):
         return []
     lasts = {unit.rpartition(".")[2] for unit in known}
     hint = nearest(name, sorted(lasts | set(known)))
-    raise NotFound("there is a case for %s, but no such unit%s" % (name, hint))
+    raise NotFound("the case %s matches no unit%s" % (name, hint))
 
 
 def nearest(name: str, known: List[str]) -> str:
@@ -136,5 +137,5 @@ class _Filler:
             return jax.numpy.asarray(self._random.standard_normal(value.shape)).astype(dtype)
         if dtype == np.bool_:
             return jax.numpy.asarray(self._random.rand(*value.shape) < 0.5)
-        # Small, so that they may be indices.
+        # Small, so that they are valid indices.
         return jax.numpy.asarray(self._random.randint(0, 2, value.shape)).astype(dtype)

@@ -14,15 +14,15 @@ from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice, Sequence[Choice]]]
 
-# How many choices of a node are tried, and how many changes in all, for one error.
+# How many choices of a node, and how many changes in all, are tried for one error.
 MOST_PER_NODE = 24
 MOST_MOVES = 80
-# Choices of a node that the error does not seem to be about.
+# How many choices are tried of nodes that the error does not seem to be about.
 MOST_OF_OTHERS = 3
-# First changes of pairs.
+# How many first and second changes are tried in pairs.
 MOST_FIRST = 10
 MOST_SECOND = 24
-# Passes that only find out more.
+# How many passes may only find out more.
 MOST_FRESH = 40
 
 
@@ -76,7 +76,7 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
             continue
         search.last_error = error
         if search.fresh and fresh < MOST_FRESH:
-            # What was decided in this pass is handed out as itself in the next: blame can wait.
+            # The next pass gets the values decided in this one, and may already run.
             fresh += 1
             jit = False
             continue
@@ -130,7 +130,7 @@ class _Descent:
             outcome = self._try(base, move, False)
             if self._accept(outcome):
                 return True
-            # Another message: this part of the problem may be solved.
+            # The message changed: part of the problem may be solved.
             changed = outcome is not None and str(outcome.found.error) != message
             (promising if changed else others).append(move)
         for first in (promising + others)[:MOST_FIRST]:
@@ -176,11 +176,11 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     fixed = _fixed(search)
     nodes = [node for node in found.nodes if node not in fixed]
     if remedies.needs_value(found.error):
-        # A number is a likelier guess than an activation.
+        # A number is likelier than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
     groups = [nodes]
     if shapes.shapes_in(str(found.error)):
-        # What has no shape yet is not what does not fit.
+        # Nodes without a shape are not the ones that do not fit.
         groups = [
             [node for node in nodes if node.choice is not None],
             [node for node in nodes if node.choice is None],
@@ -221,7 +221,7 @@ def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterat
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
-                # Of what nothing was known yet, all that it may be is kept.
+                # An undecided node keeps all its choices.
                 yield [(node, choices[rank], choices if node.choice is None else ())]
 
 

@@ -31,10 +31,10 @@ class Fault(NamedTuple):
     """An error, the inputs it may be about, and the literals in the statement that raised it."""
 
     error: BaseException
-    nodes: List[Node]  # the last that was decided first
-    depend: bool  # something in the statement depends on an input that is traced
+    nodes: List[Node]  # the last decided comes first
+    depend: bool  # something in the statement depends on a traced input
     numbers: List[Any]  # constants in the statement
-    place: Tuple[Tuple[str, str, int], ...]  # file, function and instruction, the outermost first
+    place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
     keys: List[Any]  # keys of the dictionaries in the statement
 
 
@@ -67,7 +67,7 @@ def find(error: BaseException, search: Any) -> Fault:
     for argument in getattr(error, "args", ()):
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
     nodes = named or nodes
-    # A part that is wrong may be wrong because the whole is.
+    # A wrong part may mean that the whole is wrong.
     nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
     depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
@@ -93,7 +93,7 @@ def _frames(
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
         if module not in _PASSED_THROUGH and module != _HERE:
-            # A frame goes on after the error (into `finally`): the line is that of the traceback.
+            # A frame continues after the error (in `finally`); use the line of the traceback.
             own, line, callee = trace.tb_frame, trace.tb_lineno, None
         elif own is not None and callee is None and module != _HERE:
             callee = trace.tb_frame
@@ -131,7 +131,7 @@ def statement_of(frame: FrameType, line: int) -> Optional[ast.AST]:
                 if best is None or part.lineno >= best.lineno:  # type: ignore[attr-defined]
                     best = part
     if isinstance(best, ast.Raise) and tree is not None:
-        # What was wrong was found out by the conditions around it.
+        # The conditions around a `raise` tell what is wrong.
         around = [
             part.test
             for part in ast.walk(tree)
@@ -266,6 +266,6 @@ def dependencies(tracer: Any, search: Any) -> List[Node]:
         tracer = inner
     try:
         tracer.__array__()
-    except Exception as error:  # always: this is how a tracer is asked where it comes from
+    except Exception as error:  # this always raises, and the message names the inputs
         return _by_number(str(error), search)
     return []

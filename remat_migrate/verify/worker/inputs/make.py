@@ -29,10 +29,10 @@ from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 MOST_CASES = 8
 SECONDS = 10.0
 TRIES = 600
-# A case beyond the first starts from what the first has found.
+# For cases after the first, which start from what the first has found.
 TRIES_FOR_ANOTHER = 120
 
-# Running what was found may take longer than finding it: as many times.
+# The limit for finding and running cases, as a multiple of that for finding them.
 RUNNING = 4
 
 Case = Dict[str, Any]
@@ -60,7 +60,7 @@ def make_cases(
     """
     budget = Budget(tries, seconds)
     maker = _Maker(unit, name, hints)
-    # JAX's own frames show which arrays met.
+    # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
@@ -90,14 +90,14 @@ def _alarm(seconds: float) -> Iterator[None]:
             raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
-    # Again and again: Python drops what is raised in the midst of a finaliser.
+    # Repeat the signal: Python drops exceptions raised in finalisers.
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
     try:
         yield
     finally:
         try:
             ringing.clear()
-        finally:  # also if it rings at this very moment
+        finally:  # also if the signal arrives here
             ringing.clear()
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
@@ -153,7 +153,7 @@ class _Maker:
         bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
         for at, (name, parameter) in enumerate(made.parameters.items()):
             if name in bound:
-                continue  # who bound it does not mean it to be given again
+                continue  # bound arguments are not passed again
             annotation = known.get(name, parameter.annotation)
             keys: List[str] = []
             if at == 0 and self.cls is not None:
@@ -275,7 +275,7 @@ class _Maker:
             if finite:
                 break
         if works is not None:
-            # Made anew: the unit may have changed what it was given.
+            # Rebuild the case: the unit may have changed its arguments.
             self.cases.append((self._about(pins), self._case(works)))
         else:
             about = self._about(pins)
@@ -316,7 +316,7 @@ def _shown(choice: Choice) -> str:
 
 def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
     """Return the results of a unit on a case, for each way of calling it."""
-    # Not jitted: what is compiled here, operation by operation, serves the comparison as well.
+    # Not jitted: the comparison reuses the operations compiled here.
     return [
         prepared.function(*prepared.args, **prepared.kwargs)
         for prepared in adapt.prepare(unit, case)

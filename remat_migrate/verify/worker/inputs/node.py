@@ -11,17 +11,17 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 Shape = Tuple[int, ...]
 
 ARRAY = "array"  # value: shape, dtype name; traced in the search
-CONSTANT = "constant"  # the same, but known while tracing: code looks at its numbers
+CONSTANT = "constant"  # the same, but concrete while tracing: code reads its values
 KEY = "key"  # value: "raw" or "typed", number of keys (0: a single key)
-VALUE = "value"  # a Python object, handed out as it is
-DICT = "dict"  # value: names of its entries, or None: whatever is asked for
+VALUE = "value"  # a Python object, passed unchanged
+DICT = "dict"  # value: names of its entries; None: any that is asked for
 LIST = "list"  # value: how many
 TUPLE = "tuple"  # the same, or annotations of the entries
-OBJECT = "object"  # attributes, whatever is asked for
+OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
-LIKE = "like"  # value: the number of a node whose structure and shapes this one has, too
-ABSENT = "absent"  # an entry of a dictionary that is left out
-PROBE = "probe"  # undecided, to be found out
+LIKE = "like"  # value: the number of a node with the same structure and shapes
+ABSENT = "absent"  # a missing entry of a dictionary
+PROBE = "probe"  # undecided
 
 
 class Choice(NamedTuple):
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
     choices: List[Choice]
     alternatives: List[Choice] = []
-    closed: bool = False  # there are no others, whatever it is compared with
+    closed: bool = False  # comparisons add no alternatives
 
 
 def array(shape: Sequence[int], dtype: str = "float32") -> Choice:
@@ -73,7 +73,7 @@ class Node:
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
         self.pinned = False
-        # Decided by its name alone, because nothing was done with it.
+        # Decided only by its name, because nothing uses it.
         self.unused = False
         self.forget()
 

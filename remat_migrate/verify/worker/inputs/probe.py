@@ -50,7 +50,7 @@ class Probe:
     def __getattr__(self, name: str) -> Any:
         node = self._ticket.node
         if name == "__jax_array__":
-            # Operators of arrays ask for it before they try ours, which see the other operand.
+            # Array operators ask for it before they try ours, which see the other operand.
             if sys._getframe(1).f_globals.get("__name__", "").endswith("array_methods"):
                 raise AttributeError(name)
             return lambda: _settled(self, "array")
@@ -208,7 +208,7 @@ def _binary(operation: Callable[[Any, Any], Any], reflected: bool) -> Callable[[
         if probe._ticket.node.choice is None:
             _decide_by_operand(probe, other, operation, reflected)
         mine = _current(probe)
-        # Settled by now: the other may take its shape from this one.
+        # This one is decided now; the other may take its shape from it.
         return operation(_plain(other), mine) if reflected else operation(mine, other)
 
     return apply
@@ -347,7 +347,7 @@ def _decide_by_operand(
     arrays = _arrays(node)
     number = _is_number(node)
     if isinstance(plain, Probe):
-        # Two unknowns: this one by its name, the other will have to fit.
+        # Decide this one by its name; the other has to fit.
         _decide(probe, candidates.numbers(node.name) + arrays if number else arrays)
     elif isinstance(plain, str):
         _decide(probe, candidates.strings(node.name))

@@ -111,7 +111,7 @@ def repaired(node: Node, found: fault.Fault) -> List[Choice]:
     if parts:
         return shapes.ranked(node.queue, int(parts.group(1)))
     if "convolution" in message and "ndim" in message:
-        # Images and their kernels; the sizes of their features are the next message's matter.
+        # Images and kernels; the next message is about their sizes.
         return shapes.ranked(node.queue, 4) + shapes.ranked(node.queue, 3)
     return types(choice, message) + shapes.repairs(choice, message, found.numbers)
 

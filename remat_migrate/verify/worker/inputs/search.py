@@ -44,7 +44,7 @@ class OutOfTime(BaseException):
     """The time for a unit is over. Not an Exception, so that the unit's handlers ignore it."""
 
 
-# What ends more than the unit.
+# Exceptions that must not be taken for errors of the unit.
 NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
 
 
@@ -74,7 +74,7 @@ class Search:
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         self.decisions = 0
-        # Python looks at what JAX computes from known numbers alone: compute that while tracing.
+        # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
         self.last_error: Optional[BaseException] = None
         self.start()
@@ -132,7 +132,7 @@ class Search:
         self.decisions += 1
         self.fresh = True
         if node.plan and node.plan.choices and node.plan.choices[0].kind == PROBE:
-            # Annotated as an array: not a list, not a number.
+            # Annotated as an array, so neither a list nor a number.
             choices = sorted(choices, key=lambda choice: choice.kind != ARRAY)
         node.choose(choices, self.decisions)
 
@@ -169,7 +169,7 @@ class Search:
         choice = node.choice
         assert choice is not None
         if choice.kind in (ARRAY, KEY):
-            # Decided in the midst of a pass, perhaps in an inner trace: made anew for each use.
+            # Decided during a pass, perhaps in an inner trace: create it for each use.
             leaf = self.leaves.get(_leaf_name(node))
             return _abstract(choice) if leaf is None else leaf
         held = self.values.get(node.number, None)
@@ -221,7 +221,7 @@ class Search:
                 args, kwargs = self.arguments()
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
-                # While the trace lasts: afterwards JAX cannot tell any more what depends on what.
+                # Ask during the trace: afterwards JAX cannot tell what an array depends on.
                 if not self.fresh:
                     self.found = fault.find(error, self)
                 raise
@@ -229,20 +229,20 @@ class Search:
 
         try:
             if self.folding and not leaves:
-                # Nothing to trace: what is compiled now serves when it is run with its numbers.
+                # Nothing to trace: later runs reuse what is compiled now.
                 traced({})
                 return None
             with contextlib.ExitStack() as stack:
                 if not jit and not self.folding:
-                    # Without inner functions JAX can tell what depends on which input. Not where
-                    # it computes: what is compiled whole takes a fraction of the time.
+                    # Without inner jits JAX can tell which inputs a value depends on. Not while
+                    # folding: whole compiled functions take a fraction of the time.
                     stack.enter_context(jax.disable_jit())
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
                 jax.eval_shape(traced, leaves)
         except NOT_OURS:
             raise
-        except BaseException as error:  # `sys.exit` and the outcomes of pytest are no Exceptions
+        except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
             return error
         return None
 

@@ -37,7 +37,7 @@ def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List
             changed[at] = size
             fitted.append(array(changed, dtype))
     if reflected:
-        # What stands on the right of `@` is a matrix, seldom a batch of them.
+        # The right operand of `@` is usually a single matrix.
         fitted.sort(key=lambda choice: len(choice.value[0]) != 2)
     return _different(fitted + list(choices))
 
@@ -47,7 +47,7 @@ def at_least(choices: Sequence[Choice], rank: int) -> List[Choice]:
     return sorted(choices, key=lambda choice: len(choice.value[0]) < rank)
 
 
-# Not those of a type (float32) or of a name (input_3_).
+# Not the digits of a dtype (float32) or of a name (input_3_).
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.]*\w)")
 _SHAPE_IN_TEXT = re.compile(r"[(\[]((?:\d+(?:, ?|,?(?=[)\]])))*)[)\]]")
 
@@ -122,7 +122,7 @@ def named_axes(text: str) -> Optional[Tuple[int, ...]]:
             known = {word: axis_size(word) for word in re.findall(r"[A-Za-z_]\w*", axis)}
             try:
                 sizes.append(int(eval(axis, {"__builtins__": {}}, known)))
-            except Exception:  # an expression of names that only the code knows
+            except Exception:  # an expression of unknown names
                 return None
     return tuple(sizes)
 

@@ -11,10 +11,10 @@ from ..frameworks import adapt
 # Seconds that the case may run.
 _LONGEST = 3.0
 
-# Where not all numbers can be changed together, so many of them are tried alone.
+# How many numbers are changed one by one if they cannot all be changed together.
 _MOST_ALONE = 3
 
-# What such a case is about; `prove` knows it by this.
+# The description of such a case; `prove` recognises it.
 ABOUT = "other values of "
 
 _Case = Dict[str, Any]
@@ -43,7 +43,7 @@ def varied(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[
                 yield _about([number]), _changed(load(), [number])
 
 
-# A parameter's name, where it stands (None: by name), and another number for it.
+# A parameter's name, its position (None if passed by keyword), and another number for it.
 _Number = Tuple[str, Any, Any]
 
 
@@ -89,7 +89,7 @@ def _runs(function: Callable[..., Any], case: _Case) -> bool:
         for one in adapt.prepare(function, case):
             one.function(*one.args, **one.kwargs)
     except Exception:
-        return False  # it is the number that is wrong
+        return False  # the new number is invalid
     return time.perf_counter() - begun < _LONGEST
 
 

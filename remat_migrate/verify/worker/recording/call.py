@@ -44,7 +44,7 @@ class Unit:
         if self._signature is not None:
             try:
                 bound = self._signature.bind(*args, **kwargs)
-            except TypeError:  # the call will say so itself
+            except TypeError:  # the call raises it again
                 return {"args": args, **kwargs}
             bound.apply_defaults()
             return dict(bound.arguments)
@@ -86,7 +86,7 @@ class Entry:
         try:
             self._stage(trace, outputs)
         except Exception as error:
-            self.log.note(self.identity, "no callback can stand here: {!r}".format(error)[:1000])
+            self.log.note(self.identity, "no callback is possible here: {!r}".format(error)[:1000])
             self._abstract(outputs, None, trace)
 
     def _described(self, value: Any, path: str) -> Described:
@@ -94,22 +94,20 @@ class Entry:
         for leaf in walk.leaves(value, path):
             if walk.is_tracer(leaf.value):
                 found.append((leaf.path, self._slot(leaf)))
-            elif not (leaf.state and isinstance(leaf.value, float)):  # of an object: clocks
+            elif not (leaf.state and isinstance(leaf.value, float)):  # floats in objects are clocks
                 found.append((leaf.path, of_leaf(leaf.value)))
         return found
 
     def _slot(self, leaf: walk.Leaf) -> Union[Slot, Fingerprint]:
         tracer = leaf.value
         if leaf.state or not hasattr(tracer, "dtype"):
-            # What an object keeps may stem from a trace that is over; references have no dtype.
+            # An object may hold tracers of a finished trace; references have no dtype.
             return of_tracer(tracer)
         if id(tracer) not in self._slots:
             self._slots[id(tracer)] = Slot(len(self.tracers))
             self.tracers.append(tracer)
             self.abstract.append(of_tracer(tracer))
         return self._slots[id(tracer)]
-
-    # -- the inputs as a case
 
     def _save(self, case: Any) -> None:
         if self.log.has_all_cases(self.identity):
@@ -120,7 +118,7 @@ class Entry:
             return
         try:
             self.template = walk.replaced(case, self._kept)
-        except Exception as error:  # what the program's classes do when they are copied
+        except Exception as error:  # copying runs code of the program's classes
             self.about = {"case_error": "the call cannot be copied: {!r}".format(error)[:500]}
 
     def _kept(self, value: Any) -> Any:
@@ -148,8 +146,6 @@ class Entry:
                 coarse.append([path, about])
         return json.dumps(coarse), json.dumps(numbers)
 
-    # -- events
-
     def _stage(self, trace: int, outputs: Described) -> None:
         from . import retracing, staging
 
@@ -158,7 +154,7 @@ class Entry:
         inputs, signature = self.inputs, self._signature()
 
         def sink(known: List[staging.Value]) -> staging.Sink:
-            # The tracers must not be held on to: this lives as long as the compiled program.
+            # Do not keep the tracers alive: this lives as long as the compiled program.
             def receive(values: List[Any]) -> None:
                 if log.leaves_out(identity):
                     if log.give_up(retracing.compiling_seconds()):
@@ -237,7 +233,7 @@ def _saved(
         return {}
     try:
         pickling.save(case(), path, main=main_module())
-    except Exception as error:  # CannotSave, a full disk, or what the program's classes raise
+    except Exception as error:  # CannotSave, a full disk, or an error in the program's classes
         return {"case_error": str(error) or type(error).__name__}
     return {"case": log.relative(path)}
 

@@ -12,7 +12,7 @@ from . import fingerprint
 
 Key = Tuple[Tuple[str, str], ...]
 
-# What is so much smaller than another input may be nothing but rounding: a bias without a gradient.
+# An input this much smaller than another may be pure rounding: a bias without a gradient.
 ROUNDING = 1e-6
 
 
@@ -35,7 +35,7 @@ class Call:
         self.process = process
         self.thread: int = line["thread"]
         self.traced: Optional[int] = line["traced"]
-        # By path: JAX sorts the keys of a dict, and what it has traced comes back so.
+        # Sorted by path, because JAX sorts the keys of a traced dict.
         self.inputs: List[Any] = sorted(line["in"], key=_path)
         self.outputs: List[Any] = sorted(line["out"], key=_path)
         self.raised: Optional[Dict[str, Any]] = line["raised"]

@@ -20,12 +20,12 @@ MOST_EVENTS = 500  # of a unit in a process
 MOST_CASES = 4
 MOST_CASE_BYTES = 64 << 20
 MOST_NOTES = 20
-# What a callback costs a program even if nothing is recorded, about, in seconds.
+# Approximate seconds that a callback costs a program even if it records nothing.
 CALLBACK_SECONDS = 1.5e-4
-# Callbacks that record nothing may cost this share of what tracing and compiling has cost: then the
-# program is traced once more without them.
+# Callbacks that record nothing may cost this share of the time spent on tracing and compiling; then
+# the program is retraced without them.
 MOST_IDLE_SHARE = 0.3
-# Processor time that recording may take: so many seconds, and a share of the time that has gone by.
+# CPU time that recording may take: some seconds, plus a share of the elapsed time.
 FREE_SECONDS = 2.0
 MOST_SHARE = 0.2
 
@@ -199,7 +199,7 @@ class EventLog:
 
     def _opened(self) -> str:
         if self.folder is None:
-            for attempt in range(1000):  # a process may become another program and keep its number
+            for attempt in range(1000):  # a process that calls exec keeps its id
                 name = str(os.getpid()) if not attempt else "{}-{}".format(os.getpid(), attempt)
                 folder = os.path.join(self.root, name)
                 try:
@@ -209,7 +209,9 @@ class EventLog:
                 self.folder = folder
                 break
             else:
-                raise OSError("no folder left for the events of process {}".format(os.getpid()))
+                raise OSError(
+                    "cannot create a folder for the events of process {}".format(os.getpid())
+                )
             self._write({"kind": "process", **process()})
         return self.folder
 

@@ -27,16 +27,16 @@ from . import walk
 
 Fingerprint = List[Any]
 
-# Sums over more entries than this are taken over evenly spaced ones: comparing entry by entry is
-# for the inputs that are saved, and a training step has many arrays.
+# Sums over more entries than this use evenly spaced ones: a training step has many arrays, and the
+# saved inputs are compared entry by entry anyway.
 MOST_SUMMED = 1 << 16
 SAMPLES = 9
 
-# How the description of a function starts: its name may be another after a migration.
+# The prefix for functions, whose names a migration may change.
 FUNCTION = "function "
 LONGEST_TEXT = 200
 
-# Numbers of ml_dtypes, whose dtypes say they are bytes without a meaning.
+# Numeric dtypes of ml_dtypes, which numpy takes for raw bytes.
 _EXTRA = ("bfloat", "float", "int", "uint")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _weights: List[Any] = []
@@ -59,7 +59,7 @@ def of_array(array: Any, weak: Optional[bool] = None, dtype: Optional[str] = Non
         numbers = np.where(finite, numbers, 0.0)
     size = np.abs(numbers)
     with np.errstate(over="ignore"):
-        # Not as products of vectors: those are spread over threads, of which JAX has enough.
+        # No dot products: numpy runs those in threads, which compete with JAX's.
         sums = [
             float(numbers.sum()),
             float(size.sum()),
@@ -99,7 +99,7 @@ def _of_concrete(value: Any) -> Fingerprint:
             else bool(getattr(value, "weak_type", False))
         )
         return of_array(bits(value), weak, str(value.dtype))
-    except Exception as error:  # deleted, or not all of it on this host
+    except Exception as error:  # deleted, or not fully on this host
         return ["static", "{} {}: {}".format(value.dtype, list(value.shape), type(error).__name__)]
 
 
@@ -107,7 +107,7 @@ def bits(value: Any) -> Any:
     """Return a concrete array as a numpy array, a typed random key as its key data. Blocks."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
-    from ..transfer import arrays  # imports JAX, which reading events does without
+    from ..transfer import arrays  # imports JAX, which reading events does not need
 
     return np.asarray(arrays.key_data(value) if arrays.is_key(value) else value)
 
@@ -130,7 +130,7 @@ def described(value: Any) -> str:
         return "{}{}.{}".format(word, value.__module__, value.__qualname__)
     kind = type(value)
     name = "{}.{}".format(kind.__module__, kind.__qualname__)
-    # What a program's own classes print may be anything; these say what they are.
+    # The repr of a program's own classes may be anything; these are reliable.
     plain = isinstance(value, (slice, range, type(Ellipsis), frozenset, set, bytearray))
     library = kind.__module__.partition(".")[0] in ("numpy", "jax", "ml_dtypes", "pathlib")
     if plain or library or isinstance(value, (enum.Enum, pathlib.PurePath)):

@@ -7,7 +7,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, Tuple
 
-# Special methods that belong to the object itself, not to what it stands for.
+# Special methods of the proxy itself.
 _OWN = frozenset(["__set__", "__delete__", "__set_name__", "__del__", "__class_getitem__"])
 
 

@@ -54,7 +54,7 @@ def event_log() -> Optional[EventLog]:
     if not folder:
         return None
     log = EventLog(folder, os.environ.get("REMAT_MIGRATE_RECORD_CASES") != "0")
-    # A unit that calls itself needs three frames where it needed one.
+    # Each recursive call of a unit needs three frames instead of one.
     sys.setrecursionlimit(3 * sys.getrecursionlimit())
     atexit.register(_finish, log)
     if hasattr(os, "register_at_fork"):
@@ -66,7 +66,7 @@ def _finish(log: EventLog) -> None:
     jax = sys.modules.get("jax")
     try:
         if jax is not None:
-            jax.effects_barrier()  # callbacks may still be under way
+            jax.effects_barrier()  # callbacks may still be running
     except Exception as error:
         log.note("", "waiting for callbacks: {!r}".format(error))
     log.close()
@@ -89,15 +89,15 @@ def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any
     if pytest_fixtures.replace_function(function, lambda inner: recorded(log, identity, inner)):
         return function
     if isinstance(function, type):
-        log.note(identity, "is a class: its methods are units, not it")
+        log.note(identity, "is a class: only its methods are recorded")
         return function
     if not callable(function):
-        log.note(identity, "is a {}, which is not called".format(type(function).__name__))
+        log.note(identity, "is not callable: it is a {}".format(type(function).__name__))
         return function
     if getattr(function, _MARK, None) == (identity, id(function)):
         return function
     if _is_suspended(function):
-        log.note(identity, "is a generator or coroutine: it is not recorded")
+        log.note(identity, "is a generator or coroutine, which is not recorded")
         return function
     if isinstance(function, types.FunctionType):
         return _function(log, identity, function, bound)
@@ -122,7 +122,7 @@ def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
 
     setattr(recording, _MARK, (identity, id(recording)))
     with contextlib.suppress(TypeError, ValueError, NameError):
-        # Not all who ask for a signature follow `__wrapped__`.
+        # Not every library follows `__wrapped__` to find the signature.
         recording.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return recording
 
@@ -158,7 +158,7 @@ def _run(
 
 
 def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any]) -> bool:
-    # A traced call is recorded, if only to be left out when it runs: that may be for long.
+    # A traced call is always recorded: the compiled program may run for long.
     return not walk.has_tracer((args, kwargs)) and log.leaves_out(identity)
 
 
@@ -170,6 +170,6 @@ def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: An
     except Exception as error:
         try:
             log.note(identity, "a call was not recorded: {!r}".format(error)[:1000])
-        except Exception as again:  # a full disk: nothing can be written, and the program goes on
+        except Exception as again:  # a full disk: the program continues
             print("remat-migrate: recording failed: {!r}".format(again), file=sys.__stderr__)
         return None

@@ -46,10 +46,10 @@ def trace_again() -> None:
 
 def _forget(argument: Any) -> int:
     clear: Any = jax.clear_caches
-    # Between two instructions of the main thread.
+    # This runs between two instructions of the main thread.
     try:
         clear()
     except Exception as error:
-        # A pending call must not raise into whatever the program is doing.
-        print("remat-migrate: the caches of JAX cannot be cleared: {!r}".format(error))
+        # An exception would surface in the middle of the program.
+        print("remat-migrate: cannot clear the caches of JAX: {!r}".format(error))
     return 0

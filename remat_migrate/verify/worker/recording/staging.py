@@ -104,7 +104,7 @@ def _sink(callback: Any) -> Optional[Sink]:
     for cell in getattr(callback, "__closure__", None) or ():
         try:
             held = cell.cell_contents
-        except ValueError:  # not filled yet
+        except ValueError:  # an empty cell
             continue
         if isinstance(held, Sink):
             return held
@@ -128,7 +128,7 @@ def _replace_batching(primitive: Any) -> None:
     batching = _internal("interpreters.batching")
     rules = batching.primitive_batchers
     if not isinstance(rules, dict):
-        rules = batching.fancy_primitive_batchers  # their rules take the axis before the values
+        rules = batching.fancy_primitive_batchers  # these rules take the axis before the values
     theirs = rules[primitive]
 
     def batched(*args: Any, **params: Any) -> Any:

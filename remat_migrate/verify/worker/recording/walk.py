@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from ..frameworks import adapt, flax_modules
 from ..transfer.placeholders import HostArray, Slot
 
-# Of a plain object's state: how deep, and of one value: how many nodes.
+# Limits on the depth of objects within objects, and on the leaves of one value.
 DEEPEST_STATE = 4
 MOST_NODES = 20000
 
@@ -33,7 +33,7 @@ _NAMED = (
     HostArray,
     Slot,
 )
-# Objects of these packages are named, not gone into: devices, meshes, loggers, open files.
+# Objects of these packages are leaves: devices, meshes, loggers, open files.
 # fmt: off
 _CLOSED = frozenset([
     "_io", "_thread", "builtins", "io", "jax", "jaxlib", "logging", "ml_dtypes",
@@ -77,7 +77,7 @@ def has_tracer(value: Any) -> bool:
     jax = sys.modules.get("jax")
     try:
         return jax is not None and any(map(is_tracer, jax.tree_util.tree_leaves(value)))
-    except Exception:  # keys without an order, or a flattening that the program defines
+    except Exception:  # keys without an order, or a custom flattening
         return True
 
 
@@ -206,7 +206,7 @@ def _pytree(value: Any) -> Optional[Parts]:
         return None
     try:
         keyed, tree = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda x: x is not value)
-    except Exception:  # a flattening that the program defines
+    except Exception:  # a custom flattening
         return None
     if len(keyed) == 1 and keyed[0][1] is value:
         return None
@@ -226,7 +226,7 @@ def _object(value: Any) -> Optional[Parts]:
     state = dict(_state(value))
     haiku = sys.modules.get("haiku")
     if haiku is not None and isinstance(value, haiku.Module):
-        # Haiku's own count of calls and transforms, `hk.remat` among them.
+        # Haiku counts calls and transforms here, including `hk.remat`.
         state.pop("_creation_frame_id", None)
     if not state:
         return None

@@ -37,7 +37,7 @@ def _unit(identity: str) -> "Any":
 
 
 def _seed(numpy_random: "Any") -> None:
-    # Inputs that a program draws without a seed would differ between the two runs.
+    # Otherwise inputs drawn without a seed would differ between the two runs.
     numpy_random.seed(0)
 
 
