@@ -15,12 +15,12 @@ from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
 from remat_migrate.analysis.sites.call_search import uses_of
 from remat_migrate.analysis.sites.site import Option, Site, sites_of
 from remat_migrate.analysis.statics.misplaced_arguments import misplaced
+from remat_migrate.analysis.statics.positions import lost_indices
 from remat_migrate.analysis.statics.static_options import (
     Indices,
     StaticParameter,
     deliberate,
     known_target,
-    lost_indices,
     read_indices,
     sees_all_calls,
     static_site,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.sites.uses import Call
-from remat_migrate.analysis.statics.passed_values import passed_kind
+from remat_migrate.analysis.statics.arguments import Argument
 from remat_migrate.analysis.statics.static_options import StaticSite, deliberate, static_site
 from remat_migrate.analysis.values.bind import Arguments
 from remat_migrate.rule import Example, Finding, Fix, Rule
@@ -78,8 +78,8 @@ class StaticArray(Rule):
         self, project: Project, static: StaticSite, pair: tuple[Call, Arguments]
     ) -> Iterator[Finding]:
         for parameter in static.static:
-            kind, shown = passed_kind(project, static.target, parameter.parameter, None, (pair,))
-            if kind == "array" and shown is not None:
+            shown = Argument(project, static.target, parameter.parameter, (pair,)).first_array
+            if shown is not None:
                 yield self.finding(
                     *pair[0].module.location(shown[1]),
                     f"an array is passed for the static argument `{parameter.name}`; each new array"

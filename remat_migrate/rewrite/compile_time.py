@@ -30,7 +30,7 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
     for need in needs:
-        for module, operation in () if need.unseen else need.operations:
+        for module, operation in () if need.opaque else need.operations:
             check_selected(module, operation, f"{_RESULT} that must be concrete")
             statement = module.statement(operation)
             if _whole(module, statement, operation):

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..analysis import Project
 from ..analysis.sites.site import Site
-from ..analysis.statics.static_arguments import find_statics, static_indices
+from ..analysis.statics.positions import static_indices
+from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.static_options import tracing_layer
 from ..analysis.statics.statics import Statics
 from .concrete import Migration, at_application, distinct, plan_site

@@ -36,7 +36,7 @@ class LibraryCalls(DependenceAnalysis):
 
     def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
         for need in self._need(node, reason, certain=False):
-            yield replace(need, unseen=True)
+            yield replace(need, opaque=True)
 
     def _called(self, node: ast.expr) -> Iterator[Need]:
         """The need of a function, or of an object a method of which is called."""
@@ -63,7 +63,7 @@ class LibraryCalls(DependenceAnalysis):
             elif last in library_arguments.IDENTIFYING_BUILTINS:
                 for arg in arguments:
                     for need in self._need(arg, f"`{last}()`", certain=False):
-                        yield replace(need, identity=_asks_for_a_number(last, node))
+                        yield replace(need, type_test=_asks_for_a_number(last, node))
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
         elif name.startswith(library_arguments.CONCRETE_MODULES):

@@ -22,10 +22,10 @@ class Need:
         node: the expression that must have a value.
         reason: what for.
         certain: False when the value only goes somewhere that may need it.
-        unseen: whether that is code that cannot be seen.
+        opaque: whether that is code that cannot be seen.
         called: whether the value is called, or a method of it that no array has.
-        identity: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
-        beside: further parameters without whose being Python values there is no need.
+        type_test: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
+        operands: further parameters without whose being Python values there is no need.
         traced: see Dependence.
     """
 
@@ -35,10 +35,10 @@ class Need:
     node: ast.expr
     reason: str
     certain: bool = True
-    unseen: bool = False
+    opaque: bool = False
     called: bool = False
-    identity: bool = False
-    beside: frozenset[str] = frozenset()
+    type_test: bool = False
+    operands: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
 
     @property

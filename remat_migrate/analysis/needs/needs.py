@@ -238,7 +238,7 @@ class _Analysis(LibraryCalls):
             return
         names = frozenset(d.parameter for d in self.depends(node))
         for need in self._need(node, "arithmetic of Python numbers", certain=False):
-            yield replace(need, beside=names - {need.parameter})
+            yield replace(need, operands=names - {need.parameter})
 
     def _in_message(self, node: ast.AST) -> bool:
         for around in self.module.ancestors(node):
@@ -375,7 +375,7 @@ class _Analysis(LibraryCalls):
                     parameter=d.parameter,
                     index=d.index,
                     traced=d.traced | need.traced,
-                    beside=frozenset(),
+                    operands=frozenset(),
                 )
 
     def _is_handed_on(

@@ -176,17 +176,10 @@ class Kinds:
                         self.parameter(module, binding.scope.node, binding.node, depth - 1)
                     )
                 case "def" | "class" | "import":
-                    found = self._objects(module, node)
-                    if found == "unknown":
-                        found = self._imported_constant(module, node)
-                    kinds.append(found)
+                    kinds.append(self._objects(module, node))
                 case _:
                     kinds.append("unknown")
         return join(kinds)
-
-    def _imported_constant(self, module: Module, node: ast.Name) -> Kind:
-        values = self.evaluator.values(module, node)
-        return "python" if values and all(isinstance(v, Constant) for v in values) else "unknown"
 
     def _unpacked(self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int) -> Kind:
         step = path[0]

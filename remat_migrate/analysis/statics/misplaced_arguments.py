@@ -1,17 +1,17 @@
-"""Calls that do not pass a static argument by position, and what becomes of them."""
+"""Calls that do not pass a static argument by position."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from ..names.module import Module
 from ..project import Project
 from ..sites.site import Site, sites_in
 from ..sites.uses import Call
+from ..values.bind import positional_parameters
 from .static_options import StaticParameter, StaticSite, static_site
 
 
@@ -24,8 +24,8 @@ class Misplaced:
         call: the call.
         parameter: the static argument.
         how: "keyword" or "omitted".
-        keyword: the keyword, if that is written in the call itself.
-        instead: the name of the parameter that is made static in its place; "": it is an error.
+        keyword: the keyword, if the call itself writes it.
+        instead: the name of the parameter that becomes static in its place; empty if JAX raises.
     """
 
     static: StaticSite
@@ -37,53 +37,41 @@ class Misplaced:
 
     @property
     def last(self) -> int:
-        """The position up to which the call must pass its arguments by position."""
+        """The last position that the call must pass by position."""
         return max(p.position for p in self.static.static)
 
 
-def misplaced_in(project: Project, module: Module) -> Iterator[Misplaced]:
-    """The calls written in a module that misplace a static argument, each once.
+def misplaced_in(project: Project, module: Module) -> Sequence[Misplaced]:
+    """Return the calls in a module that misplace a static argument, each once.
 
-    Those in files that hold nothing but calls, which no rule looks at, belong to their site's.
+    Calls in files that no rule visits, since they contain nothing but calls, belong to the site's
+    module.
     """
-    if project not in _MISPLACED:
-        _MISPLACED[project] = _by_owner(project)
-    yield from _MISPLACED[project].get(module, ())
-
-
-# What each module is told of is found in the sites of all: once for the project, not for each.
-_MISPLACED: WeakKeyDictionary[Project, dict[Module, list[Misplaced]]] = WeakKeyDictionary()
+    return project.once(_by_owner).get(module, ())
 
 
 def _by_owner(project: Project) -> dict[Module, list[Misplaced]]:
     seen: set[tuple[Module, ast.Call]] = set()
-    looked_at = set(project.modules.values())
+    visited = set(project.modules.values())
     owned: dict[Module, list[Misplaced]] = {}
-    for site in _sites_reaching(project):
-        for found in misplaced(project, site):
-            place = found.call.module
-            owner = place if place in looked_at else site.module
-            if place.editable and (owner, found.call.node) not in seen:
-                seen.add((owner, found.call.node))
-                owned.setdefault(owner, []).append(found)
+    for module in project.modules.values():
+        for site in sites_in(project, module):
+            for found in misplaced(project, site):
+                place = found.call.module
+                owner = place if place in visited else module
+                if place.editable and (owner, found.call.node) not in seen:
+                    seen.add((owner, found.call.node))
+                    owned.setdefault(owner, []).append(found)
     return owned
 
 
-def _sites_reaching(project: Project) -> Iterator[Site]:
-    """The sites with static arguments, of all modules: their calls may stand in any file."""
-    for owner in project.modules.values():
-        for site in sites_in(project, owner):
-            if "static_argnums" in site.arguments:
-                yield site
-
-
 def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
-    """The calls of a site's function that misplace a static argument."""
+    """Yield the calls of a site's function that misplace a static argument."""
     static = static_site(project, site)
     if static is None or not static.static:
         return
-    way = site.definition.static_calls
-    if way in ("bound", "unknown"):
+    rule = site.definition.static_calls
+    if rule in ("bound", "unknown"):
         return
     for call, arguments in static.bound:
         wrong = [
@@ -92,7 +80,7 @@ def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
             if p.name not in arguments.by_position and p.position >= _given(static, call)
         ]
         keywords = [p for p in wrong if p.name in arguments.by_name]
-        if way == "keywords-ignored" and not keywords:
+        if rule == "keywords-ignored" and not keywords:
             continue
         if wrong:
             first = (keywords or wrong)[0]
@@ -103,13 +91,13 @@ def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
 
 
 def _given(static: StaticSite, call: Call) -> int:
-    """How many leading parameters are bound before the call: `self`, those of a partial."""
+    """Return how many leading parameters are bound before the call: `self`, partial arguments."""
     return max(static.target.skip, call.skip if static.target.owner is not None else 0)
 
 
 def _instead(static: StaticSite, call: Call, parameter: StaticParameter) -> str:
-    """The parameter that a negative index makes static where fewer are passed by position."""
-    positional = static.function.args.posonlyargs + static.function.args.args
+    """Return the parameter that a negative index names if a call passes fewer by position."""
+    positional = positional_parameters(static.function)
     passed = _given(static, call) + len(call.arguments[0])
     place = parameter.position - (len(positional) - passed)
     return positional[place].arg if static.target.skip <= place < len(positional) else ""

@@ -1,8 +1,8 @@
-"""`static_argnums` of Flax that count `self` where it is not counted, or the other way round.
+"""`static_argnums` of Flax that count `self` although the Api does not, or the other way round.
 
-`nn.remat` counts the module as 0, of a class, a method or a function that takes it first;
-`partitioning.remat` does not; `jax.checkpoint` counts what it is called with. Written as another of
-them counts, an index names the neighbour of the argument that it is for.
+`nn.remat` counts the module as 0, for a class, a method or a function that takes it first.
+`partitioning.remat` does not. `jax.checkpoint` counts what it is called with. An index that counts
+as another Api does names the argument next to the intended one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from ..sites.site import Site
 from ..values.bind import default_of, positional_parameters
 from ..values.declarations import annotation_kind
 from .argument_kinds import kinds_of
-from .passed_values import used_as_array
+from .arguments import Argument
+from .positions import counted_position
 from .project_needs import project_needs
-from .static_options import StaticParameter, StaticSite, counted_position, read_indices, static_site
+from .static_options import StaticParameter, StaticSite, read_indices, static_site
 from .traced_needs import TracedNeed, traced_needs
 
 _SHIFTS = {"method": 1, "method-without-self": -1}
@@ -29,10 +30,10 @@ class SelfOffset:
     """Indices that are off by one.
 
     Attributes:
-        static: what they make static as they are.
-        wanted: what they are meant for, with the indices that name it.
-        needs: the values that Python needs and that are traced as it is; empty where nothing fails.
-        exact: whether nothing else than what Python needs, and flags, would become static.
+        static: the parameters that they name as written.
+        wanted: the intended parameters, with the indices that name them.
+        needs: the values that are needed but traced as written; empty if nothing fails.
+        exact: whether all of `wanted` are needed at trace time, or flags.
     """
 
     static: StaticSite
@@ -42,7 +43,7 @@ class SelfOffset:
 
 
 def self_offset(project: Project, site: Site) -> SelfOffset | None:
-    """The indices of a site, if they certainly count `self` in another way than its Api does."""
+    """Return the indices of a site if they certainly count `self` in the wrong way."""
     shift = _SHIFTS.get(site.definition.counting)
     option = site.arguments.get("static_argnums")
     if shift is None or option is None or site.definition.modules != "linen":
@@ -51,8 +52,7 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     static = static_site(project, site)
     if static is None or not indices.values or indices.type not in site.definition.static_indices:
         return None
-    positional = positional_parameters(static.function)
-    found = _shifted(static, indices.values, shift, positional)
+    found = _shifted(static, indices.values, shift)
     if found is None:
         return None
     now, wanted = found
@@ -67,22 +67,25 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
         return None
     needs = tuple(traced_needs(project, site))
     flags = [p for p in wanted if _is_flag(static, p.parameter)]
-    exact = all(p.name in needed or p in flags for p in wanted)
     if needs:
-        python = all(n.evidence == "python" for n in needs)
-        if not python or not {n.need.parameter for n in needs} <= names:
+        if any(n.evidence != "python" or n.need.parameter not in names for n in needs):
             return None
+        exact = all(p.name in needed or p in flags for p in wanted)
         return SelfOffset(static, wanted, needs, exact)
     if lost and len(flags) == len(wanted) and all(_is_array(project, static, p) for p in lost):
-        return SelfOffset(static, wanted, (), exact)
+        return SelfOffset(static, wanted, (), exact=True)
     return None
 
 
 def _shifted(
-    static: StaticSite, values: Collection[int], shift: int, positional: list[ast.arg]
+    static: StaticSite, values: Collection[int], shift: int
 ) -> tuple[list[ast.arg], tuple[StaticParameter, ...]] | None:
-    """What indices name now, and what they would if they were shifted; None where that is none."""
+    """Return the parameters that indices name, and those that they name when shifted.
+
+    Returns None if some shifted index names none.
+    """
     api, target = static.site.definition, static.target
+    positional = positional_parameters(static.function)
     now: list[ast.arg] = []
     wanted: list[StaticParameter] = []
     for index in values:
@@ -101,7 +104,7 @@ def _shifted(
 
 
 def _is_flag(static: StaticSite, parameter: ast.arg) -> bool:
-    """Whether a parameter is declared, or by default is, True or False."""
+    """Return whether a parameter is declared as a bool, or has one as its default."""
     default = default_of(static.function, parameter)
     if isinstance(default, ast.Constant) and isinstance(default.value, bool):
         return True
@@ -114,15 +117,13 @@ def _is_flag(static: StaticSite, parameter: ast.arg) -> bool:
 
 
 def _is_array(project: Project, static: StaticSite, parameter: ast.arg) -> bool:
-    """Whether a parameter is the module itself, or is an array for certain."""
-    positional = positional_parameters(static.function)
-    if parameter is positional[0]:
+    """Return whether a parameter is the module itself, or certainly an array."""
+    if parameter is positional_parameters(static.function)[0]:
         return True
-    if annotation_kind(parameter.annotation) == "array":
+    argument = Argument(project, static.target, parameter, static.bound)
+    if argument.annotated_kind == "array":
         return True
     passed = [(c.module, a.by_name.get(parameter.arg)) for c, a in static.bound]
     if passed and all(e is not None and kinds_of(project).of(m, e) == "array" for m, e in passed):
         return True
-    return annotation_kind(parameter.annotation) == "unknown" and used_as_array(
-        project, static.target, parameter
-    )
+    return argument.annotated_kind == "unknown" and argument.is_used_as_array

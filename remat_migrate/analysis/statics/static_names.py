@@ -1,4 +1,4 @@
-"""`static_argnames` as it is written, and what it would make static."""
+"""The arguments that `static_argnames` names."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.site import Option, Site
 from ..values.callees import Target
-from .mutated_names import changing_name
-from .passed_values import by_value
-from .static_arguments import bind_use, position_of, static_indices
+from .arguments import Argument
+from .mutated_state import changing_name
+from .positions import bind_use, position_of, static_indices
 from .static_options import known_target
 from .statics import Obstacle, Required, Statics
 
 
-def read_names(project: Project, option: Option) -> tuple[str, ...] | None:
-    """The names that an option `static_argnames` gives; None where they are not known."""
+def _read_names(project: Project, option: Option) -> tuple[str, ...] | None:
+    """Return the names that an option `static_argnames` gives; None if they are not known."""
     listed = listed_items(project.evaluator, option.module, option.value)
     names = tuple(item for item in listed or () if isinstance(item, str))
     return names if listed is not None and len(names) == len(listed) else None
 
 
 def named_statics(project: Project, site: Site) -> Statics:
-    """What must be static at a site by its `static_argnames`."""
+    """Return what must be static at a site by its `static_argnames`."""
     option = site.arguments["static_argnames"]
-    names, target = read_names(project, option), known_target(project, site)
+    names, target = _read_names(project, option), known_target(project, site)
     uses = uses_of(project, site)
     if names is None or target is None:
         what = "what it wraps cannot be seen" if target is None else "the names are computed"
@@ -39,9 +39,9 @@ def named_statics(project: Project, site: Site) -> Statics:
             reason = f"`{name}` is no argument of `{site.target}`"
             return Statics(target, uses=uses, obstacle=_obstacle(option, reason))
         if not _is_given(target, name):
-            fixed = by_value(project, target, by_name[name], None, bound)
-            position = position_of(target, name, None)
-            required.append(Required(name, None, position, (), "it is named static", fixed))
+            by_value = Argument(project, target, by_name[name], bound).is_immutable
+            position = position_of(target, name)
+            required.append(Required(name, None, position, (), "it is named static", by_value))
     function = target.function
     return Statics(
         target,
@@ -55,8 +55,8 @@ def named_statics(project: Project, site: Site) -> Statics:
 
 
 def _is_given(target: Target, name: str) -> bool:
-    """Whether the call does not pass it: `self`, arguments of partials."""
-    position = position_of(target, name, None)
+    """Return whether the call does not pass a parameter: `self`, arguments of partials."""
+    position = position_of(target, name)
     return name in target.given or (position is not None and position < target.skip)
 
 

@@ -1,4 +1,4 @@
-"""`static_argnums` as it is written: its type, its indices, the parameters that they name."""
+"""`static_argnums` as written: its type, its indices, and the parameters that they name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ...libraries.apis import DIFFERENTIATE, Api
+from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode
@@ -18,10 +18,11 @@ from ..sites.uses import Call
 from ..values.bind import Arguments, positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
-from .opaque_functions import changed_below, is_field
-from .static_arguments import applied_values, bind_use, place_of
+from .opaque_targets import changing_decorator, is_field
+from .positions import bind_use, counted_position
+from .static_arguments import applied_values, place_of
 
-# Transformations that call the function with the keywords that they are called with.
+# Transformations that pass keyword arguments on to the function.
 _PASSING_ON = frozenset(
     {
         "jax.jit",
@@ -43,14 +44,14 @@ _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.arange", "jax.numpy.array", "j
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """What `static_argnums` is.
+    """The value of `static_argnums`.
 
     Attributes:
-        type: "int", "tuple", "list", "set", "range", "bool", "None", "array", the name of a scalar
-            of NumPy, or of what is called; "": not known.
-        values: the indices in order; None where they are not known.
-        module: where they are written.
-        node: the expression that says so.
+        type: "int", "tuple", "list", "set", "range", "bool", "None", "array", or the name of a
+            NumPy scalar type; empty if not known.
+        values: the indices in order; None if they are not known.
+        module: the module with the indices.
+        node: their expression.
     """
 
     type: str
@@ -81,9 +82,9 @@ class StaticParameter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StaticSite:
-    """A site whose static arguments are known, and the calls of what it makes.
+    """A site whose static arguments are known, and the calls of its result.
 
-    `bound` are the calls that certainly run this function and whose arguments are seen.
+    `bound` are the calls that certainly run this function and whose arguments are known.
     """
 
     site: Site
@@ -94,17 +95,17 @@ class StaticSite:
 
     @property
     def function(self) -> FunctionNode:
-        """The function that is wrapped."""
+        """The wrapped function."""
         return self.target.function.node
 
 
 def read_indices(project: Project, option: Option) -> Indices:
-    """What an option `static_argnums` says, constants of modules followed."""
+    """Read an option `static_argnums`, through constants of modules."""
     return _read(project, option.module, option.value, 3)
 
 
 def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple[int, ...] | None:
-    """The indices that an expression says; None where they are not known."""
+    """Return the indices that an expression gives; None if they are not known."""
     return _read(project, module, node, 3).values
 
 
@@ -176,36 +177,13 @@ def _called(project: Project, module: Module, node: ast.Call) -> Indices:
     return Indices("", None, module, node)
 
 
-def counted_position(api: Api, target: Target, index: int) -> int | None:
-    """The position of the parameter that an index names where all are passed; None: none."""
-    count = len(positional_parameters(target.function.node))
-    if index < 0:
-        if api.negative_shift is None or index + api.negative_shift >= 0:
-            return None
-        if target.function.node.args.vararg is not None:
-            return None  # it depends on how many there are
-        return max(count + index + api.negative_shift, -1)
-    match api.counting:
-        case "function":
-            return index + target.skip
-        case "method":
-            return index
-    return index + 1
-
-
-def lost_indices(api: Api, values: Iterable[int]) -> list[int]:
-    """The negative indices that name no argument: `-1` of `flax.linen.remat`."""
-    shift = api.negative_shift
-    return [i for i in values if i < 0 and shift and i + shift >= 0]
-
-
 def known_target(project: Project, site: Site) -> Target | None:
-    """The one function that a site wraps, if its own parameters are those of the calls."""
+    """Return the only function that a site wraps, if its own parameters are those of the calls."""
     return next(iter(known_targets(project, site)), None)
 
 
 def known_targets(project: Project, site: Site) -> list[Target]:
-    """The same, once for each class that may have inherited the function, in order of place."""
+    """Return the same, once for each class that may have inherited the function, in order."""
     values = applied_values(project, site)
     if is_field(project, site):
         assert site.subject is not None
@@ -214,7 +192,7 @@ def known_targets(project: Project, site: Site) -> list[Target]:
         values, unseen = candidates(project, module, node)
         if unseen is not None:
             return []
-    if not values or changed_below(values) is not None:
+    if not values or changing_decorator(values) is not None:
         return []
     found = [list(targets_of(project.evaluator, v)) for v in values]
     if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
@@ -224,7 +202,7 @@ def known_targets(project: Project, site: Site) -> list[Target]:
 
 
 def static_site(project: Project, site: Site) -> StaticSite | None:
-    """What an application with a known `static_argnums` makes static, and its calls."""
+    """Return what a known `static_argnums` makes static, and the calls of the site's result."""
     option = site.arguments.get("static_argnums")
     if site.application is None or option is None or site.definition.static_option is None:
         return None
@@ -257,21 +235,23 @@ def sees_all_calls(project: Project, static: StaticSite) -> bool:
 
 
 def passes_keywords_on(callee: Value | None) -> bool:
-    """Whether what stands between a call and the checkpoint passes keywords on as keywords.
+    """Return whether the transformations around a checkpoint pass keywords on as keywords.
 
-    Equinox' transformations and custom derivatives bind a call to the signature first.
+    Equinox transformations and custom derivatives bind a call to the signature first.
     """
     return all(layer.how in _PASSING_ON for layer in _transformations(callee))
 
 
 def tracing_layer(callee: Value | None) -> Wrapped | None:
-    """A transformation between a call and the checkpoint that may trace any argument, or counts
-    them (`in_axes`): one more argument by position may not be what it takes."""
+    """Return a transformation around a checkpoint that may not take one more positional argument.
+
+    It may trace any argument, or count them (`in_axes`).
+    """
     return next((layer for layer in _transformations(callee) if layer.how in _TRACING), None)
 
 
 def _transformations(callee: Value | None) -> Iterator[Wrapped]:
-    """What stands between a call and the checkpoint, outermost first; around its class, too."""
+    """Yield the transformations around a checkpoint or its class, outermost first."""
     for layer in layers(callee):
         if isinstance(layer, Wrapped):
             yield layer
@@ -280,5 +260,5 @@ def _transformations(callee: Value | None) -> Iterator[Wrapped]:
 
 
 def deliberate(calls: Iterable[Call]) -> bool:
-    """Whether calls stand where a test asks that they fail."""
+    """Return whether tests expect all of some calls to fail."""
     return all(expects_failure(call.module, call.node) for call in calls)

@@ -1,8 +1,8 @@
-"""Arguments of checkpointed functions whose values Python needs, and that are not static.
+"""Arguments of checkpointed functions that are traced although their values are needed.
 
-The same question as for `concrete=`, but nobody has asked for concrete values here: code that works
-must not be found. So the need must be certain, and a call must be seen that passes what
-`jax.checkpoint` makes a tracer of: an argument that is left to its default stays a Python value.
+The question is the same as for `concrete=`, but here nobody asked for concrete values, and code
+that works must not be reported. So the need must be certain, and a call must pass something that
+`jax.checkpoint` turns into a tracer: an argument left to its default stays a Python value.
 """
 
 from __future__ import annotations
@@ -21,33 +21,38 @@ from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.site import Site
 from ..sites.uses import Call
-from ..values.bind import Arguments, default_of, positional_parameters
+from ..values.bind import Arguments, default_of
 from ..values.callees import Target
-from ..values.declarations import annotation_kind, default_kind
+from ..values.declarations import default_kind
 from ..values.values import Constant, Container, External, Parameter
 from .argument_kinds import kinds_of
-from .array_arguments import is_self
-from .passed_values import has_attributes
+from .arguments import Argument
+from .positions import bind_use, counted_position, lost_indices, position_of
 from .project_needs import project_needs
-from .static_arguments import bind_use, position_of
-from .static_options import counted_position, known_targets, lost_indices, read_indices
+from .required_arguments import closed_parameters
+from .static_options import known_targets, read_indices
 
 Evidence = Literal["python", "array", "declared"]
 
 
+_STRING = "it is a string, which JAX cannot trace"
+# Whether a tuple is true is known, whatever its items are.
+_TRUTH = ("a branch", "a loop that", "an assertion", "`and`", "`not`")
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TracedNeed:
-    """A parameter whose value Python needs, and that is traced.
+    """A traced parameter whose value is needed.
 
     Attributes:
         target: the function.
-        need: the place that needs it.
+        need: the place that needs the value.
         evidence: what is passed for it: "python": a Python value; "array"; "declared": no call is
-            seen, but the parameter has no default, and is declared to be a Python value or must be
+            known, but the parameter has no default, and is declared to be a Python value or must be
             passed by callers elsewhere.
         call: a call that passes it.
         shown: the expression that it passes.
-        sure: whether what is passed is a value of Python beyond doubt.
+        sure: whether that is certainly a Python value.
         deliberate: whether a test expects the calls to fail.
     """
 
@@ -64,8 +69,8 @@ class TracedNeed:
 class Subject:
     """What a site wraps, as far as it is known.
 
-    Its calls are looked for when somebody asks: that takes a search of the project, and most
-    functions need no value of an argument.
+    Its calls are found on demand: that takes a search of the project, and most functions do not
+    need the value of any argument.
 
     Attributes:
         project: the project.
@@ -86,26 +91,38 @@ class Subject:
 
     @property
     def needs(self) -> Iterator[Need]:
-        """Where Python needs a value, whatever class the function is called on."""
+        """The needs of the function, for all classes that may have inherited it."""
         for target in self.targets:
             yield from project_needs(self.project).of(target.function, target.owner)
 
     @cached_property
     def bound(self) -> tuple[tuple[Call, Arguments], ...]:
-        """The calls whose arguments are seen."""
+        """The calls whose arguments are known."""
         calls = uses_of(self.project, self.site).calls
         pairs = ((call, bind_use(self.site, self.target, call)) for call in calls)
         return tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
 
+    def passed(self, name: str) -> Iterator[tuple[Call, ast.expr]]:
+        """Yield the calls that pass a parameter, and what they pass."""
+        for call, arguments in self.bound:
+            if name in arguments.by_name:
+                yield call, arguments.by_name[name]
+
     @property
-    def hidden(self) -> bool:
-        """Whether there may be other calls."""
+    def has_unknown_calls(self) -> bool:
+        """Whether there may be calls besides those in `bound`."""
         uses = uses_of(self.project, self.site)
         return bool(uses.escapes) or len(self.bound) < len(uses.calls)
 
+    @property
+    def is_never_used(self) -> bool:
+        """Whether nothing in the project calls the function or passes it on."""
+        uses = uses_of(self.project, self.site)
+        return not uses.calls and not uses.escapes
 
-def subject_of_site(project: Project, site: Site) -> Subject | None:
-    """What a site wraps, with the static arguments that it names; None where that is not known."""
+
+def _subject_of(project: Project, site: Site) -> Subject | None:
+    """Return what a site wraps, with its static arguments; None if that is not known."""
     api = site.definition
     if site.application is None or api.static_option is None or not api.same_function:
         return None
@@ -114,130 +131,103 @@ def subject_of_site(project: Project, site: Site) -> Subject | None:
     targets = known_targets(project, site)
     if not targets:
         return None
-    static: set[int] = set()
     option = site.arguments.get("static_argnums")
-    if option is not None:
-        indices = read_indices(project, option).values
-        if indices is None or lost_indices(api, indices):
-            return None  # a wrong index is mended first
-        for index in indices:
-            position = counted_position(api, targets[0], index)
-            if position is not None:
-                static.add(position)
-    return Subject(project, site, tuple(targets), frozenset(static))
+    indices = () if option is None else read_indices(project, option).values
+    if indices is None or lost_indices(api, indices):
+        return None  # RMT207 reports a wrong index first
+    positions = (counted_position(api, targets[0], index) for index in indices)
+    static = frozenset(position for position in positions if position is not None)
+    return Subject(project, site, tuple(targets), static)
 
 
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
-    """The arguments whose values Python needs and that the site traces, each once."""
-    subject = subject_of_site(project, site)
+    """Yield the arguments that a site traces although their values are needed, each once."""
+    subject = _subject_of(project, site)
     if subject is None:
         return
     target = subject.target
     node = target.function.node
-    positional = positional_parameters(node)
-    closed = {p.arg for p in positional[: target.skip]}
-    if site.definition.counting != "function" and target.skip == 0 and positional:
-        closed.add(positional[0].arg)
+    closed = closed_parameters(site, target)
     by_parameter: dict[str, list[Need]] = {}
     for need in subject.needs:
         if need.certain and need.argument(node) is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
-        needed = by_parameter.get(parameter.arg)
-        if parameter.arg in closed or is_self(target, positional, parameter):
+        argument = Argument(project, target, parameter)
+        if parameter.arg in closed or argument.is_self:
             continue
-        if position_of(target, parameter.arg, None) in subject.static:
+        if position_of(target, parameter.arg) in subject.static:
             continue
-        if parameter in (node.args.vararg, node.args.kwarg) or has_attributes(target, parameter):
+        if argument.is_variadic or argument.has_attributes:
             continue
-        if needed is not None:
-            found = _evidence(project, subject, parameter, needed)
-        else:
-            found = _string(project, subject, parameter)
+        needs = by_parameter.get(parameter.arg)
+        found = _evidence(subject, argument, needs) if needs else _string(subject, argument)
         if found is not None:
             yield found
 
 
-def _evidence(
-    project: Project, subject: Subject, parameter: ast.arg, needs: list[Need]
-) -> TracedNeed | None:
-    """What the calls say of a parameter that Python needs."""
-    target = subject.target
-    of_arrays = next((n for n in needs if _of_an_array(target, n)), None)
-    of_parts = next((n for n in needs if not n.reason.startswith(_TRUTH)), None)
+def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> TracedNeed | None:
+    """Return the strongest evidence that a needed parameter is traced."""
+    project, target = subject.project, subject.target
+    of_arrays = next((n for n in needs if _holds_for_arrays(target, n)), None)
+    of_items = next((n for n in needs if not n.reason.startswith(_TRUTH)), None)
     shown: list[TracedNeed] = []
-    for call, arguments in subject.bound:
-        expr = arguments.by_name.get(parameter.arg)
-        if expr is None:
-            continue
-        evidence, sure = _passed(project, target, parameter, call.module, expr)
+    for call, expr in subject.passed(argument.name):
+        evidence, sure = _passed(argument, call.module, expr)
         need = of_arrays if evidence == "array" else needs[0]
-        if evidence is None and _is_written_out(project, call.module, expr):
-            evidence, sure, need = "python", True, of_parts
+        if evidence is None and _is_literal_tuple(project, call.module, expr):
+            evidence, sure, need = "python", True, of_items
         if evidence is not None and need is not None:
             deliberate = expects_failure(call.module, call.node)
             sure = sure and call.own
             shown.append(TracedNeed(target, need, evidence, call, expr, sure, deliberate))
     if shown:
-        # What is not deliberate before what is; a Python value before an array; what is sure first.
-        return min(shown, key=lambda f: (f.deliberate, f.evidence, not f.sure))
-    declared = annotation_kind(parameter.annotation) == "python"
-    required = default_of(target.function.node, parameter) is None
-    if not subject.bound and required and (declared or _is_never_called(subject)):
+        # Expected failures come last. An array comes first: it cannot become static.
+        return min(shown, key=lambda f: (f.deliberate, f.evidence != "array", not f.sure))
+    if subject.bound or argument.default is not None:
+        return None
+    if argument.annotated_kind == "python" or subject.is_never_used:
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
 
 
-_A_STRING = "it is a string, which JAX cannot trace"
+def _string(subject: Subject, argument: Argument) -> TracedNeed | None:
+    """Return a string that calls pass for a parameter that the result does not depend on.
 
-
-def _string(project: Project, subject: Subject, parameter: ast.arg) -> TracedNeed | None:
-    """A string that calls pass for a parameter that the result does not depend on.
-
-    It is an override's, say, that ignores it: JAX rejects the string all the same.
+    For example, an override ignores a parameter: JAX rejects the string all the same.
     """
+    project = subject.project
     for target in subject.targets:
         results = project_needs(project).result(target.function, target.owner)
-        if any(d.parameter == parameter.arg for d in results):
+        if any(d.parameter == argument.name for d in results):
             return None
-    for call, arguments in subject.bound:
-        expr = arguments.by_name.get(parameter.arg)
-        if expr is None or not call.own:
+    for call, expr in subject.passed(argument.name):
+        if not call.own:
             continue
         passed = [project.values(*o) for o in kinds_of(project).origins(call.module, expr)]
         values = [v for found in passed for v in found]
         if all(passed) and values:
             if all(isinstance(v, Constant) and isinstance(v.value, str | bytes) for v in values):
-                need = Need(parameter.arg, None, call.module, expr, _A_STRING)
+                need = Need(argument.name, None, call.module, expr, _STRING)
                 deliberate = expects_failure(call.module, call.node)
                 return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
     return None
 
 
-# The truth of a tuple is known whatever its parts are.
-_TRUTH = ("a branch", "a loop that", "an assertion", "`and`", "`not`")
-
-
-def _is_written_out(project: Project, module: Module, expr: ast.expr) -> bool:
-    """Whether an argument is a tuple of numbers and strings: an axis, a shape."""
+def _is_literal_tuple(project: Project, module: Module, expr: ast.expr) -> bool:
+    """Return whether an argument is a tuple of numbers and strings: an axis, a shape."""
     values = project.values(module, expr)
     tuples = [v.node for v in values if isinstance(v, Container)]
     others = [v for v in values if not isinstance(v, Container | Parameter)]
     return bool(tuples) and not others and all(default_kind(n) == "python" for n in tuples)
 
 
-def _is_never_called(subject: Subject) -> bool:
-    """Whether nothing in the project calls the function or hands it on: others must pass it all."""
-    uses = uses_of(subject.project, subject.site)
-    return not uses.calls and not uses.escapes
+def _holds_for_arrays(target: Target, need: Need) -> bool:
+    """Return whether a need holds if an array is passed, too: a comparison or a result decides.
 
-
-def _of_an_array(target: Target, need: Need) -> bool:
-    """Whether a need is there if an array is passed, too: a comparison or a result that decides.
-
-    Not the truth of a name, which may be a tree; and not in other functions, which may take many
-    things.
+    The truth of a name does not count, which may be a tree, nor do needs in other functions, which
+    may accept many types.
     """
     node = need.node
     if not any(node is inner for inner in ast.walk(target.function.node)):
@@ -247,70 +237,58 @@ def _of_an_array(target: Target, need: Need) -> bool:
     return isinstance(node, ast.Compare | ast.Call)
 
 
-def _passed(
-    project: Project, target: Target, parameter: ast.arg, module: Module, expr: ast.expr
-) -> tuple[Evidence | None, bool]:
-    """Whether a call passes a Python value or an array, and whether that is sure."""
+def _passed(argument: Argument, module: Module, expr: ast.expr) -> tuple[Evidence | None, bool]:
+    """Return whether a call passes a Python value or an array, and whether that is certain."""
     match expr:
         case ast.Constant(value=value):
             return (None, False) if value is None else ("python", True)
         case ast.UnaryOp(op=ast.Not()) | ast.UnaryOp(operand=ast.Constant()):
             return "python", True
         case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Lambda():
-            return None, False  # a tree of arguments: its truth, say, is known
-    values = project.values(module, expr)
+            return None, False  # a tree of arguments, the truth of which is known
+    values = argument.project.values(module, expr)
     if any(isinstance(v, Container) or v == Constant(None) for v in values):
         return None, False
     if values and all(isinstance(v, Constant) for v in values):
         return "python", True
-    kind = kinds_of(project).of(module, expr)
+    kind = kinds_of(argument.project).of(module, expr)
     if kind == "array":
         return "array", False
-    annotated = annotation_kind(parameter.annotation) == "python"
-    default = default_of(target.function.node, parameter)
-    if kind == "python":
-        return "python", annotated or default_kind(default) == "python"
-    if annotated or default_kind(default) == "python":
-        return "python", False
-    return None, False
+    declared = "python" in (argument.annotated_kind, default_kind(argument.default))
+    return "python" if kind == "python" or declared else None, kind == "python" and declared
 
 
 def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Need]]:
-    """Where Python needs the result of a `jax.numpy` operation on static values.
+    """Yield the needs of results that `jax.numpy` operations compute from static values.
 
-    Static are the arguments that are named so, and those that no call passes.
+    Static are the arguments that the site names, and those that no call passes.
     """
-    subject = subject_of_site(project, site)
+    subject = _subject_of(project, site)
     if subject is None:
         return
     node = subject.target.function.node
     names = {p.arg: p for p in parameters(node)}
     for need in subject.needs:
         parameter = names.get(need.parameter)
-        if (
-            not need.certain
-            or not need.traced
-            or need.argument(node) is not None
-            or parameter is None
-        ):
+        if not need.certain or need.argument(node) is not None or parameter is None:
             continue
         if not _is_computed_here(project, need):
             continue
-        named = position_of(subject.target, need.parameter, None) in subject.static
+        named = position_of(subject.target, need.parameter) in subject.static
         omitted = (
-            not subject.hidden
+            not subject.has_unknown_calls
             and bool(subject.bound)
             and default_of(node, parameter) is not None
-            and all(need.parameter not in a.by_name for _, a in subject.bound)
+            and not any(subject.passed(need.parameter))
         )
         if named or omitted:
             yield subject, need
 
 
 def _is_computed_here(project: Project, need: Need) -> bool:
-    """Whether a function needs in itself what a function of JAX makes in it.
+    """Return whether a function of JAX computes what is needed, in the function that needs it.
 
-    Code that is handed a result takes lists, and arrays of NumPy, whose methods have JAX's names.
+    Other functions may be called with lists and NumPy arrays, whose methods have the same names.
     """
     own = need.module.enclosing_function(need.node)
     return any(

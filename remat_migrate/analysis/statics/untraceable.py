@@ -1,4 +1,4 @@
-"""Arguments that JAX rejects where it traces: functions, strings, plain objects."""
+"""Arguments that JAX cannot trace: functions, strings, plain objects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.uses import Uses
-from ..values.bind import default_of
-from ..values.callees import Target, is_pytree
+from ..values.callees import is_pytree
 from ..values.values import (
-    NOTHING,
     Bound,
     Class,
     Constant,
@@ -23,77 +21,64 @@ from ..values.values import (
     Partial,
     Result,
     Value,
-    Values,
     Wrapped,
 )
 from .argument_kinds import kinds_of
-from .passed_values import BoundCalls, has_attributes, passed_kind, what_is_passed
+from .arguments import Argument
 
 
-def no_jax_value(project: Project, target: Target, parameter: ast.arg, bound: BoundCalls) -> bool:
-    """Whether some call passes a string, a function or a class: JAX rejects those as arguments.
+def is_untraceable(argument: Argument) -> bool:
+    """Return whether some call passes a string, a function or a class, which JAX rejects.
 
-    What calls pass on from their own callers is looked up there, and told by the default, and by
-    what the function does with it.
+    The declaration, what the function does with the argument, and what callers pass on tell.
     """
-    default = default_of(target.function.node, parameter)
-    passed = [
-        origin
-        for module, expr in what_is_passed(parameter, None, bound)
-        for origin in kinds_of(project).origins(module, expr)
-    ]
-    if default is not None:
-        passed.append((target.function.module, default))
-    if _shows_no_jax_value(project, target, parameter, bound):
+    project = argument.project
+    if _is_used_untraceably(argument):
         return True
-    declared = _declared(project, target, parameter)
-    if declared and all(not_an_array(project, v) for v in declared):
+    annotated = argument.annotated_instances
+    if annotated and all(_is_rejected(project, v) for v in annotated):
         return True
+    passed = list(argument.origins)
+    if argument.default is not None:
+        passed.append((argument.module, argument.default))
     for module, expr in passed:
-        if isinstance(expr, ast.Constant) and isinstance(expr.value, str | bytes):
-            return True
-        if isinstance(expr, ast.Lambda | ast.Set | ast.SetComp):
-            return True
-        if isinstance(expr, ast.List | ast.Tuple) and any(
-            isinstance(part, ast.Constant) and isinstance(part.value, str) for part in expr.elts
-        ):
-            return True
+        match expr:
+            case ast.Constant(value=str() | bytes()) | ast.Lambda() | ast.Set() | ast.SetComp():
+                return True
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                if any(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts):
+                    return True
         values = project.values(module, expr)
-        if values and all(not_an_array(project, v) for v in values):
+        if values and all(_is_rejected(project, v) for v in values):
             return True
     return False
 
 
-def _shows_no_jax_value(
-    project: Project, target: Target, parameter: ast.arg, bound: BoundCalls
-) -> bool:
-    """Whether a parameter is a function or a string by what the function says and does.
+def _is_used_untraceably(argument: Argument) -> bool:
+    """Return whether the function shows that an argument is a function or a string.
 
-    It is compared with one; or it is called, or has attributes that no array has, and all calls
-    pass values of Python: an object may also be a module with parameters, a value of JAX.
+    It compares the argument with one; or it calls it or reads attributes that no array has, and all
+    calls pass Python values: an object may also be a module with parameters, which JAX can trace.
     """
-    module = target.function.module
-    called = False
-    match parameter.annotation:
+    match argument.parameter.annotation:
         case ast.Name(id="str" | "bytes" | "Callable"):
             return True
-    for node in ast.walk(target.function.node):
-        if not isinstance(node, ast.Name) or node.id != parameter.arg:
-            continue
-        above = module.parent(node)
-        if isinstance(above, ast.Call) and above.func is node:
-            called = called or any(b.node is parameter for b in module.reaching(node))
-        elif isinstance(above, ast.Compare) and _is_beside_no_array(project, module, above, node):
-            if any(b.node is parameter for b in module.reaching(node)):
-                return True
-    is_object = called or has_attributes(target, parameter)
-    return is_object and passed_kind(project, target, parameter, None, bound)[0] == "python"
+    module = argument.module
+    is_object = argument.has_attributes
+    for use, _ in argument.uses:
+        match module.parent(use):
+            case ast.Call(func=func) if func is use:
+                is_object = True
+            case ast.Compare() as comparison:
+                if _is_compared_with_untraceable(argument.project, module, comparison, use):
+                    return True
+    return is_object and argument.kind == "python"
 
 
-def _is_beside_no_array(
+def _is_compared_with_untraceable(
     project: Project, module: Module, comparison: ast.Compare, node: ast.expr
 ) -> bool:
-    """Whether an operand is compared with a string, or is asked whether it is some function."""
+    """Return whether an operand is compared with a string, or tested to be some function."""
     others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
     if isinstance(comparison.ops[0], ast.In | ast.NotIn):
         return False  # a key of a dictionary
@@ -102,11 +87,11 @@ def _is_beside_no_array(
     if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
         return False
     values = {v for other in others for v in project.values(module, other)}
-    return any(isinstance(v, Function | External) and not_an_array(project, v) for v in values)
+    return any(isinstance(v, Function | External) and _is_rejected(project, v) for v in values)
 
 
-def not_an_array(project: Project, value: Value) -> bool:
-    """Whether JAX rejects a value as an argument: a function, a string, an object."""
+def _is_rejected(project: Project, value: Value) -> bool:
+    """Return whether JAX rejects a value as an argument: a function, a string, an object."""
     match value:
         case Function() | Class() | Bound() | Partial() | Wrapped():
             return True
@@ -125,52 +110,32 @@ def not_an_array(project: Project, value: Value) -> bool:
     return False
 
 
-def is_called_object(
-    project: Project,
-    target: Target,
-    parameter: ast.arg,
-    needs: Iterable[Need],
-    bound: BoundCalls,
-    uses: Uses,
-) -> bool:
-    """Whether a parameter is called, or a method of it, and may be something that JAX rejects.
+def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> bool:
+    """Return whether the function calls an argument, or a method of it, that JAX may reject.
 
-    It may not where only pytrees of arrays are passed for it, or nothing.
+    JAX accepts it if the calls pass nothing but pytrees of arrays for it, or leave it out.
     """
-    if not any(n.called and n.parameter == parameter.arg for n in needs):
+    project = argument.project
+    if not any(n.called and n.parameter == argument.name for n in needs):
         return False
-    evaluator = project.evaluator
-    if are_trees(evaluator, _declared(project, target, parameter)):
+    if are_trees(project.evaluator, argument.annotated_instances) or argument.is_left_out(uses):
         return False
-    passed = what_is_passed(parameter, None, bound)
+    passed = argument.passed
     if not passed:
-        in_sight = uses.calls and not uses.escapes
-        return not in_sight or any(arguments.unclear for _, arguments in bound)
-    if passed_kind(project, target, parameter, None, bound)[0] == "array":
-        return False
-    return not all(
-        (origins := list(kinds_of(project).origins(*place)))
-        and all(are_trees(evaluator, project.values(*origin)) for origin in origins)
-        for place in passed
+        return True
+    return argument.kind != "array" and not all(
+        (origins := list(kinds_of(project).origins(*located)))
+        and all(are_trees(project.evaluator, project.values(*origin)) for origin in origins)
+        for located in passed
     )
 
 
-def is_known_object(
-    project: Project, target: Target, parameter: ast.arg, bound: BoundCalls
-) -> bool:
-    """Whether calls, the annotation or the default tell what is passed for such a parameter."""
-    kind, _ = passed_kind(project, target, parameter, None, bound)
-    if kind == "python" or _declared(project, target, parameter):
+def is_known_object(argument: Argument) -> bool:
+    """Return whether calls, the annotation or the default show what such an argument is."""
+    if argument.kind == "python" or argument.annotated_instances:
         return True
-    default, module = default_of(target.function.node, parameter), target.function.module
+    default = argument.default
     if default is None or (isinstance(default, ast.Constant) and default.value is None):
         return False
-    values = project.values(module, default)
-    return bool(values) and all(not_an_array(project, value) for value in values)
-
-
-def _declared(project: Project, target: Target, parameter: ast.arg) -> Values:
-    """Instances of the project's classes that the annotation of a parameter names."""
-    if parameter.annotation is None:
-        return NOTHING
-    return project.evaluator.annotated(target.function.module, parameter.annotation)
+    values = argument.project.values(argument.module, default)
+    return bool(values) and all(_is_rejected(argument.project, value) for value in values)

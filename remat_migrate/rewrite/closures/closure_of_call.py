@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.sites.site import Site
-from ...analysis.statics.mutated_names import changes_later
+from ...analysis.statics.mutated_state import changes_later
 from ...analysis.statics.statics import Statics
 from ...analysis.values.bind import default_of
 from ...analysis.values.callees import Target

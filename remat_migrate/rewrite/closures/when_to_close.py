@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...analysis import Project
 from ...analysis.sites.site import Option, Site
-from ...analysis.statics.mutated_names import changes_later
+from ...analysis.statics.mutated_state import changes_later
 from ...analysis.statics.statics import Required, Statics
 from ...analysis.values.bind import positional_parameters
 from ...codemod.changes import Change

@@ -13,7 +13,7 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.site import Site
 from ...analysis.sites.uses import Call
-from ...analysis.statics.mutated_names import changes_later
+from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
 from ...analysis.values.values import Class, Function
 from ...codemod.changes import Change, Code, Replace

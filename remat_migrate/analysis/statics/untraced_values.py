@@ -1,43 +1,89 @@
 """Arrays that nothing traces: NumPy's, and results of `jax.numpy` that depend on no argument.
 
-What is computed from them alone is concrete wherever the old code could read its value: in a
-compiled function it could not.
+A value computed from them alone is concrete wherever the old code could read it: in a compiled
+function, it could not.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...libraries.library_arguments import STATIC_ATTRIBUTES, TRACED_MODULES
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
+from ..needs.need import Need
 from ..project import Project
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import underlying
 from ..values.calls import returned_expressions
 from ..values.values import External, Function, ModuleValue
 from .argument_kinds import kinds_of
+from .arguments import Argument
 
 _DEPTH = 12
 _PYTHON = ("builtins.", "math.", "itertools.")
 _JAX = (*TRACED_MODULES, "jax.device_put", "jax.tree")
+# Calls that read the values of a JAX array into Python or NumPy.
+_READERS = frozenset(
+    {
+        "builtins.bool", "builtins.int", "builtins.float", "builtins.range", "numpy.asarray",
+        "numpy.array",
+    }
+)  # fmt: skip
 
 
 def is_untraced(project: Project, module: Module, node: ast.expr) -> bool:
-    """Whether an expression is certainly no tracer where it stands."""
+    """Return whether an expression is certainly not a tracer."""
     return _Untraced(project, (*_PYTHON, *_JAX)).holds(module, node, _DEPTH)
 
 
-def is_numpy(project: Project, module: Module, node: ast.expr) -> bool:
-    """The same, and no array of JAX, on which an operation inside a checkpoint gives a tracer."""
-    return _Untraced(project, _PYTHON).holds(module, node, _DEPTH)
+def is_concrete_inside(argument: Argument, needs: Sequence[Need]) -> bool:
+    """Return whether no call passes a tracer, and the values are available inside the checkpoint.
+
+    Inside a checkpointed function, an operation on a JAX array returns a tracer, unless it runs at
+    compile time.
+    """
+    project, passed = argument.project, argument.passed
+    if not all(is_untraced(project, *located) for located in passed):
+        return False
+    plain = _Untraced(project, _PYTHON)
+    if all(plain.holds(module, expr, _DEPTH) for module, expr in passed):
+        return True
+    operations = {operation for need in needs for _, operation in need.traced}
+    return all(_is_computed(argument, need.node, operations) for need in needs)
+
+
+def _is_computed(argument: Argument, node: ast.expr, hoisted: Collection[ast.expr]) -> bool:
+    """Return whether an expression is the argument, or computed from it by `hoisted` operations."""
+    module = argument.module
+
+    def are_computed(nodes: Iterable[ast.expr]) -> bool:
+        return all(_is_computed(argument, n, hoisted) for n in nodes)
+
+    if node in hoisted:
+        used = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        return are_computed(n for n in used if any(b.kind != "import" for b in module.reaching(n)))
+    match node:
+        case ast.Name():
+            bindings = module.reaching(node)
+            values = [b.value for b in bindings if b.kind == "assign" and b.value is not None]
+            if any(b.node is argument.parameter for b in bindings):
+                return len(bindings) == 1
+            return len(values) == len(bindings) > 0 and are_computed(values)
+        case ast.Call(func=ast.Attribute(value=value, attr="tolist" | "item"), args=[]):
+            return are_computed([value])
+        case ast.Call(args=[value]):
+            callees = argument.project.values(module, node.func)
+            names = {v.name for v in callees if isinstance(v, External)}
+            return bool(names) and names <= _READERS and are_computed([value])
+    return False
 
 
 @dataclass(frozen=True)
 class _Untraced:
-    """Whether expressions are made of constants, of NumPy and of some libraries alone."""
+    """Tells whether expressions consist of constants and of calls of NumPy and `libraries`."""
 
     project: Project
     libraries: tuple[str, ...]
@@ -103,9 +149,9 @@ class _Untraced:
         return bool(bases)
 
     def _parameter(self, module: Module, binding: Binding, depth: int) -> bool:
-        """One for which every call that is seen passes such a value, and that is not the first.
+        """Return whether every known call passes an untraced value.
 
-        A gradient is taken of the first, where nothing else is said.
+        The first parameter is never certain: by default, gradients are taken with respect to it.
         """
         function, parameter = binding.scope.node, binding.node
         if not isinstance(function, FunctionNode) or not isinstance(parameter, ast.arg):

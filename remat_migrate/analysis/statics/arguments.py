@@ -1,0 +1,346 @@
+"""An argument of a checkpointed function: its declaration, its uses, and what the calls pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ...libraries.apis import CALL_WITH
+from ...libraries.library_arguments import (
+    ARRAY_ATTRIBUTES,
+    OF_ANYTHING,
+    STATIC_ATTRIBUTES,
+    TRACED_MODULES,
+)
+from ...libraries.library_needs import is_array_method
+from ..names.module import Module
+from ..names.scopes import Binding
+from ..needs.need import Need
+from ..needs.operations import Key
+from ..project import Project
+from ..sites.uses import Call, Uses
+from ..values.bind import Arguments, default_of, positional_parameters
+from ..values.callees import Target, is_frozen
+from ..values.classes import is_decorated
+from ..values.containers import items
+from ..values.contents import contents_of
+from ..values.declarations import Kind, annotation_kind, default_kind, join
+from ..values.values import NOTHING, Class, Constant, Container, External, Instance, Result, Values
+from .argument_kinds import kinds_of
+from .project_needs import needs_with_overrides
+
+BoundCalls = tuple[tuple[Call, Arguments], ...]
+Located = tuple[Module, ast.expr]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Argument:
+    """A parameter of a checkpointed function, or one item of its `*args` or `**kwargs`.
+
+    Attributes:
+        project: the project.
+        target: the function.
+        parameter: the parameter.
+        calls: the calls of the function, bound to its signature.
+        index: the position in `*args` or the key in `**kwargs`.
+    """
+
+    project: Project
+    target: Target
+    parameter: ast.arg
+    calls: BoundCalls = ()
+    index: Key | None = None
+
+    # -- declaration
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self.parameter.arg
+
+    @property
+    def module(self) -> Module:
+        """The module that defines the function."""
+        return self.target.function.module
+
+    @property
+    def default(self) -> ast.expr | None:
+        """The parameter's default."""
+        return default_of(self.target.function.node, self.parameter)
+
+    @property
+    def annotated_kind(self) -> Kind:
+        """What the annotation says of the kind of value."""
+        return annotation_kind(self.parameter.annotation)
+
+    @property
+    def annotated_instances(self) -> Values:
+        """The instances of the project's classes that the annotation names."""
+        if self.parameter.annotation is None:
+            return NOTHING
+        return self.project.evaluator.annotated(self.module, self.parameter.annotation)
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the parameter is `*args` or `**kwargs`, whose items are arguments."""
+        signature = self.target.function.node.args
+        return self.parameter in (signature.vararg, signature.kwarg)
+
+    @property
+    def is_self(self) -> bool:
+        """Whether this is `self`, or the module that a lifted function takes first."""
+        positional = positional_parameters(self.target.function.node)
+        if self.target.owner is None or not positional or positional[0] is not self.parameter:
+            return False
+        return not is_decorated(self.target.function.node, "staticmethod")
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether this is the first argument after `self`, and the result depends on its value."""
+        positional = positional_parameters(self.target.function.node)
+        if positional and replace(self, parameter=positional[0]).is_self:
+            del positional[0]
+        return positional[:1] == [self.parameter] and self.determines_result
+
+    @property
+    def determines_result(self) -> bool:
+        """Whether the function's result depends on the argument's value."""
+        function, owner = self.target.function, self.target.owner
+        results = needs_with_overrides(self.project).result(function, owner)
+        return any(d.parameter == self.name for d in results)
+
+    # -- what the calls pass
+
+    @property
+    def passed(self) -> list[Located]:
+        """The expressions that the calls pass."""
+        found: list[Located] = []
+        for call, arguments in self.calls:
+            passed: list[ast.expr] = []
+            if isinstance(self.index, int):
+                passed += arguments.star[self.index : self.index + 1] if self.index >= 0 else ()
+            elif isinstance(self.index, str):
+                passed += (k.value for k in arguments.double_star if k.arg == self.index)
+            elif self.name in arguments.by_name:
+                passed.append(arguments.by_name[self.name])
+            found += ((call.module_of(expr), expr) for expr in passed)
+        return found
+
+    @property
+    def passed_but_none(self) -> list[Located]:
+        """The expressions that the calls pass, except for `None`, which says nothing."""
+        return [
+            (module, expr)
+            for module, expr in self.passed
+            if not (isinstance(expr, ast.Constant) and expr.value is None)
+        ]
+
+    @property
+    def origins(self) -> Iterator[Located]:
+        """What the calls pass, or where they pass on a parameter, what their callers pass."""
+        for located in self.passed:
+            yield from kinds_of(self.project).origins(*located)
+
+    def is_left_out(self, uses: Uses) -> bool:
+        """Return whether every call certainly leaves the argument to its default."""
+        if not uses.calls or uses.escapes or self.passed:
+            return False
+        return not any(arguments.unclear for _, arguments in self.calls)
+
+    @property
+    def first_array(self) -> Located | None:
+        """The first array that a call passes."""
+        kinds = kinds_of(self.project)
+        return next((located for located in self.passed if kinds.of(*located) == "array"), None)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of what the calls pass."""
+        return join([kinds_of(self.project).of(*located) for located in self.passed])
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some calls pass a number, and others a value that may be an array.
+
+        For example, a loop over numbers and arrays.
+        """
+        passed = self.passed_but_none
+        return any(
+            isinstance(v, Constant) for located in passed for v in self.project.values(*located)
+        ) and not all(is_python_value(self.project, *located) for located in passed)
+
+    @property
+    def is_option(self) -> bool:
+        """Whether this is a bool, a string, an integer or a function, as far as the code shows."""
+        default = self.default
+        if self.annotated_kind == "array":
+            return False
+        if default_kind(default) == "python" or self.annotated_kind == "python":
+            return True
+        if isinstance(default, ast.Name) and is_python_value(self.project, self.module, default):
+            return True
+        passed = self.passed_but_none
+        return bool(passed) and all(is_python_value(self.project, *located) for located in passed)
+
+    def narrowed(self, needs: Sequence[Need]) -> Argument:
+        """Return the argument with containers that calls write out replaced by the needed items."""
+        keys = {need.index for need in needs}
+        if None in keys:
+            return self
+        found: list[tuple[Call, Arguments]] = []
+        for call, arguments in self.calls:
+            expr = arguments.by_name.get(self.name)
+            parts = [] if expr is None else self._items(call.module, expr, keys)
+            found += (
+                (call, replace(arguments, by_name={**arguments.by_name, self.name: part}))
+                for part in parts
+            )
+            if not parts:
+                found.append((call, arguments))
+        return replace(self, calls=tuple(found))
+
+    def _items(
+        self, module: Module, expr: ast.expr, keys: Collection[Key | None]
+    ) -> list[ast.expr]:
+        values = self.project.values(module, expr)
+        containers = [v for v in values if isinstance(v, Container) and v.module is module]
+        if len(containers) < len(values):
+            return []
+        return [
+            part
+            for container in containers
+            for key in keys
+            for owner, part in items(container, key)
+            if owner is module
+        ]
+
+    # -- what the function does with it
+
+    @property
+    def uses(self) -> Iterator[tuple[ast.Name, Binding]]:
+        """The uses of the parameter in the function, with its binding."""
+        for node in ast.walk(self.target.function.node):
+            if isinstance(node, ast.Name) and node.id == self.name:
+                for binding in self.module.reaching(node):
+                    if binding.node is self.parameter:
+                        yield node, binding
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether the function reads attributes that neither an array nor a string has."""
+        return any(
+            isinstance(above := self.module.parent(use), ast.Attribute)
+            and above.attr not in (*STATIC_ATTRIBUTES, "real", "imag", "value")
+            and not hasattr(str, above.attr)
+            for use, _ in self.uses
+        )
+
+    @property
+    def is_used_as_array(self) -> bool:
+        """Whether the function computes with the argument as with an array."""
+        return any(is_array_use(self.project, self.module, use) for use, _ in self.uses)
+
+    @property
+    def is_immutable(self) -> bool:
+        """Whether what is passed cannot change and differs from whatever it is unequal to.
+
+        JAX traces once for equal static arguments. A list or an object may change and stay equal to
+        itself, and `1`, `1.0` and `True` are equal.
+        """
+        if not self._is_passed_immutable():
+            return False
+        annotated = [
+            v.cls
+            for v in self.annotated_instances
+            if isinstance(v, Instance) and isinstance(v.cls, Class)
+        ]
+        if annotated:
+            return all(is_frozen(self.project.evaluator, cls) for cls in annotated)
+        if self.has_attributes:
+            return False
+        if self.is_variadic:
+            return True
+        uses = list(self.uses)
+        contents = contents_of(self.project.evaluator, self.module, self.target.function.node)
+        if any(contents.shows_container(binding) for _, binding in uses):
+            return False
+        if not any(_is_container_use(self.module, use) for use, _ in uses):
+            return True
+        passed = self.passed
+        if not passed:
+            return self.annotated_kind == "python"
+        return all(is_python_value(self.project, *located) for located in passed)
+
+    def _is_passed_immutable(self) -> bool:
+        passed = self.passed
+        if len(_number_types(expr for _, expr in passed)) > 1:
+            return False
+        for module, expr in passed:
+            if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+                return False
+            if kinds_of(self.project).of(module, expr) == "array":
+                return False
+            for value in self.project.values(module, expr):
+                match value:
+                    case Instance(cls=Class() as cls):
+                        if not is_frozen(self.project.evaluator, cls):
+                            return False
+                    case Instance() | Result():
+                        return False
+                    case Container(node=node) if not isinstance(node, ast.Tuple):
+                        return False
+        return True
+
+
+def is_python_value(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an argument is certainly a Python value; a float literal is one, too."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return True
+    if isinstance(node, ast.Constant):
+        return node.value is not None
+    return kinds_of(project).of(module, node) == "python"
+
+
+def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression stands where arrays do."""
+    match module.parent(node):
+        case ast.BinOp(left=left, right=right):
+            # `n - 1` may be any number.
+            other = right if left is node else left
+            return not (isinstance(other, ast.Constant) and isinstance(other.value, int | str))
+        case ast.UnaryOp(op=ast.USub()) | ast.AugAssign():
+            return True
+        case ast.Attribute(attr=attr):
+            return attr in ("T", "at") or attr in STATIC_ATTRIBUTES or is_array_method(attr)
+        case ast.Call(func=func, args=args) if func is not node:
+            names = {v.name for v in project.values(module, func) if isinstance(v, External)}
+            return (node in args[1:] and bool(names & CALL_WITH.keys())) or any(
+                name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in OF_ANYTHING
+                for name in names
+            )
+    return False
+
+
+def _is_container_use(module: Module, use: ast.Name) -> bool:
+    """Return whether a use is one of a container or an array, which may change."""
+    match module.parent(use):
+        case ast.Subscript(value=base):
+            return base is use
+        case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
+            return iterable is use
+        case ast.Attribute(attr=attr):
+            return is_array_method(attr) or attr in ARRAY_ATTRIBUTES
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[right]):
+            return right is use
+        case ast.Call(func=ast.Name(id="zip" | "enumerate" | "reversed" | "sorted" | "len")):
+            return True
+    return False
+
+
+def _number_types(passed: Iterable[ast.expr]) -> set[type]:
+    return {
+        type(expr.value)
+        for expr in passed
+        if isinstance(expr, ast.Constant) and isinstance(expr.value, bool | int | float)
+    }

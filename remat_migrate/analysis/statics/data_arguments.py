@@ -1,0 +1,137 @@
+"""Arguments that are data of the computation: arrays or trees of arrays.
+
+Where code that uses an argument cannot be seen, this tells data from options.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from ..names.module import Module
+from ..names.scopes import parameters
+from ..needs.need import Need
+from ..project import Project
+from ..sites.uses import Uses
+from ..values.bind import bind_call
+from ..values.callees import Target, full_arguments, receiver_of, skipped, underlying
+from ..values.values import External, Function, Instance, Value, Wrapped
+from .argument_kinds import kinds_of
+from .arguments import Argument, is_array_use
+
+_DEPTH = 3
+_LAYERS = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
+
+
+def is_data(argument: Argument) -> bool:
+    """Return whether an argument is data: the function computes with it, or so do the callers."""
+    project = argument.project
+    if argument.is_primary or _is_computed_with(argument, _DEPTH):
+        return True
+    return any(
+        _is_item(expr)
+        or kinds_of(project).of(module, expr) == "array"
+        or (isinstance(expr, ast.Name) and _is_data_name(project, module, expr))
+        for module, expr in replace(argument, index=None).origins
+    )
+
+
+def _is_item(expr: ast.expr) -> bool:
+    """Return whether an expression is like `batch["x"]`; options are attributes and names."""
+    return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant)
+
+
+def _is_data_name(project: Project, module: Module, name: ast.Name) -> bool:
+    """Return whether a function uses a name as an array elsewhere."""
+    function = module.enclosing_function(name)
+    bindings = module.reaching(name)
+    return function is not None and any(
+        _is_data_use(project, module, use, _DEPTH)
+        for use in ast.walk(function)
+        if isinstance(use, ast.Name) and use.id == name.id and module.reaching(use) & bindings
+    )
+
+
+def _is_computed_with(argument: Argument, depth: int) -> bool:
+    """Return whether the function, or one that it calls, uses the argument or an item as data."""
+    return any(
+        _is_data_use(argument.project, argument.module, use, depth) for use, _ in argument.uses
+    )
+
+
+def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) -> bool:
+    while isinstance(above := module.parent(use), ast.Subscript) and above.value is use:
+        use = above
+    if is_array_use(project, module, use):
+        return True
+    call = module.parent(use)
+    if isinstance(call, ast.keyword):
+        call = module.parent(call)
+    if depth <= 0 or not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return any(
+        _takes_data(project, value, call, use, depth - 1)
+        for value in project.values(module, call.func)
+    )
+
+
+def _takes_data(
+    project: Project, value: Value, call: ast.Call, passed: ast.expr, depth: int
+) -> bool:
+    """Return whether a callee takes what a call passes as data."""
+    match value:
+        case Wrapped(how="jax.vmap", node=ast.Call(args=[_], keywords=[])):
+            return True
+    match underlying(value):
+        case Instance(cls=External(name)) if name.startswith(_LAYERS):
+            return passed in call.args[:1]
+        case Function() as function:
+            args, keywords = full_arguments(value, call)
+            by_name = bind_call(function.node, args, keywords, skipped(value)).by_name
+            target = Target(function, receiver_of(value))
+            return any(
+                by_name.get(parameter.arg) is passed
+                and _is_computed_with(Argument(project, target, parameter), depth)
+                for parameter in parameters(function.node)
+            )
+    return False
+
+
+def suggests_option(need: Need) -> bool:
+    """Return whether a need is in a place that takes Python values rather than arrays.
+
+    Calls of the value and calls of code that cannot be seen are judged elsewhere.
+    """
+    elsewhere = need.operands or need.opaque or need.called
+    return not elsewhere and not need.reason.startswith("an argument of")
+
+
+def may_be_option(argument: Argument, uses: Uses) -> bool:
+    """Return whether a parameter that only *may* be needed can be an option as well as an array.
+
+    It can if nothing is known of what is passed, and the function does not compute with it.
+    """
+    if argument.annotated_instances or argument.is_left_out(uses):
+        return False
+    kinds = kinds_of(argument.project)
+    function = argument.target.function
+    declared = kinds.parameter(function.module, function.node, argument.parameter)
+    return "array" not in (declared, argument.kind) and not is_data(argument)
+
+
+def reason_without_need(
+    argument: Argument, uses: Uses, *, may_be_overridden: bool
+) -> tuple[str, bool]:
+    """Return why to make an argument static that nothing needs, and whether that is certain.
+
+    The reason is empty where the argument may be traced.
+    """
+    if argument.is_variadic or argument.is_self:
+        return "", True
+    if may_be_overridden and argument.kind != "array" and argument.is_option:
+        return "a subclass that overrides the method may need it", True
+    if argument.kind != "unknown" or argument.determines_result:
+        return "", True
+    if may_be_option(argument, uses):
+        return "nothing is computed from it, so it may be a string", False
+    return "", True

@@ -1,0 +1,210 @@
+"""Wrapped code that cannot be seen, or whose arguments a decorator may change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+
+from ...libraries.library_arguments import INSTANCES
+from ...libraries.library_needs import needs_of
+from ..names.module import Module
+from ..names.scopes import parameters
+from ..needs.need import Need
+from ..needs.operations import Key
+from ..project import Project
+from ..sites.site import Site
+from ..sites.uses import Uses
+from ..values.callees import Target, layers
+from ..values.classes import class_annotations, class_chain
+from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
+from .argument_kinds import kinds_of
+from .arguments import Argument, BoundCalls, is_python_value
+from .statics import Obstacle, Required, Statics
+
+
+def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
+    """Return why nothing is made static under a decorator that may change the arguments."""
+    return Obstacle(
+        "a decorator stands between the checkpoint and the function, so it is not known which"
+        " arguments are passed on: name those that Python needs in `static_argnums`",
+        wrapped.module,
+        wrapped.node,
+        "this may change the arguments",
+        unseen=True,
+    )
+
+
+def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
+    """Return why nothing is made static where callers choose the function, which is not seen."""
+    return Obstacle(
+        f"`{site.target}` is whatever callers pass for it, and not all of that can be seen, so it"
+        " is not known which arguments Python needs: name them in `static_argnums`",
+        *unseen,
+        "this cannot be seen",
+        unseen=True,
+    )
+
+
+def abstract_obstacle(site: Site) -> Obstacle:
+    """Return why nothing is made static where no class of the project implements a method."""
+    return _site_obstacle(
+        site,
+        "is abstract, and no class of the project implements it, so it is not known which of its"
+        " arguments Python needs: name them in `static_argnums`",
+        "wraps an abstract method",
+    )
+
+
+def unseen_target_obstacle(site: Site) -> Obstacle:
+    """Return why nothing is made static where the wrapped code cannot be seen."""
+    return _site_obstacle(
+        site,
+        "cannot be seen, so it is not known which of its arguments Python needs: name them in"
+        " `static_argnums`, or tell remat-migrate where its package is installed (`search-path`)",
+        "wraps code that cannot be seen",
+    )
+
+
+def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
+    what = f"`{site.target}`" if site.target else "what it wraps"
+    place = site.application or site.reference
+    return Obstacle(f"{what} {reason}", site.module, place, label, unseen=True)
+
+
+def opaque_use_obstacle(need: Need) -> Obstacle:
+    """Return why nothing is made static where a value goes into code that cannot be seen."""
+    return Obstacle(
+        f"`{need.parameter}` goes into code that cannot be seen, which may need its value: if it"
+        " does, name it in `static_argnums`; then take the option out",
+        need.module,
+        need.node,
+        "this cannot be seen",
+        unseen=True,
+    )
+
+
+def is_field(project: Project, site: Site) -> bool:
+    """Return whether the target is a field of an object, set by callers: `nn.remat(self.cls)`."""
+    if site.subject is None or not isinstance(site.subject[1], ast.Attribute):
+        return False
+    module, node = site.subject
+    assert isinstance(node, ast.Attribute)
+    return any(
+        isinstance(owner, Class) and node.attr in class_annotations(owner.node)
+        for value in project.values(module, node.value)
+        if isinstance(value, Instance) and isinstance(value.cls, Class)
+        for owner in class_chain(project.evaluator, value.cls)
+    )
+
+
+def is_held(project: Project, site: Site, values: list[Value]) -> bool:
+    """Return whether callers choose the target: a field or a parameter holds it."""
+    return is_field(project, site) or any(isinstance(v, Parameter) for v in values)
+
+
+def changing_decorator(values: list[Value]) -> Wrapped | None:
+    """Return a decorator under the checkpoint that may change the function's arguments."""
+    for value in values:
+        for layer in layers(value):
+            if isinstance(layer, Applied):
+                break  # another checkpoint stands between
+            if isinstance(layer, Wrapped) and layer.how == "?":
+                return layer
+    return None
+
+
+def opaque_statics(
+    project: Project, site: Site, uses: Uses, values: list[Value], obstacle: Obstacle
+) -> Statics:
+    """Return what is static where the target cannot be seen, judging by what the calls pass.
+
+    Args:
+        project: the project.
+        site: the site.
+        uses: the calls of the target.
+        values: the target, as far as it is known.
+        obstacle: the answer where the calls do not tell.
+    """
+    if values and all(_is_layer(v) or _is_array_function(v, uses) for v in values):
+        return Statics(None, uses=uses)
+    unknown = Statics(None, uses=uses, obstacle=obstacle)
+    if not uses.calls or uses.escapes or site.definition.counting != "function":
+        return unknown
+    if is_field(project, site):
+        return unknown
+    kinds = kinds_of(project)
+    positions: set[int] = set()
+    for call in uses.calls:
+        args, keywords = call.arguments
+        if any(isinstance(a, ast.Starred) for a in args) or not call.own:
+            return unknown
+        for keyword in keywords:
+            if keyword.arg is None or kinds.of(call.module, keyword.value) == "python":
+                return unknown
+        positions |= {i for i, a in enumerate(args) if is_python_value(project, call.module, a)}
+    for call in uses.calls:
+        args, _ = call.arguments
+        for index in positions:
+            if index >= len(args) or kinds.of(call.module, args[index]) != "python":
+                return unknown
+    if not positions:
+        return unknown
+    required = tuple(
+        Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
+        for i in sorted(positions)
+    )
+    return Statics(None, required, tuple(sorted(positions)), uses)
+
+
+def _is_layer(value: Value) -> bool:
+    """Return whether a value is a library's layer that takes arrays alone: `nn.Dense`."""
+    match value:
+        case External(name) | Instance(cls=External(name)):
+            if name in INSTANCES:
+                return not INSTANCES[name]
+            layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
+            return layer and name.rpartition(".")[2][:1].isupper()
+    return False
+
+
+def _is_array_function(value: Value, uses: Uses) -> bool:
+    """Return whether a value is a function such as `jnp.sin` that the calls pass arrays alone."""
+    match value:
+        case External(name) | Bound(func=External(name)):
+            function = needs_of(name)
+            if function is None or any(p.takes != "traced" for p in function.positional[:1]):
+                return False
+            calls = [ast.Call(call.node, *call.arguments) for call in uses.calls]
+            return all(p.takes == "traced" for call in calls for _, p in function.passed(call))
+    return False
+
+
+def opaque_needs(
+    project: Project,
+    target: Target,
+    needs: Mapping[tuple[str, Key | None], list[Need]],
+    known: Collection[str],
+    bound: BoundCalls,
+) -> Iterator[tuple[Argument, Need]]:
+    """Yield the arguments that go into code that cannot be seen, each with one such place.
+
+    The user asked for concrete values: where no need of them is found, it may be there.
+
+    Args:
+        project: the project.
+        target: the function.
+        needs: its needs by parameter and item.
+        known: the parameters to leave out; arrays are left out, too.
+        bound: the calls.
+    """
+    for parameter in parameters(target.function.node):
+        argument = Argument(project, target, parameter, bound)
+        if parameter.arg in known or argument.annotated_kind == "array":
+            continue
+        for (name, index), own in needs.items():
+            opaque = [n for n in own if n.opaque]
+            if name != parameter.arg or not opaque or argument.is_used_as_array:
+                continue
+            if Argument(project, target, parameter, bound, index).kind != "array":
+                yield argument, opaque[0]
+                break

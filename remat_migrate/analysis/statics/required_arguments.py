@@ -1,0 +1,278 @@
+"""Which arguments of one function that a checkpoint wraps must be static, and what prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..names.scopes import parameters
+from ..needs.need import Need
+from ..needs.operations import Key
+from ..project import Project
+from ..sites.site import Site
+from ..sites.uses import Uses
+from ..values.bind import positional_parameters
+from ..values.callees import Target, is_frozen, is_pytree
+from ..values.declarations import Kind, default_kind
+from .arguments import Argument, Located
+from .data_arguments import is_data, may_be_option, reason_without_need, suggests_option
+from .mutated_state import changing_name, changing_self
+from .opaque_targets import opaque_needs, opaque_use_obstacle
+from .positions import bind_use, position_of, static_indices
+from .project_needs import needs_with_overrides
+from .statics import Obstacle, Required, Statics
+from .untraceable import is_called_object, is_known_object, is_untraceable
+from .untraced_values import is_concrete_inside, is_untraced
+
+
+def statics_of_target(
+    project: Project, site: Site, target: Target, uses: Uses, *, may_be_overridden: bool
+) -> Statics:
+    """Return what must be static of one function that a site wraps."""
+    return _Decision(project, site, target, uses, may_be_overridden).statics()
+
+
+class _Decision:
+    """Decides what must be static of one function."""
+
+    def __init__(
+        self, project: Project, site: Site, target: Target, uses: Uses, may_be_overridden: bool
+    ) -> None:
+        self.project = project
+        self.site = site
+        self.target = target
+        self.uses = uses
+        self.may_be_overridden = may_be_overridden
+        self.calls = tuple((call, bind_use(site, target, call)) for call in uses.calls)
+        given = ((call, bind_use(site, target, call)) for call in uses.given)
+        # What partials give is known, but not the calls that take it.
+        self.bound = (*self.calls, *given)
+        self.all_needs = needs_with_overrides(project).of(target.function, target.owner)
+        self.needs: dict[tuple[str, Key | None], list[Need]] = {}
+        for need in self.all_needs:
+            key = need.parameter, need.argument(target.function.node)
+            self.needs.setdefault(key, []).append(need)
+        self.differentiated = {argument + target.skip for argument in uses.differentiated}
+        self.closed = closed_parameters(site, target) | target.given
+        self.required: list[Required] = []
+        self.obstacle: Obstacle | None = None
+
+    def statics(self) -> Statics:
+        """Return the decision."""
+        for parameter in parameters(self.target.function.node):
+            argument = Argument(self.project, self.target, parameter, self.bound)
+            is_object = self._is_object(argument)
+            is_known = not is_object or is_known_object(argument)
+            self._judge_needs(argument, is_object, is_known)
+            if argument.name not in self.closed | {r.name for r in self.required}:
+                self._judge_without_needs(argument, is_object, is_known)
+        if self.obstacle is None:
+            self._judge_opaque_needs()
+        own_self = _static_self(self.project, self.site, self.target)
+        if own_self is not None and self.obstacle is None:
+            self.required.insert(0, own_self)
+        function = self.target.function
+        return Statics(
+            self.target,
+            tuple(self.required),
+            static_indices(self.site.definition, self.target, self.required),
+            self.uses,
+            self.calls,
+            self.obstacle,
+            changing_name(self.project, function.module, function.node)
+            or changing_self(self.project, self.target),
+        )
+
+    def _is_object(self, argument: Argument) -> bool:
+        """Return whether JAX may reject an argument because it is an object that is called."""
+        return (
+            not argument.is_self
+            and position_of(self.target, argument.name) not in self.differentiated
+            and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
+            and is_called_object(argument, self.all_needs, self.uses)
+        )
+
+    def _judge_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
+        """Decide on an argument by the places that need its value."""
+        if argument.name in self.closed or argument.is_self:
+            return
+        for (name, index), needs in sorted(self.needs.items(), key=lambda item: str(item[0][1])):
+            if name != argument.name:
+                continue
+            part = replace(argument, index=index).narrowed(needs)
+            certain = tuple(need for need in needs if need.certain)
+            if any(need.type_test for need in needs) and not _passes_type_tests(part):
+                self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
+                continue
+            is_option = part.is_option
+            sure = bool(certain) or (is_option and any(self._stands_alone(n) for n in needs))
+            if not sure and (
+                not any(suggests_option(need) for need in needs)
+                or not may_be_option(part, self.uses)
+            ):
+                continue
+            kind, shown = part.kind, part.first_array
+            if shown is not None and not argument.is_primary and is_concrete_inside(part, certain):
+                kind, shown = "python", None
+            if is_object and kind == "unknown":
+                kind = "python"
+            problem = _obstacle(replace(argument, index=index), kind, shown, certain, self.uses)
+            if problem is not None:
+                if certain and self.obstacle is None:
+                    self.obstacle = replace(problem, parameter=name)
+                continue
+            # Nothing is computed at compile time for the sake of what may be traced.
+            places = certain or (tuple(needs) if sure else ())
+            reason = (certain or needs)[0].reason
+            self._require(replace(argument, index=index), places, reason, is_known, sure)
+
+    def _judge_without_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
+        """Decide on an argument whose value nothing needs: JAX may reject it all the same."""
+        reason, sure = "", True
+        if is_untraceable(argument):
+            reason = "what is passed for it is not a value of JAX"
+        elif is_object:
+            reason = "it is called, or a method of it, so it may be no value of JAX"
+        elif self.may_be_overridden or all(n.parameter != argument.name for n in self.all_needs):
+            reason, sure = reason_without_need(
+                argument, self.uses, may_be_overridden=self.may_be_overridden
+            )
+        if reason:
+            self._require(argument, (), reason, is_known, sure)
+
+    def _judge_opaque_needs(self) -> None:
+        """Decide on the arguments that go into code that cannot be seen."""
+        known = self.closed | {r.name for r in self.required}
+        hidden = list(opaque_needs(self.project, self.target, self.needs, known, self.bound))
+        options = [argument for argument, _ in hidden if not is_data(argument)]
+        if options and self.site.definition.counting == "function":
+            for argument in options:
+                reason = "it goes into code that cannot be seen, which may need its value"
+                position = position_of(self.target, argument.name)
+                self.required.append(Required(argument.name, None, position, (), reason, False))
+        elif hidden and not self.required:
+            self.obstacle = opaque_use_obstacle(hidden[0][1])
+
+    def _require(
+        self, argument: Argument, needs: tuple[Need, ...], reason: str, is_known: bool, sure: bool
+    ) -> None:
+        position = position_of(self.target, argument.name, argument.index)
+        by_value = is_known and argument.is_immutable
+        self.required.append(
+            Required(argument.name, argument.index, position, needs, reason, by_value, sure)
+        )
+
+    def _stands_alone(self, need: Need) -> bool:
+        """Return whether the other operands of a need are Python values, too."""
+        by_name = {p.arg: p for p in parameters(self.target.function.node)}
+        return all(
+            name in by_name
+            and Argument(self.project, self.target, by_name[name], self.bound).is_option
+            for name in need.operands
+        )
+
+
+def closed_parameters(site: Site, target: Target) -> set[str]:
+    """Return the leading parameters that the calls do not pass: `self`, arguments of partials."""
+    positional = positional_parameters(target.function.node)
+    skip = target.skip
+    if site.definition.counting != "function" and skip == 0:
+        skip = 1  # the module or scope of a lifted function
+    return {p.arg for p in positional[:skip]}
+
+
+def _passes_type_tests(argument: Argument) -> bool:
+    """Return whether `isinstance` gives the same answer for a tracer as for what is passed."""
+    if argument.kind == "array" and not argument.is_mixed:
+        return True
+    return argument.annotated_kind == "array" or argument.is_option
+
+
+def _obstacle(
+    argument: Argument, kind: Kind, shown: Located | None, needs: Sequence[Need], uses: Uses
+) -> Obstacle | None:
+    """Return why a needed argument cannot be static: it is an array, or it is differentiated."""
+    name, target = argument.name, argument.target
+    instead = (
+        "write the branch with `jax.lax.cond` or `jnp.where`"
+        if needs and "branch" in needs[0].reason
+        else "use operations that work on traced values (`jax.lax.cond`, `jnp.where`)"
+    )
+    position = position_of(target, name, argument.index)
+    for differentiated, (module, node) in uses.differentiated.items():
+        if position == differentiated + target.skip:
+            return Obstacle(
+                f"Python needs the value of `{name}`, of which a gradient is taken, so it cannot be"
+                f" static: {instead}",
+                module,
+                node,
+                f"a gradient with respect to `{name}` is taken here",
+            )
+    if shown is not None:
+        reason = f"but an array is passed for it, which may be traced: {instead}"
+        if not argument.is_primary and is_untraced(argument.project, *shown):
+            reason = (
+                "for which an array of JAX is passed, and inside a checkpoint operations on one are"
+                " traced: pass an array of NumPy, or compute what is needed before the call"
+            )
+        return Obstacle(
+            f"Python needs the value of `{name}`, {reason}",
+            *shown,
+            f"an array is passed for `{name}`",
+        )
+    if kind == "python":
+        return None
+    declared = argument.annotated_kind
+    if declared == "unknown":
+        declared = default_kind(argument.default)
+    if declared == "array":
+        return Obstacle(
+            f"Python needs the value of `{name}`, which is declared to be an array, so it may be"
+            f" traced: {instead}",
+            argument.module,
+            argument.parameter,
+            "declared to be an array",
+        )
+    if declared == "unknown" and kind == "unknown" and argument.is_primary:
+        return Obstacle(
+            f"Python needs the value of `{name}`, which the function also computes with and"
+            f" returns, so it may be differentiated: {instead}; if it is a Python value, name it in"
+            " `static_argnums`",
+            argument.module,
+            argument.parameter,
+            "may be an array that is differentiated",
+        )
+    return None
+
+
+def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
+    need = next(need for need in needs if need.type_test)
+    return Obstacle(
+        f"the function asks what kind of value `{argument.name}` is, and what is passed may be a"
+        " Python number or an array: ask before the call, or name it in `static_argnums` if it is"
+        " never traced",
+        need.module,
+        need.node,
+        "asks what kind of value it is",
+        argument.name,
+        unseen=True,
+    )
+
+
+def _static_self(project: Project, site: Site, target: Target) -> Required | None:
+    """Return `self` of a decorated method if JAX cannot trace it."""
+    if site.definition.counting != "function" or target.owner is None or target.skip:
+        return None
+    positional = positional_parameters(target.function.node)
+    if not positional or not Argument(project, target, positional[0]).is_self:
+        return None
+    if is_pytree(project.evaluator, target.owner):
+        return None
+    return Required(
+        positional[0].arg,
+        None,
+        0,
+        (),
+        f"`{target.owner.node.name}` is not a value of JAX",
+        is_frozen(project.evaluator, target.owner),
+    )
