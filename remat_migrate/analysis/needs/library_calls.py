@@ -1,4 +1,4 @@
-"""What the calls of builtins and of libraries need of their arguments."""
+"""The arguments that calls of builtins and of library functions need at trace time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import replace
 
 from ...libraries import library_arguments
 from ...libraries.library_needs import LibraryFunction, always_concrete, needs_of
-from .dependence import DependenceAnalysis
-from .item_dependence import element
+from .dependence import Dependences
+from .dependence_analysis import DependenceAnalysis
+from .items import element
 from .need import Need
 from .object_uses import is_part
-from .operations import Dependences
 
-# Builtins that compare the elements of what they are given.
-_OF_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+# Builtins that compare the elements of their argument.
+_ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
 
 
 class LibraryCalls(DependenceAnalysis):
-    """The needs of calls whose callee is not code of the project."""
+    """Finds the needs of calls whose callee is not code of the project."""
 
     def _need(
         self,
@@ -30,16 +30,17 @@ class LibraryCalls(DependenceAnalysis):
     ) -> Iterator[Need]:
         if node is None:
             return
-        depends = self.depends(node) if found is None else found
-        for d in sorted(depends, key=lambda d: (d.parameter, str(d.index), d.through is not None)):
+        if found is None:
+            found = self.dependences(node)
+        for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
             yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
 
-    def _unseen(self, node: ast.expr, reason: str) -> Iterator[Need]:
+    def _opaque_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
         for need in self._need(node, reason, certain=False):
             yield replace(need, opaque=True)
 
-    def _called(self, node: ast.expr) -> Iterator[Need]:
-        """The need of a function, or of an object a method of which is called."""
+    def _object_need(self, node: ast.expr) -> Iterator[Need]:
+        """Yield the need of a value that is called, or a method of which is."""
         for need in self._need(node, "a call of it", certain=False):
             yield replace(need, called=True)
 
@@ -52,7 +53,7 @@ class LibraryCalls(DependenceAnalysis):
         last = name.rpartition(".")[2]
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if name.startswith("builtins."):
-            if last in _OF_ELEMENTS and len(node.args) == 1:
+            if last in _ON_ELEMENTS and len(node.args) == 1:
                 yield from self._need(node.args[0], f"`{last}()`", found=self._compared(node))
             elif last in library_arguments.CONCRETE_BUILTINS:
                 for arg in arguments:
@@ -63,7 +64,7 @@ class LibraryCalls(DependenceAnalysis):
             elif last in library_arguments.IDENTIFYING_BUILTINS:
                 for arg in arguments:
                     for need in self._need(arg, f"`{last}()`", certain=False):
-                        yield replace(need, type_test=_asks_for_a_number(last, node))
+                        yield replace(need, type_test=_tests_for_number(last, node))
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
         elif name.startswith(library_arguments.CONCRETE_MODULES):
@@ -73,7 +74,7 @@ class LibraryCalls(DependenceAnalysis):
             yield from self._library_needs(function, last, node)
         elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
             yield from self._keyword_needs(node)
-            # Python values may be options there, and as good as any where they are not.
+            # A Python value may be an option, and is accepted as well where it is data.
             is_field = last[:1].isupper() and name.startswith(("flax.linen.", "haiku."))
             reason = f"a field of `{last}`" if is_field else f"an argument of `{last}`"
             for arg in arguments:
@@ -83,12 +84,12 @@ class LibraryCalls(DependenceAnalysis):
                 yield from self._need(arg, f"`{name}`", certain=False)
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
             for arg in arguments:
-                yield from self._unseen(arg, f"`{name}`, which cannot be seen")
+                yield from self._opaque_need(arg, f"`{name}`, which cannot be seen")
 
     def _library_needs(
         self, function: LibraryFunction, name: str, node: ast.Call
     ) -> Iterator[Need]:
-        """What the table says of a function's arguments."""
+        """Yield the needs of a function's arguments by the table."""
         for argument, parameter in function.passed(node):
             match parameter.takes:
                 case "traced":
@@ -96,17 +97,17 @@ class LibraryCalls(DependenceAnalysis):
                 case "concrete":
                     yield from self._need(argument, f"`{parameter.name}` of `{name}`")
                 case "function" if is_part(self, argument):
-                    yield from self._called(argument)
+                    yield from self._object_need(argument)
                 case _:
                     yield from self._need(argument, f"an argument of `{name}`", certain=False)
         if name == "fori_loop":
-            # With bounds that are traced it is a while loop, which has no gradient.
+            # With traced bounds it is a while loop, which has no gradient.
             bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
             for arg in (*node.args[:2], *bounds):
                 yield from self._need(arg, "bounds of a differentiated loop", certain=False)
 
     def _compared(self, node: ast.Call) -> Dependences:
-        """What `sorted(x)`, `max(x)` and the like compare: keys, where there are some."""
+        """Return the dependences of what `sorted(x)`, `max(x)` and the like compare."""
         match node.args[0]:
             case ast.Call(func=ast.Attribute(attr="items"), args=[]) as pairs:
                 return element(self, pairs, (0,))
@@ -122,8 +123,8 @@ class LibraryCalls(DependenceAnalysis):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
 
 
-def _asks_for_a_number(function: str, node: ast.Call) -> bool:
-    """Whether `isinstance` tells numbers or arrays from the rest, not tuples, dicts and classes."""
+def _tests_for_number(function: str, node: ast.Call) -> bool:
+    """Return whether `isinstance` tests for numbers or arrays, not for containers or classes."""
     if function != "isinstance" or len(node.args) < 2:
         return False
     names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])}

@@ -1,4 +1,4 @@
-"""A need: a place where Python must know the value of a parameter."""
+"""Needs: places that need the value of a parameter at trace time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..names.scopes import FunctionNode, parameters
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A place where Python must know the value of a parameter.
+    """A place that needs the value of a parameter at trace time.
 
     Attributes:
         parameter: its name.
-        index: the item of it, where only one is needed, see Dependence.
-        module: where.
-        node: the expression that must have a value.
-        reason: what for.
-        certain: False when the value only goes somewhere that may need it.
+        index: the item that is needed, if it is only one; see Dependence.
+        module: the module with the place.
+        node: the expression that must be concrete.
+        reason: what needs it.
+        certain: False if the value only reaches a place that may need it.
         opaque: whether that is code that cannot be seen.
-        called: whether the value is called, or a method of it that no array has.
-        type_test: whether it is asked what kind of value it is (`isinstance`): a tracer is another.
-        operands: further parameters without whose being Python values there is no need.
-        traced: see Dependence.
+        called: whether the value, or a method of it that arrays do not have, is called.
+        type_test: whether the code tests the type of the value, which differs for a tracer.
+        operands: further parameters; there is no need unless they are Python values.
+        traced: the operations in between; see Dependence.
     """
 
     parameter: str
@@ -43,11 +43,11 @@ class Need:
 
     @property
     def operations(self) -> list[tuple[Module, ast.expr]]:
-        """`traced`, in order of place."""
+        """The operations in `traced`, in source order."""
         return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
 
     def argument(self, function: FunctionNode) -> int | str | None:
-        """The index, where the parameter is `*args` or `**kwargs`, whose items are arguments."""
+        """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
         a = function.args
         stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
         return self.index if self.parameter in stars else None
@@ -55,12 +55,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A need that running the code showed.
+    """A need that was found by running the code.
 
     Attributes:
         path: the file of the function.
-        function: its qualified name, with those of the functions around it.
-        parameter: the parameter whose value Python needed.
+        function: its qualified name within the file.
+        parameter: the parameter whose value was needed.
     """
 
     path: Path
@@ -69,10 +69,9 @@ class Learned:
 
 
 def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
-    """Needs of one place as one with all operations, and one without where there is one.
+    """Merge the needs of each place into one with operations and one without, in the same order.
 
-    They keep the order of their first. See `dependence.merged`: every call on the way to a need
-    would double them.
+    Otherwise every call on the path to a need would double them; see `dependence.merged`.
     """
     found: dict[tuple[Need, bool], frozenset[tuple[Module, ast.expr]]] = {}
     for need in needs:
@@ -82,7 +81,7 @@ def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
 
 
 def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode) -> Iterator[Need]:
-    """What running the code showed of a function, each at one place."""
+    """Yield the needs of a function that were found by running the code, each at one place."""
     if not learned or isinstance(node, ast.Lambda):
         return
     name = module.qualified_name(node).removeprefix(f"{module.name}.")
@@ -94,7 +93,7 @@ def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode
 
 
 def _mention(node: FunctionNode, name: str) -> ast.expr | None:
-    """The first use of a parameter; the parameter itself where `eval` or `locals()` reads it."""
+    """Return the first use of a parameter, or the parameter itself (`locals()` may read it)."""
     for use in ast.walk(node):
         if isinstance(use, ast.Name) and use.id == name:
             return use

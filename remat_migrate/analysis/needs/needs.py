@@ -1,9 +1,8 @@
-"""Which parameters of a function Python must know: a data-flow question.
+"""Which parameters of a function must be concrete at trace time.
 
-An expression depends on the parameters whose value it needs to have a value itself; `x.shape`
-depends on nothing. A *need* is a place where Python must have the value: a branch, a loop count, a
-shape. Needs are found through local names, nested functions, and calls into other functions and
-modules.
+A *need* is a place that needs a concrete value: a branch, a loop bound, a shape. A parameter is
+needed if the value at such a place depends on it. The analysis follows local names, nested
+functions, and calls of functions of any module.
 """
 
 from __future__ import annotations
@@ -31,48 +30,48 @@ from ..values.callees import (
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
-from .item_dependence import item, supplied
+from .dependence import NONE, Dependence, Dependences, Key, merged
+from .items import argument, item
 from .library_calls import LibraryCalls
 from .need import Learned, Need, learned_needs, merged_needs
 from .object_uses import called_object, is_part
-from .operations import NONE, Dependence, Dependences, Key, merged
 from .static_layers import static_passed
 
-# Methods of lists, sets and dictionaries that hash their first argument, or count by it.
+# Methods of containers that hash their first argument, or use it as an index.
 _OF_KEY = frozenset(
     {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
 )
-# Those that look for something equal; what is the same object is equal without a comparison.
+# Methods that search for an equal item; the same object is equal without a comparison.
 _OF_EQUAL = frozenset({"index", "count", "remove"})
 
-_MOST_ROUNDS = 20  # functions that call one another are analysed until no more needs are found
+_MOST_ROUNDS = 20  # of analysis for mutually recursive functions
 
-# A function and, if it is a method, the class of the object that it is called on.
+# A function and, for a method, the class of the object that it is called on.
 _Method = tuple[FunctionNode, Class | None]
 
 
 class Needs:
-    """Finds the needs of functions, each computed once."""
+    """Finds and caches the needs of functions."""
 
     def __init__(self, overrides: Overrides, learned: frozenset[Learned] = frozenset()) -> None:
-        """`learned` are needs that no analysis of the source finds."""
+        """`learned` are needs that were found by running the code."""
         self.evaluator = overrides.evaluator
         self.overrides = overrides
         self._learned = learned
         self._known: dict[_Method, tuple[Need, ...]] = {}
         self._results: dict[tuple[_Method, Key | None], Dependences] = {}
-        # Functions that call one another: their numbers in order, and the needs found so far.
+        # Functions under analysis with their depth, and the needs of recursive ones found so far.
         self._open: dict[_Method, int] = {}
         self._found: dict[_Method, tuple[Need, ...]] = {}
         self._lowest = sys.maxsize
 
     def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
-        """The needs of a function in order of place.
+        """Return the needs of a function in source order.
 
         Args:
             function: the function.
-            receiver: the class of the object, if it is a method; by default the class that defines
-                it, or a subclass.
+            receiver: the class of the object, for a method; by default the class that defines it,
+                or a subclass.
         """
         method = _method(function, receiver)
         if method in self._known:
@@ -90,7 +89,7 @@ class Needs:
                 self._close(number)
                 raise
             if self._lowest < number:
-                break  # the first function of the cycle finds the rest
+                break  # the outermost function of the cycle goes on
             members = self._close(number)
             is_settled = all(set(before.get(m, ())) == set(self._found[m]) for m in members)
             if self._lowest > number or is_settled or not rounds_left:
@@ -104,7 +103,7 @@ class Needs:
         return (*found, *learned_needs(self._learned, function.module, function.node))
 
     def _close(self, number: int) -> list[_Method]:
-        """The functions entered since the one with a number, which are no longer open."""
+        """Return the functions at a depth and below, whose analysis ends."""
         members = list(self._open)[number:]
         for member in members:
             del self._open[member]
@@ -113,7 +112,7 @@ class Needs:
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None
     ) -> Dependences:
-        """The parameters that the result of a function, or an item of it, depends on."""
+        """Return the parameters that the result of a function, or an item of it, depends on."""
         method = _method(function, receiver)
         if (method, key) not in self._results:
             node = function.node
@@ -121,13 +120,13 @@ class Needs:
             analysis = _Analysis(self, function, method[1])
             found: set[Dependence] = set()
             for expr in returned_expressions(node):
-                found |= analysis.depends(expr) if key is None else item(analysis, expr, key)
+                found |= analysis.dependences(expr) if key is None else item(analysis, expr, key)
             self._results[method, key] = merged(found)
         return self._results[method, key]
 
 
 def _method(function: Function, receiver: Class | None) -> _Method:
-    """What a function's needs depend on: the class of the object too, if it is a method."""
+    """Return the cache key of a function, with the class of the object for a method."""
     cls = function.module.enclosing_class(function.node)
     if cls is None:
         return function.node, None
@@ -135,26 +134,24 @@ def _method(function: Function, receiver: Class | None) -> _Method:
 
 
 class _Analysis(LibraryCalls):
-    """The needs of one function, nested functions included."""
+    """Finds the needs of one function, nested functions included."""
 
     def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
-        super().__init__(needs.evaluator, function, receiver, needs.overrides, needs.result)
-        self.all = needs
+        super().__init__(function, receiver, needs.overrides, needs.result)
+        self._needs = needs
 
     def needs(self) -> Iterator[Need]:
-        """Every need in the function's body, nested functions included."""
-        bodies: list[ast.AST] = (
-            [self.node.body] if isinstance(self.node, ast.Lambda) else list(self.node.body)
-        )
-        for body in bodies:
-            for node in ast.walk(body):
+        """Yield every need in the function's body, nested functions included."""
+        body = self.node.body
+        for part in body if isinstance(body, list) else [body]:
+            for node in ast.walk(part):
                 yield from self._needs_at(node)
 
     def _truth_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
         yield from self._need(node, reason, found=self._truth(node))
 
     def _truth(self, node: ast.expr) -> Dependences:
-        """The parameters that the truth of an expression depends on: not those in a container."""
+        """Return what the truth of an expression depends on, not counting items of containers."""
         match node:
             case ast.BoolOp():
                 return frozenset().union(*(self._truth(v) for v in node.values))
@@ -168,7 +165,7 @@ class _Analysis(LibraryCalls):
                 if bindings and len(values) == len(bindings):
                     if all(isinstance(v, ast.BoolOp | ast.IfExp) for v in values):
                         return frozenset().union(*(self._truth(v) for v in values if v))
-        return NONE if self.contents.is_container(node) else self.depends(node)
+        return NONE if self.contents.is_container(node) else self.dependences(node)
 
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
         match node:
@@ -228,7 +225,7 @@ class _Analysis(LibraryCalls):
             left = right
 
     def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
-        """Arithmetic of Python numbers alone: `2 ** -n` is 0 where `n` is a traced integer."""
+        """Yield needs of arithmetic on Python numbers: `2 ** -n` is 0 for a traced integer `n`."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for sequence, times in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
@@ -236,7 +233,7 @@ class _Analysis(LibraryCalls):
                     return
         if not self.is_number(node):
             return
-        names = frozenset(d.parameter for d in self.depends(node))
+        names = frozenset(d.parameter for d in self.dependences(node))
         for need in self._need(node, "arithmetic of Python numbers", certain=False):
             yield replace(need, operands=names - {need.parameter})
 
@@ -265,13 +262,13 @@ class _Analysis(LibraryCalls):
         known = False
         held = called_object(self, node)
         if held is not None:
-            yield from self._called(held)
+            yield from self._object_need(held)
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
             for arg in arguments:
                 if callees.abstract:
-                    yield from self._unseen(arg, reason)
+                    yield from self._opaque_need(arg, reason)
                 else:
                     yield from self._need(arg, reason, certain=False)
         for value in sorted(values, key=_place):
@@ -283,13 +280,13 @@ class _Analysis(LibraryCalls):
             if (applied := applied_module(value)) is not None:
                 known = True
                 yield from self._module_needs(*applied, node)
-            for argument, option, certain in static_passed(self.evaluator, value, node):
-                yield from self._need(argument, option, certain)
+            for passed, option, certain in static_passed(self.evaluator, value, node):
+                yield from self._need(passed, option, certain)
             match inner:
                 case External("functools.partial"):
                     known = True
                     if node.args and is_part(self, node.args[0]):
-                        yield from self._called(node.args[0])
+                        yield from self._object_need(node.args[0])
                     yield from self._partial_needs(node)
                 case External(name):
                     known = True
@@ -311,7 +308,7 @@ class _Analysis(LibraryCalls):
         if isinstance(node.func, ast.Attribute):
             attr = node.func.attr
             if self.contents.is_container(node.func.value):
-                # What is put into it is followed.
+                # The analysis follows what is put into it.
                 yield from self._container_needs(node.func.attr, node)
                 return
             method = array_method(node.func)
@@ -324,10 +321,10 @@ class _Analysis(LibraryCalls):
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
         for arg in arguments:
-            yield from self._unseen(arg, "a call of code that cannot be seen")
+            yield from self._opaque_need(arg, "a call of code that cannot be seen")
 
     def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
-        """What a method of a list, tuple, set or dictionary needs of its first argument."""
+        """Yield the need of the first argument of a container's method."""
         if not node.args or isinstance(node.args[0], ast.Starred):
             return
         if method in _OF_KEY:
@@ -337,7 +334,7 @@ class _Analysis(LibraryCalls):
             yield from self._need(node.args[0], reason, certain=False)
 
     def _module_needs(self, model: Instance, first: int, node: ast.Call) -> Iterator[Need]:
-        """What `__call__` needs of `model.apply(variables, ...)`."""
+        """Yield the needs of `__call__` in `model.apply(variables, ...)`."""
         own = {"rngs", "mutable", "method", "variables", "capture_intermediates"}
         keywords = [k for k in node.keywords if k.arg not in own]
         call = ast.Call(node.func, node.args[first:], keywords)
@@ -345,7 +342,7 @@ class _Analysis(LibraryCalls):
             yield from self._function_needs(target, model, call)
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
-        """What a function needs that gets some of its arguments now, and is called elsewhere."""
+        """Yield the needs of a function that `functools.partial` passes some of its arguments."""
         for value in self.evaluator.values(self.module, node):
             inner = underlying(value)
             if isinstance(value, Partial) and isinstance(inner, Function):
@@ -355,19 +352,19 @@ class _Analysis(LibraryCalls):
 
     def _function_needs(self, target: Target, callee: Value, node: ast.Call) -> Iterator[Need]:
         function = target.function
-        if self.inside(function.node):
-            return  # its body is walked as part of this one
-        # What partials on the way give stands among the arguments, too.
+        if self.contains(function.node):
+            return  # this analysis includes its body
+        # The arguments of partials are among those of the call.
         given = sum(len(call.args) - 1 for call in partial_calls(callee))
         call, skip = full_arguments(callee, node), target.skip - given
         own = {p.arg for p in positional_parameters(function.node)[:skip]}
-        for need in self.all.of(function, target.owner):
+        for need in self._needs.of(function, target.owner):
             name, index = need.parameter, need.index
             if name in own:
                 found = self._of_receiver(function, node, index)
             else:
-                found = supplied(self, function.node, call, skip, name, index)
-            called = need.called and self._is_handed_on(function, call, skip, name)
+                found = argument(self, function.node, call, skip, name, index)
+            called = need.called and self._passes_on(function, call, skip, name)
             for d in found:
                 yield replace(
                     need,
@@ -378,21 +375,21 @@ class _Analysis(LibraryCalls):
                     operands=frozenset(),
                 )
 
-    def _is_handed_on(
+    def _passes_on(
         self,
         function: Function,
         call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
         skip: int,
         name: str,
     ) -> bool:
-        """Whether an argument of a call is one of this function's, and is not computed from one."""
+        """Return whether a call passes on one of this function's arguments, or a container."""
         passed = bind_call(function.node, *call, skip).by_name.get(name)
         if passed is None or isinstance(passed, ast.Dict | ast.Tuple | ast.List):
             return True
         return is_part(self, passed)
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
-        """What a method's object depends on: `Options(train).apply(x)` branches on a field."""
+        """Return what a field of a method's object depends on: `Options(train).apply(x)`."""
         cls = method.module.enclosing_class(method.node)
         if key is None or cls is None or is_pytree(self.evaluator, Class(method.module, cls)):
             return NONE
@@ -403,7 +400,7 @@ class _Analysis(LibraryCalls):
 
 
 def _compares(pattern: ast.pattern) -> bool:
-    """Whether a pattern compares a value, and does not only ask for a structure."""
+    """Return whether a pattern compares a value, rather than only matching a structure."""
     return any(
         isinstance(part, ast.MatchValue)
         or (isinstance(part, ast.MatchSingleton) and part.value is not None)
@@ -412,7 +409,7 @@ def _compares(pattern: ast.pattern) -> bool:
 
 
 def _place(value: Value) -> tuple[str, int, int]:
-    """An order of callees that is the same in every run."""
+    """Return a sort key for callees that is the same in every run."""
     inner = underlying(value)
     if isinstance(inner, Instance):
         inner = inner.cls

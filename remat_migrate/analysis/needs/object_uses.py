@@ -1,4 +1,4 @@
-"""Arguments that a function uses as objects: it calls them, or a method that no array has.
+"""Arguments that a function uses as objects: it calls them, or a method that arrays do not have.
 
 JAX cannot trace a function or a plain object. It can trace a pytree, such as an Equinox module, if
 all of its leaves are arrays.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
@@ -17,35 +16,33 @@ from ..values.callees import is_pytree
 from ..values.classes import class_chain
 from ..values.contents import unwrapped
 from ..values.declarations import annotation_kind
+from ..values.evaluator import Evaluator
 from ..values.values import Bound, Class, External, Instance, Parameter, Value
-
-if TYPE_CHECKING:
-    from ..values.evaluator import Evaluator
-    from .dependence import DependenceAnalysis
+from .function_analysis import FunctionAnalysis
 
 _CONTAINER_METHODS = frozenset(
     (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
 )
 # `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`.
 _STATIC = frozenset({("static", True), ("pytree_node", False)})
-# Those that return nothing.
-_CHANGING_METHODS = frozenset(
+# Methods of containers that return None.
+_MUTATING_METHODS = frozenset(
     {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
 )
-# Modules that hold functions besides arrays.
+# Modules that contain functions besides arrays.
 _WITH_FUNCTIONS = frozenset(
     f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
 )
 
 
-def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
-    """The argument, or the part of one, that a call uses as an object."""
+def called_object(analysis: FunctionAnalysis, call: ast.Call) -> ast.expr | None:
+    """Return the argument, or the part of one, that a call uses as an object."""
     func = held = call.func
     if isinstance(func, ast.Attribute):
         if array_method(func) is not None or func.attr in CONCRETE_METHODS:
             return None
         is_used = not isinstance(analysis.module.parent(call), ast.Expr)
-        if func.attr in _CONTAINER_METHODS and not (is_used and func.attr in _CHANGING_METHODS):
+        if func.attr in _CONTAINER_METHODS and not (is_used and func.attr in _MUTATING_METHODS):
             return None
         held = func.value
     if not is_part(analysis, held):
@@ -55,12 +52,12 @@ def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | No
     return None if are_trees(analysis.evaluator, seen) else held
 
 
-def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
-    """Whether an expression is an argument, or an item, an attribute or an element of one."""
+def is_part(analysis: FunctionAnalysis, node: ast.expr) -> bool:
+    """Return whether an expression is an argument, or an item, attribute or element of one."""
     return _is_part(analysis, node, set())
 
 
-def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
+def _is_part(analysis: FunctionAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
     match node:
         case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
             return _is_part(analysis, inner, seen)
@@ -77,10 +74,10 @@ def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -
     return False
 
 
-def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:
+def _gives_part(analysis: FunctionAnalysis, binding: Binding, seen: set[Binding]) -> bool:
     if binding.kind == "parameter":
-        return analysis.inside(binding.scope.node)
-    if binding.value is None or not analysis.inside(binding.scope.node):
+        return analysis.contains(binding.scope.node)
+    if binding.value is None or not analysis.contains(binding.scope.node):
         return False
     if binding.kind == "assign":
         return _is_part(analysis, binding.value, seen)
@@ -96,7 +93,7 @@ def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Bindin
 
 
 def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
-    """Whether values are known, and all are pytrees of arrays."""
+    """Return whether values are known, and all are pytrees of arrays."""
     seen = [value for value in values if not isinstance(value, Parameter)]
     return bool(seen) and all(_is_tree(evaluator, value) for value in seen)
 
@@ -117,7 +114,7 @@ def _is_tree(evaluator: Evaluator, value: Value) -> bool:
 
 
 def _is_array_field(evaluator: Evaluator, owner: Class, field: ast.AnnAssign) -> bool:
-    """Whether a field holds arrays, or is declared static."""
+    """Return whether a field holds arrays, or is declared static."""
     if isinstance(field.value, ast.Call) and any(
         isinstance(k.value, ast.Constant) and (k.arg, k.value.value) in _STATIC
         for k in field.value.keywords

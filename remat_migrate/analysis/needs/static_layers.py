@@ -1,4 +1,4 @@
-"""Arguments that a transformation around a function takes as Python values.
+"""Arguments that a transformation around a function declares static.
 
 `jax.jit(f, static_argnames="mode")` hashes what is passed for `mode`, so it must not be traced.
 The same holds for `static_broadcasted_argnums` of `jax.pmap`, and for `nondiff_argnums`:
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..names.module import Module
 from ..values.bind import positional_parameters, with_partials
 from ..values.callees import layers, underlying
+from ..values.evaluator import Evaluator
 from ..values.values import Bound, Constant, Container, Function, Partial, Value, Wrapped
-
-if TYPE_CHECKING:
-    from ..values.evaluator import Evaluator
 
 _BY_INDEX = ("static_argnums", "static_broadcasted_argnums", "nondiff_argnums")
 _BY_NAME = ("static_argnames", "nondiff_argnames")
@@ -26,10 +23,10 @@ _BY_NAME = ("static_argnames", "nondiff_argnames")
 def static_passed(
     evaluator: Evaluator, value: Value, call: ast.Call
 ) -> Iterator[tuple[ast.expr, str, bool]]:
-    """What a call passes for an argument that a transformation must not trace.
+    """Yield what a call passes for arguments that a transformation must not trace.
 
     Args:
-        evaluator: follows names to the options that they hold.
+        evaluator: evaluates the options.
         value: what is called: a function with transformations around it.
         call: the call.
 
@@ -65,7 +62,7 @@ def _named(
     keywords: list[ast.keyword],
     bound: int,
 ) -> Iterator[ast.expr]:
-    """The arguments that indices or names name; `bound` leading parameters are not passed."""
+    """Yield the arguments that indices or names select; `bound` leading ones are not passed."""
     function = underlying(value)
     names: list[str] = []
     if isinstance(function, Function):
@@ -87,7 +84,7 @@ def _named(
 def listed_items(
     evaluator: Evaluator, module: Module, node: ast.expr, depth: int = 3
 ) -> list[object] | None:
-    """The indices or names that an option lists; None where they are not known."""
+    """Return the indices or names that an option lists; None if they are not known."""
     match node:
         case ast.Constant(value=None):
             return []

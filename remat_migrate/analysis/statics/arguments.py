@@ -16,8 +16,8 @@ from ...libraries.library_arguments import (
 from ...libraries.library_needs import is_array_method
 from ..names.module import Module
 from ..names.scopes import Binding
+from ..needs.dependence import Key
 from ..needs.need import Need
-from ..needs.operations import Key
 from ..project import Project
 from ..sites.uses import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters

@@ -9,8 +9,8 @@ from ...libraries.library_arguments import INSTANCES
 from ...libraries.library_needs import needs_of
 from ..names.module import Module
 from ..names.scopes import parameters
+from ..needs.dependence import Key
 from ..needs.need import Need
-from ..needs.operations import Key
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...libraries.apis import Api
-from ..needs.operations import Key
+from ..needs.dependence import Key
 from ..sites.site import Site
 from ..sites.uses import Call
 from ..values.bind import Arguments, bind_call, positional_parameters

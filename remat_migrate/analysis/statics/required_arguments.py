@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..names.scopes import parameters
+from ..needs.dependence import Key
 from ..needs.need import Need
-from ..needs.operations import Key
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses

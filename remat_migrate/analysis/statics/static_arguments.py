@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..names.scopes import FunctionNode
-from ..needs.operations import Key
+from ..needs.dependence import Key
 from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.candidates import candidates
