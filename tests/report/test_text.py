@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -265,36 +266,6 @@ def test_concise() -> None:
     ]
 
 
-def last_line(report: Report) -> list[str]:
-    return list(concise.render(report, Screen(80, False, FOLDER)))[len(report.findings) :]
-
-
-def test_summary() -> None:
-    safe = finding(MODEL, "block", fix=fix(MODEL))
-    unsafe = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
-    none = finding(TRAIN, "block")
-    assert last_line(Report((), files=1)) == ["No findings in 1 file."]
-    hidden = (Hidden(safe, "comment"), Hidden(none, "settings"))
-    assert last_line(Report((), 7, hidden=hidden)) == ["No findings in 7 files.  (2 suppressed)"]
-    assert last_line(Report((safe,), 1)) == ["Found 1 in 1 file: 1 fixable."]
-    assert last_line(Report((unsafe, none, none), 1)) == [
-        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
-    ]
-    assert last_line(Report((safe, unsafe), 1, unsafe=True)) == ["Found 2 in 1 file: 2 fixable."]
-    assert last_line(Report((), 3, fixed={"RMT101": 2, "RMT103": 1})) == [
-        "Fixed 3: 2 RMT101, 1 RMT103.",
-        "No findings left.",
-    ]
-    assert last_line(Report((none,), 3, fixed={"RMT101": 2})) == [
-        "Fixed 2: 2 RMT101.",
-        "Remaining: 1 in 1 file: 1 manual.",
-    ]
-    assert last_line(Report((none,), 3, fixed={})) == [
-        "Fixed nothing.",
-        "Found 1 in 1 file: 1 manual.",
-    ]
-
-
 def stale(count: int) -> Entry:
     return Entry("a.py", "RMT101", count, "f", "x = 1", "0" * 32)
 
@@ -305,61 +276,64 @@ def compared(*known: Finding, gone: int = 0) -> Comparison:
 
 SAFE = finding(MODEL, "block", fix=fix(MODEL))
 UNSAFE = finding(MODEL, "block", fix=fix(MODEL, Safety.UNSAFE))
-BY_HAND = finding(TRAIN, "block")
-TAKEN = (Hidden(SAFE, "comment"), Hidden(BY_HAND, "settings"))
-KNOWN = (Hidden(BY_HAND, "baseline"),)
+MANUAL = finding(TRAIN, "block")
+HIDDEN = (Hidden(SAFE, "comment"), Hidden(MANUAL, "settings"))
+KNOWN = (Hidden(MANUAL, "baseline"),)
 
 
-@pytest.mark.parametrize(
-    ("report", "lines"),
-    [
-        (Report((), 0), ["No findings in 0 files."]),
-        (Report((), 2, baseline=compared()), ["No findings in 2 files.  (0 known)"]),
-        (
-            Report((), 2, hidden=KNOWN, baseline=compared(BY_HAND)),
-            ["No findings in 2 files.  (1 known)"],
-        ),
-        (
-            Report((SAFE,), 2, hidden=(*TAKEN, *KNOWN), baseline=compared(BY_HAND, gone=3)),
-            ["Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"],
-        ),
-        (Report((), 2, fixed={}), ["No findings in 2 files."]),
-        (Report((), 2, fixed={"RMT101": 0}), ["No findings in 2 files."]),
-        (
-            Report((), 2, hidden=KNOWN, fixed={}, baseline=compared(BY_HAND)),
-            ["No findings in 2 files.  (1 known)"],
-        ),
-        (
-            Report((BY_HAND,), 2, fixed={"RMT101": 0}, baseline=compared(gone=1)),
-            ["Fixed nothing.", "Found 1 in 1 file: 1 manual.  (0 known, 1 stale)"],
-        ),
-        (
-            Report((UNSAFE,), 2, hidden=TAKEN, fixed={"RMT103": 2, "RMT101": 1}),
-            [
-                "Fixed 3: 1 RMT101, 2 RMT103.",
-                "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
-            ],
-        ),
-        (
-            Report((), 2, hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(BY_HAND)),
-            ["Fixed 1: 1 RMT101.", "No findings left.  (1 known)"],
-        ),
-    ],
-)
-def test_summaries(report: Report, lines: list[str]) -> None:
-    assert last_line(report) == lines
+def summarized(*findings: Finding, files: int = 2, **more: Any) -> list[str]:
+    report = Report(findings, files, **more)
+    return list(concise.render(report, Screen(80, False, FOLDER)))[len(findings) :]
+
+
+def test_summary_of_findings() -> None:
+    assert summarized(files=0) == ["No findings in 0 files."]
+    assert summarized(files=1) == ["No findings in 1 file."]
+    assert summarized(hidden=HIDDEN) == ["No findings in 2 files.  (2 suppressed)"]
+    assert summarized(SAFE) == ["Found 1 in 1 file: 1 fixable."]
+    assert summarized(UNSAFE, MANUAL, MANUAL) == [
+        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
+    ]
+    assert summarized(SAFE, UNSAFE, unsafe=True) == ["Found 2 in 1 file: 2 fixable."]
+
+
+def test_summary_of_a_baseline() -> None:
+    known = {"hidden": KNOWN, "baseline": compared(MANUAL)}
+    assert summarized(baseline=compared()) == ["No findings in 2 files.  (0 known)"]
+    assert summarized(**known) == ["No findings in 2 files.  (1 known)"]
+    assert summarized(**known, fixed={}) == ["No findings in 2 files.  (1 known)"]
+    assert summarized(SAFE, hidden=(*HIDDEN, *KNOWN), baseline=compared(MANUAL, gone=3)) == [
+        "Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"
+    ]
+
+
+def test_summary_of_fixes() -> None:
+    assert summarized(fixed={}) == ["No findings in 2 files."]
+    assert summarized(fixed={"RMT101": 0}) == ["No findings in 2 files."]
+    assert summarized(MANUAL, fixed={"RMT101": 0}, baseline=compared(gone=1)) == [
+        "Fixed nothing.",
+        "Found 1 in 1 file: 1 manual.  (0 known, 1 stale)",
+    ]
+    assert summarized(UNSAFE, hidden=HIDDEN, fixed={"RMT103": 2, "RMT101": 1}) == [
+        "Fixed 3: 1 RMT101, 2 RMT103.",
+        "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
+    ]
+    assert summarized(hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(MANUAL)) == [
+        "Fixed 1: 1 RMT101.",
+        "No findings left.  (1 known)",
+    ]
 
 
 @pytest.mark.parametrize(
     ("number", "left", "line"),
     [
         (0, Report((), 1), "Nothing to fix."),
-        (0, Report((), 1, hidden=TAKEN), "Nothing to fix.  (2 suppressed)"),
-        (0, Report((BY_HAND,), 1), "Nothing to fix; 1 found."),
+        (0, Report((), 1, hidden=HIDDEN), "Nothing to fix.  (2 suppressed)"),
+        (0, Report((MANUAL,), 1), "Nothing to fix; 1 found."),
         (2, Report((), 1), "Would fix 2, leaving 0."),
         (
             2,
-            Report((BY_HAND,), 1, hidden=KNOWN, baseline=compared(BY_HAND, gone=1)),
+            Report((MANUAL,), 1, hidden=KNOWN, baseline=compared(MANUAL, gone=1)),
             "Would fix 2, leaving 1.  (1 known, 1 stale)",
         ),
     ],
@@ -372,9 +346,9 @@ def test_statistics() -> None:
     other = Finding("RMT103", "ad-checkpoint-alias", "m", MODEL, Span(0, 1), fix=fix(MODEL))
     third = Finding("RMT301", "whole-function", "m", MODEL, Span(0, 1))
     alone = Finding("RMT302", "nested-twice", "m", MODEL, Span(0, 1))
-    found = (other, *[BY_HAND] * 9, SAFE, UNSAFE, third)
-    hidden = (*TAKEN, *KNOWN, Hidden(alone, "baseline"))
-    report = Report(found, 3, hidden=hidden, baseline=compared(BY_HAND, alone, gone=2))
+    found = (other, *[MANUAL] * 9, SAFE, UNSAFE, third)
+    hidden = (*HIDDEN, *KNOWN, Hidden(alone, "baseline"))
+    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone, gone=2))
     assert list(statistics(report, Screen())) == [
         "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known, 2 stale)",
         " 1  RMT103  [*]  ad-checkpoint-alias  in 1 file",
