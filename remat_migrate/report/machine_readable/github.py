@@ -16,7 +16,7 @@ from ..content import Report
 from ..outputs import SUMMARY_VARIABLE
 from ..pages.code import prose
 from ..pages.markdown_text import escape, format_prose
-from ..terminal.display import Screen, pluralize, printable
+from ..terminal.display import Screen, pluralize, printable, shorten
 from ..terminal.full import fix_tag
 from ..terminal.summary import summary
 from .shared import (
@@ -27,7 +27,6 @@ from .shared import (
     portable_path,
     region,
     repository,
-    shorten,
     worst_first,
 )
 

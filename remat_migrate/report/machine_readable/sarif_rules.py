@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from ...rule import Finding, Rule
 from ..pages.rule_page import rule_page
-from ..terminal.display import Screen
+from ..terminal.display import Screen, shorten
 from ..terminal.explain import explain
-from .shared import shorten
 
 # GitHub cuts longer descriptions.
 _MAX_DESCRIPTION = 1024

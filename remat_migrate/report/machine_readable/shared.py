@@ -109,11 +109,6 @@ def encodable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def shorten(text: str, limit: int) -> str:
-    """Cut `text` to at most `limit` characters, ending in an ellipsis if it is cut."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
 def _encode_char(char: str) -> bytes:
     if "\udc80" <= char <= "\udcff":
         return bytes([ord(char) - 0xDC00])

@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..content import Report
-from ..terminal.display import Screen, pluralize
+from ..terminal.display import Screen, pluralize, shorten
 from ..terminal.summary import shares
 from ..terminal.weights import operations, size
 from .code import CodeLine, FileDiff
 from .entries import FindingEntry, Page, RelatedEntry, SiteEntry, page_of
 from .evidence import VerdictEntry
 from .markdown_text import (
+    MAX_CODE,
     escape,
     escape_element,
     fenced,
     format_code,
     format_prose,
     format_prose_element,
-    shorten_code,
 )
 
 # GitHub's limit of characters in a comment, apparently counted as JavaScript does.
@@ -217,7 +217,9 @@ def _numbered(lines: Sequence[CodeLine]) -> str:
             continue
         sign = ">" if line.is_marked else " "
         labels = "".join(f"  ← {''.join(piece.text for piece in label)}" for label in line.labels)
-        shown.append(f"{sign} {line.number:>{width}} | {shorten_code(line.text)}{labels}".rstrip())
+        shown.append(
+            f"{sign} {line.number:>{width}} | {shorten(line.text, MAX_CODE)}{labels}".rstrip()
+        )
     return "\n".join(shown)
 
 

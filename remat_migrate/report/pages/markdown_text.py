@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape as escape_html
 
-from ..terminal.display import printable
+from ..terminal.display import printable, shorten
 from .code import Piece
 
 MAX_CODE = 160
@@ -23,7 +23,7 @@ def escape(text: str) -> str:
 
 def format_code(text: str) -> str:
     """Return text as inline code, in a table too."""
-    text = shorten_code(_one_line(text))
+    text = shorten(_one_line(text), MAX_CODE)
     if not text:
         return ""
     if "`" in text or "|" in text or "\\" in text:
@@ -53,11 +53,6 @@ def fenced(text: str, language: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}\n"
-
-
-def shorten_code(text: str) -> str:
-    """Cut a line of code to the width that a comment shows."""
-    return text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + "…"
 
 
 def _joined(pieces: Sequence[Piece], code: Callable[[str], str], text: Callable[[str], str]) -> str:

@@ -98,6 +98,11 @@ def truncate(text: str, width: int) -> str:
     return f"{kept}…" if width > 0 else ""
 
 
+def shorten(text: str, limit: int) -> str:
+    """Cut `text` to at most `limit` characters, ending in an ellipsis if it is cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def expand_tabs(text: str) -> str:
     """Replace each tab with four spaces."""
     return text.replace("\t", " " * _TAB)

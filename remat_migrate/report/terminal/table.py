@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..content import Report, Risk, SiteRow
-from .display import Screen, display_width, pluralize, printable
+from .display import Screen, display_width, pluralize, printable, shorten
 from .summary import not_shown
 from .verdicts import verdict_lines
 from .weights import operations, size
@@ -79,8 +79,7 @@ def _cells(row: SiteRow, measured: bool, screen: Screen) -> Iterator[tuple[str, 
 
 
 def _short(text: str) -> str:
-    text = printable(" ".join(text.split()))
-    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
+    return shorten(printable(" ".join(text.split())), _MAX_CELL)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
