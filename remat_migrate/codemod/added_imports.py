@@ -19,7 +19,7 @@ _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r(?!\n))[ \t\f]*[\r\n]")
 def insert_import(
     layout: Layout, tree: ast.Module, statement: str, *, before: ast.stmt | None = None
 ) -> Edit:
-    """The edit that adds an import at the top of a module, sorted in among those of its kind.
+    """Return the edit that adds an import to its section at the top of a module, in order.
 
     It comes after the docstring and `from __future__`, never into an `if` or `try`.
 
@@ -51,7 +51,7 @@ def insert_import(
 
 
 def _key(node: ast.stmt) -> Key:
-    """What imports are sorted by: kind of package, `from` after `import`, name."""
+    """Return what imports are sorted by: kind of package, `from` after `import`, name."""
     if isinstance(node, ast.Import):
         name = node.names[0].name
         relative = False
@@ -97,7 +97,7 @@ def _top(node: ast.stmt) -> str:
 
 
 def _block_for(blocks: Sequence[list[ImportNode]], key: Key) -> list[ImportNode] | None:
-    """The block that an import belongs to: with its package, else of its kind."""
+    """Return the block that an import belongs to: with its package, else of its kind."""
     package = key[2].partition(".")[0]
     for block in blocks:
         if any(_top(node) == package and _key(node)[0] == key[0] for node in block):
@@ -109,7 +109,7 @@ def _block_for(blocks: Sequence[list[ImportNode]], key: Key) -> list[ImportNode]
 
 
 def _place_in(layout: Layout, tree: ast.Module, block: list[ImportNode], key: Key) -> int:
-    """Where in a block the import goes: sorted in, beside its package if the block is unsorted."""
+    """Return the place in a block: in order, or beside its package if the block is unsorted."""
     for styled in (_as_is, _names_first):
         keys = [styled(_key(node)) for node in block]
         if keys == sorted(keys):
@@ -138,7 +138,7 @@ def _names_first(key: Key) -> tuple[object, ...]:
 
 
 def _line_behind(layout: Layout, tree: ast.Module, node: ast.stmt) -> int:
-    """The start of the line below a top-level statement and all that share lines with it."""
+    """Return the start of the line below a top-level statement and all that share lines with it."""
     end = layout.source.span(node).end
     for other in tree.body[tree.body.index(node) + 1 :]:
         start, below = layout.source.span(other)
@@ -157,7 +157,7 @@ def _line(layout: Layout, at: int, text: str) -> Edit:
 
 
 def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
-    """The edit for a module that has none at its top."""
+    """Return the edit for a module that has none at its top."""
     newline, text = layout.source.newline, layout.source.text
     start = 0
     for node in tree.body:

@@ -13,7 +13,7 @@ from .new_nodes import NewStatementNodes
 
 
 def arranged(call: cst.Call, change: ArrangeArguments, new_nodes: NewStatementNodes) -> cst.Call:
-    """A call with its arguments reordered; whitespace and commas stay where they are."""
+    """Return a call with its arguments reordered; whitespace and commas stay where they are."""
     slots = call.args
     new: list[cst.Arg] = []
     for item in change.arguments:
@@ -34,7 +34,7 @@ def arranged(call: cst.Call, change: ArrangeArguments, new_nodes: NewStatementNo
 
 
 def spread(call: cst.Call, index: int) -> cst.Call:
-    """A call that unpacks the argument at `index`: `*argument`.
+    """Return a call that unpacks the argument at `index`: `*argument`.
 
     A list, tuple, or set is written without its brackets instead, unless that loses a comment.
     """
@@ -78,7 +78,7 @@ def _argument(item: cst.BaseElement) -> cst.Arg:
 
 
 def _inside(value: Any) -> tuple[Any, Any]:
-    """The whitespace after the opening bracket and before the closing one."""
+    """Return the whitespace after the opening bracket and before the closing one."""
     match value:
         case cst.List():
             return value.lbracket.whitespace_after, value.rbracket.whitespace_before
@@ -88,7 +88,7 @@ def _inside(value: Any) -> tuple[Any, Any]:
 
 
 def _on_a_line(arg: Any, space: Any) -> Any:
-    """An argument with the indentation of `space` on the next line, if its comma ends the line."""
+    """Return an argument that indents the next line like `space`, if its comma ends the line."""
     if not breaks_line(arg):
         return arg
     after = arg.comma.whitespace_after.with_changes(indent=space.indent, last_line=space.last_line)

@@ -238,7 +238,7 @@ class SetComment(Change):
 
     @classmethod
     def of(cls, source: SourceFile, comment: Span, text: str) -> SetComment:
-        """The change of a comment in any file."""
+        """Return the change of a comment in any file."""
         file = _Text(source)
         return cls(file, file.tree, comment, text)
 

@@ -7,7 +7,7 @@ from .changes import SetComment
 
 
 def comment_edit(change: SetComment) -> Edit:
-    """The edit that replaces a comment, or removes it, with its line if that becomes empty."""
+    """Return the edit that replaces a comment, or removes it and its line if that is empty."""
     source = change.file.source
     start, end = change.comment
     if not change.text:
@@ -16,7 +16,7 @@ def comment_edit(change: SetComment) -> Edit:
 
 
 def _with_blanks(source: SourceFile, start: int, end: int) -> tuple[int, int]:
-    """A comment with the blanks before it, or its whole line if there is nothing else."""
+    """Return a comment with the blanks before it, or its whole line if there is nothing else."""
     text = source.text
     line, _ = source.position(start)
     line_start = source.line_starts[line - 1]

@@ -19,7 +19,7 @@ _Hunk = tuple[int, str, str]
 
 
 def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
-    """The differences between a statement and its new text, by line, then by word."""
+    """Yield the differences between a statement and its new text, by line, then by word."""
     path = chunk.source.path
     hunks: list[_Hunk] = []
     for at, gone, put in _hunks(0, lines_of(chunk.text), lines_of(new)):
@@ -68,7 +68,7 @@ def _balanced(text: str, hunks: Sequence[_Hunk]) -> list[_Hunk]:
 
 
 def _lacking(text: str) -> str:
-    """The bracket of a pair that a piece of code lacks: "opening", "closing", or ""."""
+    """Return the bracket of a pair that a piece of code lacks: "opening", "closing", or ""."""
     depth = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "([{" else -1
@@ -77,24 +77,21 @@ def _lacking(text: str) -> str:
     return "closing" if depth else ""
 
 
-def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> Iterator[Edit]:
-    """Edits, merged within each range: other fixes must not edit the text between them."""
-    last: Edit | None = None
+def joined(edits: Iterable[Edit], whole: Sequence[Span], text: str) -> list[Edit]:
+    """Return edits, merged within each range: other fixes must not edit the text between them."""
+    found: list[Edit] = []
     for edit in edits:
-        if last is None:
-            last = edit
-        elif any(start <= last.start and edit.end <= end for start, end in whole):
+        last = found[-1] if found else None
+        if last and any(start <= last.start and edit.end <= end for start, end in whole):
             between = text[last.end : edit.start]
-            last = Edit(edit.path, last.start, edit.end, last.text + between + edit.text)
+            found[-1] = Edit(edit.path, last.start, edit.end, last.text + between + edit.text)
         else:
-            yield last
-            last = edit
-    if last is not None:
-        yield last
+            found.append(edit)
+    return found
 
 
 def _hunks_in_lines(at: int, gone: str, put: str) -> Iterator[_Hunk]:
-    """The words that differ between some lines and what replaces them.
+    """Yield the words that differ between some lines and what replaces them.
 
     Lines that only have another indentation belong together. The words that others have in common
     may have nothing to do with each other, unless there are as many lines as before.
@@ -123,7 +120,7 @@ def _trimmed(base: int, old: list[str], new: list[str]) -> _Hunk:
 
 
 def _common(first: list[str], second: list[str]) -> int:
-    """How many items two lists have in common at their start."""
+    """Return how many items two lists have in common at their start."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -123,7 +123,7 @@ class Expressions(cst.CSTTransformer):
         return updated.with_changes(**fields) if fields else updated
 
     def _operation(self, original: cst.BooleanOperation, updated: cst.BooleanOperation) -> Any:
-        """An `and` or `or` whose operands are removed."""
+        """Return an `and` or `or` whose operands are removed."""
         left, right = original.left in self.gone, original.right in self.gone
         if left and right:
             self.gone.add(original)
@@ -164,29 +164,29 @@ _OPEN = (
 
 
 def is_open(holder: cst.CSTNode, node: cst.CSTNode) -> bool:
-    """Whether an expression needs no parentheses in the place of `node`, a child of `holder`."""
+    """Return whether an expression needs no parentheses in place of `node`, a child of `holder`."""
     return isinstance(holder, _OPEN) or (isinstance(holder, cst.Lambda) and holder.body is node)
 
 
 def is_atom(node: cst.BaseExpression) -> bool:
-    """Whether an expression needs no parentheses anywhere."""
+    """Return whether an expression needs no parentheses anywhere."""
     return isinstance(node, _ATOMS) or bool(node.lpar)
 
 
 def parenthesized(node: N) -> N:
-    """An expression in parentheses, unless it needs none."""
+    """Return an expression in parentheses, unless it needs none."""
     if not isinstance(node, cst.BaseExpression) or is_atom(node):
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def bare(node: N) -> N:
-    """An expression without its parentheses, unless it spans lines."""
+    """Return an expression without its parentheses, unless it spans lines."""
     return node if spans_lines(node) else stripped(node)
 
 
 def stripped(node: N) -> N:
-    """An expression without its parentheses."""
+    """Return an expression without its parentheses."""
     if not isinstance(node, cst.BaseExpression) or not node.lpar:
         return node
     if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield | cst.NamedExpr):
@@ -195,12 +195,12 @@ def stripped(node: N) -> N:
 
 
 def spans_lines(node: cst.CSTNode) -> bool:
-    """Whether a node spans several lines."""
+    """Return whether a node spans several lines."""
     return "\n" in cst.Module([]).code_for_node(node)
 
 
 def renamed(node: Any, name: str) -> Any:
-    """A renamed node; the new name of an import may be dotted."""
+    """Return a renamed node; the new name of an import may be dotted."""
     match node:
         case cst.Attribute():
             return node.with_changes(attr=cst.Name(name))
@@ -235,7 +235,7 @@ def without_middle(attribute: cst.Attribute) -> cst.Attribute:
 
 
 def without_items(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
-    """A node without some items of a list; an empty statement is removed later."""
+    """Return a node without some items of a list; an empty statement is removed later."""
     if all(dropped):
         match holder:
             case cst.Import() | cst.ImportFrom() | cst.With():
@@ -265,7 +265,7 @@ _NOTHING = cst.SimpleWhitespace("")
 
 
 def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
-    """The item before a removed one, with the removed item's line break, comma, and comments."""
+    """Return the item before a removed one, with that one's line break, comma, and comments."""
     texts = comments_in(item)
     space = previous.comma.whitespace_after if breaks_line(previous) else None
     has_notes = space is not None and (texts or all_comments(space))
@@ -295,12 +295,12 @@ def _closing_up(previous: Any, item: Any, *, is_last: bool) -> Any:
 
 
 def has_comma(item: Any) -> bool:
-    """Whether a comma follows an item."""
+    """Return whether a comma follows an item."""
     return isinstance(item.comma, cst.Comma)
 
 
 def breaks_line(item: Any) -> bool:
-    """Whether the line ends after the comma of an item."""
+    """Return whether the line ends after the comma of an item."""
     return has_comma(item) and is_line_break(item.comma.whitespace_after)
 
 
@@ -328,7 +328,7 @@ def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
 
 
 def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
-    """A `from` import with one more name, in order if the others are."""
+    """Return a `from` import with one more name, in order if the others are."""
     assert not isinstance(statement.names, cst.ImportStar)
     names = list(statement.names)
     known = [alias.evaluated_name.lower() for alias in names]
@@ -361,13 +361,13 @@ def keyword_argument(name: str, value: cst.BaseExpression) -> cst.Arg:
 
 
 def named(arg: cst.Arg, name: str) -> cst.Arg:
-    """A positional argument as a keyword."""
+    """Return a positional argument as a keyword."""
     new = keyword_argument(name, arg.value)
     return new.with_changes(comma=arg.comma, whitespace_after_arg=arg.whitespace_after_arg)
 
 
 def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
-    """A call with a keyword argument: replaced, or added as the last one."""
+    """Return a call with a keyword argument: replaced, or added as the last one."""
     for index, arg in enumerate(call.args):
         if arg.keyword is not None and arg.keyword.value == name:
             args = [*call.args[:index], arg.with_changes(value=value), *call.args[index + 1 :]]
@@ -376,7 +376,7 @@ def with_argument(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.C
 
 
 def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
-    """A call with a new first argument, on its own line if the others are."""
+    """Return a call with a new first argument, on its own line if the others are."""
     space: Any = call.whitespace_before_args
     if not call.args:
         return call.with_changes(args=[cst.Arg(value)])
@@ -391,7 +391,7 @@ def with_first(call: cst.Call, value: cst.BaseExpression) -> cst.Call:
 
 
 def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
-    """A call with further arguments, laid out like the existing ones."""
+    """Return a call with further arguments, laid out like the existing ones."""
     if not call.args:
         return call.with_changes(args=added)
     *head, last = call.args
@@ -418,7 +418,7 @@ def with_last(call: cst.Call, added: Sequence[cst.Arg]) -> cst.Call:
 
 
 def _own_line(call: Any) -> cst.ParenthesizedWhitespace | None:
-    """The line break before each argument, if all are on their own lines."""
+    """Return the line break before each argument, if all are on their own lines."""
     *head, last = call.args
     before = head[-1].comma.whitespace_after if head else call.whitespace_before_args
     end = last.comma.whitespace_after if has_comma(last) else last.whitespace_after_arg

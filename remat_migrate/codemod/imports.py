@@ -14,7 +14,7 @@ from .statements import Statement
 
 
 def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Statement]:
-    """A `from` import without some names, after the statements that import those.
+    """Return a `from` import without some names, after the statements that import those.
 
     The comments of a name on a line of its own move with it.
     """
@@ -43,7 +43,7 @@ def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Stat
 
 
 def _spaces(node: Any) -> list[Any]:
-    """The whitespace before, between, and after the names."""
+    """Return the whitespace before, between, and after the names."""
     spaces = [name.comma.whitespace_after for name in node.names if has_comma(name)]
     if not has_comma(node.names[-1]):
         spaces.append(node.rpar.whitespace_before if node.rpar else None)
@@ -51,7 +51,7 @@ def _spaces(node: Any) -> list[Any]:
 
 
 def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> Any:
-    """A `from` import without names that are on their own lines, and without those lines."""
+    """Return a `from` import without names that are on their own lines, and without those lines."""
     count = len(moved)
     kept = [-1, *(i for i, moves in enumerate(moved) if not moves), count]
     joined = [
@@ -81,6 +81,6 @@ def _import(
 
 
 def _pragma(line: cst.SimpleStatementLine) -> cst.Comment | None:
-    """The directive for tools after a statement, which its copies need as well."""
+    """Return the directive for tools after a statement, which its copies need as well."""
     comment = line.trailing_whitespace.comment
     return comment if comment and PRAGMA.match(comment.value) else None

@@ -16,7 +16,7 @@ _MOST = 100  # breaks in one statement: each makes a line shorter
 
 
 def fitted(text: str, old: str, style: Style) -> str:
-    """A statement with its new lines laid out anew.
+    """Return a statement with its new lines laid out anew.
 
     Arguments that share a line between the brackets of a call join the line of the call where they
     fit there, unless the old statement has a call that could be joined, too. A line that is too
@@ -73,7 +73,7 @@ class _Layout:
         self.places = {node: place for node, place in places.items() if node not in fixed}
 
     def joined(self, new: Collection[int]) -> tuple[int, cst.Module] | None:
-        """A call or signature whose items stand on a line between its brackets, on its line."""
+        """Join a call or signature whose items are on one line between its brackets."""
         for node in self.places:
             if not isinstance(node, cst.Call | cst.FunctionDef):
                 continue
@@ -90,7 +90,7 @@ class _Layout:
         return None
 
     def _is_joinable(self, node: cst.CSTNode, items: Sequence[Any]) -> bool:
-        """Whether there is nothing but line breaks between items of one line each."""
+        """Return whether there is nothing but line breaks between items of one line each."""
         places = [self.places[item] for item in items]
         if isinstance(node, cst.FunctionDef):
             return places[0].start.line == places[-1].end.line
@@ -100,9 +100,9 @@ class _Layout:
         )
 
     def filled(self, new: Collection[int]) -> tuple[int, cst.Module] | None:
-        """A call whose positional arguments stand below each other, with as many on a line as fit.
+        """Fill the lines of a call whose positional arguments are on lines of their own.
 
-        So yapf has them; those that are passed by keyword it leaves on lines of their own.
+        yapf formats calls like this, unless they have keyword arguments.
         """
         if not self.style.fills:
             return None
@@ -133,7 +133,7 @@ class _Layout:
         return None
 
     def broken(self, long: Collection[int]) -> tuple[int, cst.Module] | None:
-        """A bracket of a line that is too long, broken."""
+        """Return a bracket of a line that is too long, broken."""
         module, style = self.module, self.style
         calls: list[tuple[int, int, int, cst.Call]] = []
         for node, place in self.places.items():
@@ -175,7 +175,7 @@ class _Layout:
         return line, _with(module, call, _broken_call(module, call, indent, style))
 
     def _one_per_line(self, call: cst.Call, line: int) -> cst.Call:
-        """A call whose arguments share a line between its brackets, with one on each."""
+        """Return a call whose arguments share a line between its brackets, with one on each."""
         each, last = _space(_indent(self.lines[line - 1])), call.args[-1]
         args = [arg.with_changes(comma=_comma(each)) for arg in call.args[:-1]]
         if not has_comma(last) and isinstance(
@@ -197,14 +197,14 @@ def _comma(space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
 
 
 def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes inside of a node."""
+    """Yield the nodes inside of a node."""
     for child in node.children:
         yield child
         yield from _within(child)
 
 
 def _is_plain_break(space: object) -> bool:
-    """Whether whitespace is a line break and no more: no comment, no blank line."""
+    """Return whether whitespace is a line break and no more: no comment, no blank line."""
     return (
         isinstance(space, cst.ParenthesizedWhitespace)
         and not space.empty_lines
@@ -213,14 +213,14 @@ def _is_plain_break(space: object) -> bool:
 
 
 def _opening(node: cst.Call | cst.FunctionDef) -> cst.BaseParenthesizableWhitespace:
-    """The whitespace behind the opening bracket."""
+    """Return the whitespace behind the opening bracket."""
     return (
         node.whitespace_before_args if isinstance(node, cst.Call) else node.whitespace_before_params
     )
 
 
 def _unbroken(node: cst.Call | cst.FunctionDef, items: Sequence[Any]) -> cst.CSTNode:
-    """A call or signature without the line breaks inside of its brackets."""
+    """Return a call or signature without the line breaks inside of its brackets."""
     if isinstance(node, cst.Call):
         last = node.args[-1].with_changes(whitespace_after_arg=_NOTHING)
         args = [arg.with_changes(comma=_comma(_SPACE)) for arg in node.args[:-1]]
@@ -239,7 +239,7 @@ def _indent(line: str) -> str:
 
 
 def _space(indent: str) -> cst.ParenthesizedWhitespace:
-    """A line break, and the indentation of the next line."""
+    """Return a line break, and the indentation of the next line."""
     return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(indent))
 
 
@@ -256,7 +256,7 @@ def _broken_call(module: cst.Module, call: cst.Call, indent: str, style: Style) 
 
 
 def _broken_condition(node: cst.IfExp, indent: str, unit: str) -> cst.IfExp:
-    """A conditional expression in parentheses, a part on each line."""
+    """Return a conditional expression in parentheses, a part on each line."""
     inside, closing = _space(indent + unit), _space(indent)
     return node.with_changes(
         lpar=[cst.LeftParen(inside)],

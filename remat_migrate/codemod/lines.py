@@ -16,12 +16,12 @@ PRAGMA = re.compile(
 
 
 def comments_in(node: cst.CSTNode) -> list[str]:
-    """The comments in a node, except those that are directives for tools."""
+    """Return the comments in a node, except those that are directives for tools."""
     return [text for text in all_comments(node) if not PRAGMA.match(text)]
 
 
 def all_comments(node: cst.CSTNode) -> list[str]:
-    """The comments in a node."""
+    """Return the comments in a node."""
     found = _Comments()
     node.visit(found)
     return found.texts
@@ -39,7 +39,7 @@ class _Comments(cst.CSTVisitor):
 
 
 def comment_lines(node: cst.CSTNode) -> Lines:
-    """The comments in a node, each on a line of its own."""
+    """Return the comments in a node, each on a line of its own."""
     return own_lines(comments_in(node))
 
 
@@ -62,7 +62,7 @@ def trimmed_start(lines: Sequence[cst.EmptyLine]) -> Lines:
 def seam(
     above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine], *, first: bool = False
 ) -> Lines:
-    """The lines above and below removed code, separated by the longer of their runs of blanks."""
+    """Return the lines around removed code, separated by the longer of their runs of blanks."""
     kept, rest = trimmed(above), trimmed_start(below)
     ends, starts = above[len(kept) :], below[: len(below) - len(rest)]
     joined = [*kept, *(ends if len(ends) >= len(starts) else starts), *rest]
@@ -70,7 +70,7 @@ def seam(
 
 
 def without_comment(node: Any, pattern: str) -> Any:
-    """A node without the comments that match a regular expression."""
+    """Return a node without the comments that match a regular expression."""
     return node.visit(_WithoutComment(pattern))
 
 
@@ -90,7 +90,7 @@ class _WithoutComment(cst.CSTTransformer):
 
 
 def with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.ParenthesizedWhitespace:
-    """A line break followed by comments, each on its own line; it ends like `last`."""
+    """Return a line break followed by comments, each on its own line; it ends like `last`."""
     lines = [
         line.with_changes(indent=space.indent, whitespace=space.last_line)
         for line in own_lines(texts)
@@ -103,5 +103,5 @@ def with_comments(space: Any, last: Any, texts: Sequence[str]) -> cst.Parenthesi
 
 
 def is_line_break(space: Any) -> bool:
-    """Whether whitespace within brackets continues on another line."""
+    """Return whether whitespace within brackets continues on another line."""
     return isinstance(space, cst.ParenthesizedWhitespace)

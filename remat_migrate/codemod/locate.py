@@ -55,7 +55,7 @@ class Chunk:
         return _LONE_RETURN.sub("\n", _FORM_FEED.sub("", text))
 
     def offset(self, at: int) -> int:
-        """The offset in the file of a character of `text`."""
+        """Return the offset in the file of a character of `text`."""
         original = self.source.text[self.start : self.end]
         if len(original) > len(self.text):
             for found in _FORM_FEED.finditer(original):
@@ -103,11 +103,11 @@ class Chunk:
         return self._plain(self.source.text[self.first_line : self.end])
 
     def code(self, statements: Sequence[Statement]) -> str:
-        """The source code of new statements in the place of this one."""
+        """Return the source code of new statements in the place of this one."""
         return self.module.with_changes(header=[], body=statements).code
 
     def code_of_lines(self, lines: Sequence[cst.EmptyLine]) -> str:
-        """The source code of blank and commented lines."""
+        """Return the source code of blank and commented lines."""
         module = cst.Module([], default_newline=_newline(self.source))
         return "".join(map(module.code_for_node, lines))
 
@@ -119,7 +119,7 @@ class Chunk:
         return _Places(self.module, first - 1)
 
     def find(self, node: ast.AST) -> cst.CSTNode:
-        """The LibCST node of an `ast` node: an expression, argument, parameter, statement, alias.
+        """Return the LibCST node of an expression, argument, parameter, statement, or alias.
 
         Raises:
             UnreadableCodeError: LibCST reads the code in another way.
@@ -133,7 +133,7 @@ class Chunk:
         return found
 
     def holder(self, node: ast.AST) -> cst.CSTNode:
-        """The node that holds an item of a list: the argument, element, decorator, import name."""
+        """Return the holder of an item of a list: an argument, element, decorator, or alias."""
         found = self.find(node)
         if isinstance(found, cst.Arg | cst.ImportAlias | cst.ImportStar | cst.Param):
             return found
@@ -190,7 +190,7 @@ class _Places:
                 stack.append(child)
 
     def at(self, source: SourceFile, start: int, end: int, node: ast.AST) -> cst.CSTNode | None:
-        """The node of an `ast` node that starts and ends at some offsets."""
+        """Return the node of an `ast` node that starts and ends at some offsets."""
         found = self._matching(source, start, end, node)
         text = source.text
         if found is None and isinstance(node, ast.Tuple | ast.GeneratorExp):
@@ -227,7 +227,7 @@ _CHUNKS: WeakKeyDictionary[File, Sequence[Chunk]] = WeakKeyDictionary()
 
 
 def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
-    """The LibCST node of an expression, with the comments and the layout in it.
+    """Return the LibCST node of an expression, with the comments and the layout in it.
 
     Raises:
         UnreadableCodeError: LibCST cannot parse the statement.
@@ -240,7 +240,7 @@ def node_of(file: File, node: ast.expr) -> cst.BaseExpression:
 
 
 def chunks_of(file: File) -> Sequence[Chunk]:
-    """The top-level statements of a file, those that share a line together.
+    """Return the top-level statements of a file, those that share a line together.
 
     The same ones at each call, so that a statement that several fixes touch is parsed once.
     """
@@ -266,7 +266,7 @@ def _chunks(source: SourceFile, tree: ast.Module) -> Iterator[Chunk]:
 
 @lru_cache(maxsize=4)
 def config_of(source: SourceFile) -> cst.PartialParserConfig:
-    """The indentation and line ending of new lines in a file."""
+    """Return the indentation and line ending of new lines in a file."""
     found = _INDENTATION.search(source.text)
     indent = found.group(1) if found else "    "
     return cst.PartialParserConfig(

@@ -14,7 +14,7 @@ from .lines import Lines, own_lines, trimmed_start
 
 
 def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
-    """The function with its body in a nested one, which it calls.
+    """Return the function with its body in a nested one, which it calls.
 
     Raises:
         CodemodError: another fix removes one of its decorators.
@@ -55,7 +55,7 @@ def _plain(decorator: cst.Decorator) -> cst.Decorator:
 
 
 def _lines_of(decorator: cst.Decorator) -> Lines:
-    """The lines above a decorator, and its comment on a line of its own."""
+    """Return the lines above a decorator, and its comment on a line of its own."""
     comment = decorator.trailing_whitespace.comment
     return [*decorator.leading_lines, *own_lines([comment.value] if comment else [])]
 
@@ -63,7 +63,7 @@ def _lines_of(decorator: cst.Decorator) -> Lines:
 def _split(
     body: cst.BaseSuite,
 ) -> tuple[list[Any], list[cst.EmptyLine], cst.IndentedBlock]:
-    """The docstring, the blank lines after it, and the rest of a body."""
+    """Return the docstring, the blank lines after it, and the rest of a body."""
     if isinstance(body, cst.SimpleStatementSuite):
         line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
         return [], [], cst.IndentedBlock([line])
@@ -88,7 +88,7 @@ def _is_text(statement: cst.CSTNode) -> bool:
 def _without(
     params: cst.Parameters, closed: Collection[str], reassigned: Sequence[str]
 ) -> cst.Parameters:
-    """The other parameters, without defaults; those in `reassigned` are defaults themselves."""
+    """Return the other parameters without defaults, and those in `reassigned` with defaults."""
 
     def left(parameters: Sequence[cst.Param]) -> list[cst.Param]:
         return [

@@ -28,12 +28,12 @@ class NewStatementNodes:
         self._work = work
 
     def new(self, node: ast.AST) -> Any:
-        """The new node of a part, which other Changes may have changed."""
+        """Return the new node of a part, which other Changes may have changed."""
         found = self.chunk.find(node)
         return self._work.now.get(found, found)
 
     def item(self, node: ast.AST) -> Any:
-        """The same for the item of a list that holds a part: an argument, an element."""
+        """Return the same for the item of a list that holds a part: an argument, an element."""
         found = self.chunk.holder(node)
         return self._work.now.get(found, found)
 
@@ -42,7 +42,7 @@ class NewStatementNodes:
         return templates.parse_expression(code.text, self._parts(code, own, updated), self.config)
 
     def statement(self, code: Code) -> Statement:
-        """The same for a statement."""
+        """Return the same for a statement."""
         return templates.parse_statement(code.text, self._parts(code), self.config)
 
     def _parts(self, code: Code, own: ast.AST | None = None, updated: Any = None) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Statements:
     def items(
         self, block: Sequence[ast.stmt], items: Sequence[Any]
     ) -> tuple[list[Statement], Lines]:
-        """The statements of a block that are kept, and the lines after the last of them."""
+        """Return the statements of a block that are kept, and the lines after the last of them."""
         rest, new = list(block), list[Statement]()
         carried: Lines = []
         gone_above = False
@@ -81,7 +81,7 @@ class Statements:
         return new, trimmed(carried)
 
     def block(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite | None:
-        """A block without what is removed; None if nothing is left."""
+        """Return a block without what is removed; None if nothing is left."""
         if self.verdicts.all_gone(block) is not None:
             return None
         if isinstance(node, cst.SimpleStatementSuite):
@@ -93,7 +93,7 @@ class Statements:
         return node.with_changes(body=body, footer=[*tail, *node.footer])
 
     def required(self, block: Sequence[ast.stmt], node: cst.BaseSuite) -> cst.BaseSuite:
-        """The same for a block that must not be empty: `pass` if nothing is left."""
+        """Return the same for a block that must not be empty: `pass` if nothing is left."""
         made = self.block(block, node)
         if made is not None:
             return made
@@ -125,7 +125,7 @@ class Statements:
         is_first: bool = True,
         blank_lines: int = 1,
     ) -> tuple[list[Statement], Lines]:
-        """What is left of a line or a compound statement, and the lines after it or in its place.
+        """Return the rest of a line or compound statement, and the lines after it or in its place.
 
         Args:
             own: the statements of the line, or the one that `node` is.
@@ -154,7 +154,7 @@ class Statements:
         return [self._compound(statement, node)], []
 
     def _changed(self, own: Sequence[ast.stmt], node: Statement) -> tuple[list[Statement], Lines]:
-        """A statement with those inserted before it, or its replacements."""
+        """Return a statement with those inserted before it, or its replacements."""
         if len(own) > 1:
             assert isinstance(node, cst.SimpleStatementLine)
             parts = [self.statement([s], line) for s, line in zip(own, _lines(node), strict=True)]
@@ -181,7 +181,7 @@ class Statements:
         return new, tail
 
     def _remains(self, statement: ast.stmt, node: Statement) -> Lines:
-        """The lines that a removed statement leaves: those above it, and its comments."""
+        """Return the lines that a removed statement leaves: those above it, and its comments."""
         lines = list(node.leading_lines)
         if statement in self.marks.dead:
             return lines[: next((i for i, line in enumerate(lines) if line.comment), len(lines))]
@@ -211,44 +211,35 @@ class Statements:
         lines = [*above, *trimmed_start(first.leading_lines)]
         return [first.with_changes(leading_lines=lines), *made[1:]], tail
 
-    def _compound(self, a: ast.stmt, c: Any) -> Any:
-        """A compound statement that is kept, with its blocks written."""
+    def _compound(self, a: Any, c: Any) -> Any:
+        """Return a compound statement that is kept, with its new blocks."""
         match a:
             case ast.If():
                 return self._if(a, c)
-            case ast.For() | ast.AsyncFor() | ast.While():
-                c = c.with_changes(body=self.required(a.body, c.body))
-                return self._part(a.orelse, c, "orelse")
+            case ast.Match():
+                return c.with_changes(cases=self._clauses(a.cases, c.cases))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self._bodies.append(a.body)
-                return c.with_changes(body=self.required(a.body, c.body))
-            case ast.With() | ast.AsyncWith():
-                return c.with_changes(body=self.required(a.body, c.body))
             case ast.Try() | ast.TryStar():
-                return self._try(a, c)
-            case ast.Match():
-                pairs = zip(a.cases, c.cases, strict=True)
-                cases = [k.with_changes(body=self.required(x.body, k.body)) for x, k in pairs]
-                return c.with_changes(cases=cases)
-        return c
+                c = c.with_changes(handlers=self._clauses(a.handlers, c.handlers))
+        c = c.with_changes(body=self.required(a.body, c.body))
+        c = self._part(getattr(a, "orelse", ()), c, "orelse")
+        last = getattr(a, "finalbody", ())
+        if last and not a.handlers:
+            body = self.required(last, c.finalbody.body)
+            return c.with_changes(finalbody=c.finalbody.with_changes(body=body))
+        return self._part(last, c, "finalbody")
 
-    def _try(self, a: ast.Try | ast.TryStar, c: Any) -> Any:
-        pairs = zip(a.handlers, c.handlers, strict=True)
-        handlers = [h.with_changes(body=self.required(x.body, h.body)) for x, h in pairs]
-        c = c.with_changes(body=self.required(a.body, c.body), handlers=handlers)
-        c = self._part(a.orelse, c, "orelse")
-        if a.handlers:
-            return self._part(a.finalbody, c, "finalbody")
-        last = c.finalbody
-        return c.with_changes(
-            finalbody=last.with_changes(body=self.required(a.finalbody, last.body))
-        )
+    def _clauses(self, clauses: Sequence[Any], nodes: Sequence[Any]) -> list[Any]:
+        """Return the handlers or cases of a statement with their new blocks."""
+        pairs = zip(clauses, nodes, strict=True)
+        return [node.with_changes(body=self.required(a.body, node.body)) for a, node in pairs]
 
     def _part(self, block: Sequence[ast.stmt], c: Any, name: str) -> Any:
-        """A statement with its `else` or `finally` written, which is removed if it is empty."""
-        part = getattr(c, name)
-        if not block or part is None:
+        """Return a statement with its new `else` or `finally`, which is removed if it is empty."""
+        if not block:
             return c
+        part = getattr(c, name)
         made = self.block(block, part.body)
         new = part.with_changes(body=made) if made is not None else None
         return c.with_changes(**{name: new})
@@ -305,7 +296,7 @@ def _apart(made: Sequence[Any], gap: Lines, *, is_first: bool) -> list[Statement
 def _block_of(
     statement: Any, node: Any, suite: Sequence[ast.stmt]
 ) -> tuple[Any, cst.TrailingWhitespace | None]:
-    """The block of one of a statement's suites, and the rest of the line above it."""
+    """Return the block of one of a statement's suites, and the rest of the line above it."""
     if suite == getattr(statement, "body", None):
         block = node.body
     elif suite == getattr(statement, "orelse", None):
@@ -324,7 +315,7 @@ def _on_its_own_line(suite: cst.SimpleStatementSuite) -> cst.IndentedBlock:
 
 
 def _lines(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
-    """The statements of a line, each on a line of its own."""
+    """Return the statements of a line, each on a line of its own."""
     bare = [s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for s in line.body]
     lines = [cst.SimpleStatementLine([statement]) for statement in bare]
     lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
@@ -333,7 +324,7 @@ def _lines(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
 
 
 def negated(test: cst.BaseExpression) -> cst.BaseExpression:
-    """A negated condition."""
+    """Return a negated condition."""
     match test:
         case cst.Comparison(comparisons=[target]) if type(target.operator) in _OPPOSITES:
             operator = _OPPOSITES[type(target.operator)]()

@@ -36,7 +36,7 @@ class Style:
 
 
 def style_of(source: SourceFile, indent: str) -> Style:
-    """The style of a file whose blocks are indented by `indent`."""
+    """Return the style of a file whose blocks are indented by `indent`."""
     # A language server runs for days: changed settings are read again.
     every = (_settings(f, tuple(_modified(f / n) for n in _FILES)) for f in source.path.parents)
     found = next(filter(None, every), None)
@@ -48,7 +48,7 @@ def style_of(source: SourceFile, indent: str) -> Style:
 
 @lru_cache(maxsize=16)
 def _shown(text: str, indent: str) -> tuple[int, str]:
-    """The length of the longest line of a text, and the indentation within its brackets."""
+    """Return the length of the longest line of a text, and the indentation within its brackets."""
     lines = bare_lines_of(text)
     default = _NARROW if len(indent) == 2 else _DEFAULT
     lengths = (len(line) for line in lines if not _CANNOT_BREAK.search(line))
@@ -61,7 +61,7 @@ _CANNOT_BREAK = re.compile(r"#|https?:|[\"']\W*$")
 
 
 def _continuation(lines: list[str], default: str) -> str:
-    """How much deeper than the line of an opening bracket the next one is, most of the time."""
+    """Return the most common indentation of lines after an opening bracket."""
     found: Counter[str] = Counter()
     for line, following in pairwise(lines):
         if line.endswith(("(", "[", "{")):
@@ -82,7 +82,7 @@ class _Settings:
 
 
 def _modified(path: Path) -> int:
-    """The time of a file's last change; 0 if it does not exist."""
+    """Return the time of a file's last change; 0 if it does not exist."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -91,7 +91,7 @@ def _modified(path: Path) -> int:
 
 @lru_cache
 def _settings(folder: Path, modified: tuple[int, ...]) -> _Settings | None:
-    """What a folder configures for formatters, or else for linters and editors.
+    """Return what a folder configures for formatters, or else for linters and editors.
 
     `modified` are the times at which its files were changed.
     """
@@ -118,7 +118,7 @@ def _settings(folder: Path, modified: tuple[int, ...]) -> _Settings | None:
 
 
 def _limits(folder: Path) -> Iterator[int]:
-    """The line lengths that linters and editors are told."""
+    """Yield the line lengths that linters and editors are told."""
     for name, section, key in _INI:
         value = str(_ini(folder / name, section).get(key, ""))
         if value.isdigit():
@@ -158,7 +158,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _ini(path: Path, section: str) -> Mapping[str, Any]:
-    """A section of a file; the lines of `.editorconfig` above the first one are in none."""
+    """Return a section of a file; the lines of `.editorconfig` above the first one are in none."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string("[top]\n" + _text(path))

@@ -17,7 +17,7 @@ _MARK = "REMAT_MIGRATE_{}"
 def parse_expression(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.BaseExpression:
-    """An expression; `{name}` in the text stands for one of `parts`.
+    """Return an expression; `{name}` in the text stands for one of `parts`.
 
     Raises:
         CodemodError: the text is no expression.
@@ -32,7 +32,7 @@ def parse_expression(
 def parse_statement(
     text: str, parts: Mapping[str, cst.BaseExpression], config: cst.PartialParserConfig
 ) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
-    """A statement; `{name}` in the text stands for one of `parts`.
+    """Return a statement; `{name}` in the text stands for one of `parts`.
 
     Raises:
         CodemodError: the text is no statement.
@@ -95,7 +95,7 @@ class _Filler(cst.CSTTransformer):
 
 
 def _around_lines(call: cst.Call) -> cst.Call:
-    """A new call of which an argument has several lines, with those where they belong."""
+    """Return a new call of which an argument has several lines, with those where they belong."""
     arg = next(arg for arg in call.args if spans_lines(arg))
     lines = bare_lines_of(cst.Module([]).code_for_node(arg.value))
     first, following, last = lines[0], lines[1], lines[-1]

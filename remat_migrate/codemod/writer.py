@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ _NAMES = re.compile(r"[^\W\d]\w*")
 
 
 def write(changes: Iterable[Change]) -> list[Edit]:
-    """The minimal edits that make Changes of code, possibly of several files.
+    """Return the minimal edits that make Changes of code, possibly of several files.
 
     Raises:
         CodemodError: LibCST cannot parse the code, or two Changes contradict each other.
@@ -80,7 +80,7 @@ def write(changes: Iterable[Change]) -> list[Edit]:
 
 
 def _marks(file: File, changes: Sequence[Change]) -> Marks:
-    """What Changes of one file remove, with the imports that nothing uses any more."""
+    """Return what Changes of one file remove, with the imports that nothing uses any more."""
     found = Marks()
     for change in changes:
         if isinstance(change, Reduce):
@@ -99,7 +99,7 @@ def _marks(file: File, changes: Sequence[Change]) -> Marks:
     votes = [(_names(c.node), c.is_used_elsewhere) for c in (*removals, *replaced)]
 
     def is_used(name: str) -> bool:
-        """Whether an import stays: those decide that take a use of it away."""
+        """Return whether an import stays: those decide that take a use of it away."""
         asked = [used for names, used in votes if name in names] or [used for _, used in votes]
         return name in new or any(used is None or used(name) for used in asked)
 
@@ -111,7 +111,7 @@ def _names(tree: ast.AST) -> frozenset[str]:
 
 
 def _new_names(change: Change) -> Iterator[str]:
-    """The names in the new code of a Change: their imports stay."""
+    """Yield the names in the new code of a Change: their imports stay."""
     for field in dataclasses.fields(change):
         value = getattr(change, field.name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -140,7 +140,7 @@ class WrittenFile:
         self.verdicts = Verdicts(self.marks, self.index)
 
     def _refilled(self, change: Change) -> Change:
-        """A Change; a name that is added to an import whose names all go takes the place of one."""
+        """Return a Change; a new name in an import that loses all names replaces one of them."""
         if not isinstance(change, ImportName) or not isinstance(change.node, ast.ImportFrom):
             return change
         names, new = change.node.names, cst.Name(change.name)
@@ -156,7 +156,7 @@ class WrittenFile:
     # -- the new text
 
     def edits(self) -> list[Edit]:
-        """What differs between the file and its new text.
+        """Return what differs between the file and its new text.
 
         Raises:
             CodemodError: two Changes contradict each other, or LibCST cannot parse the code.
@@ -206,14 +206,14 @@ class WrittenFile:
         return style_of(self.source, str(config_of(self.source).default_indent))
 
     def _end(self, at: int, carried: Lines, is_empty: bool) -> list[Edit]:
-        """The lines behind the last statement, where that is removed."""
+        """Return the lines behind the last statement, where that is removed."""
         footer = Chunk(self.source, [], at, len(self.source.text))
         lines = seam(carried, footer.lead, first=is_empty)
         text = footer.code_of_lines(trimmed(lines))
         return list(edits_between(footer, text))
 
     def _imports(self) -> list[tuple[int, str]]:
-        """The new imports as whole lines, with the offsets where they are inserted."""
+        """Return the new imports as whole lines, with the offsets where they are inserted."""
         found = []
         for change in self.changes:
             if isinstance(change, AddImport):
@@ -230,7 +230,7 @@ class WrittenFile:
         return node
 
     def _by_top(self) -> dict[ast.stmt, list[ast.AST]]:
-        """What is removed or changed, by the top-level statement that holds it."""
+        """Return what is removed or changed, by the top-level statement that holds it."""
         nodes = [c.node for c in self.changes if not isinstance(c, AddImport | Require)]
         found: dict[ast.stmt, list[ast.AST]] = defaultdict(list)
         for node in (*nodes, *self.marks.removed, *self.marks.kept, *self.marks.suites):
@@ -238,7 +238,7 @@ class WrittenFile:
         return found
 
     def _replaced(self, nodes: Sequence[ast.AST]) -> list[Span]:
-        """The places of expressions, and the lines of statements, that are made anew."""
+        """Return the places of expressions, and the lines of statements, that are made anew."""
         kinds = Replace | ReplaceStatement | ArrangeArguments | Rewrite | Insert
         starts = [*self.source.line_starts, len(self.source.text)]
         found = []
@@ -257,7 +257,7 @@ class WrittenFile:
     def _statement(
         self, chunk: Chunk, nodes: Sequence[ast.AST], is_first: bool
     ) -> tuple[list[Statement], Lines]:
-        """What a statement becomes, and the lines behind it or instead of it."""
+        """Return what a statement becomes, and the lines behind it or instead of it."""
         work = expressions.Expressions(chunk.parents)
         new_nodes = NewStatementNodes(chunk, work)
         statements = Statements(self.marks, self.verdicts)
@@ -291,93 +291,77 @@ class WrittenFile:
         new_nodes: NewStatementNodes,
         statements: Statements,
     ) -> None:
-        """Note what a Change does to the nodes of a statement."""
-
-        def operate(node: cst.CSTNode, operation: expressions.Operation) -> None:
-            work.operations.setdefault(node, []).append(operation)
-
+        """Register what a Change does to the nodes of a statement."""
         node = change.node
+
+        def at(found: cst.CSTNode, operation: expressions.Operation) -> None:
+            work.operations.setdefault(found, []).append(operation)
+
+        def instead(make: Callable[[Any], Any]) -> None:
+            assert isinstance(node, ast.stmt)
+            statements.instead[node] = make
+
+        find, holder, new = chunk.find, chunk.holder, new_nodes.expression
         match change:
             case Remove(label=label) if label:
-                operate(chunk.holder(node), lambda old: without_comment(old, label))
+                at(holder(node), lambda old: without_comment(old, label))
             case Replace(code=code):
-                found = chunk.find(node)
+                found = find(node)
                 work.replaced.add(found)
                 put = partial(_replaced, is_open=is_open(chunk.parents[found], found))
-                operate(
-                    found,
-                    lambda old: work.kept_comments(
-                        old, put(old, new_nodes.expression(code, node, old))
-                    ),
-                )
+                at(found, lambda old: work.kept_comments(old, put(old, new(code, node, old))))
             case SetArgument(name=name, code=code, instead_of=None):
-                operate(
-                    chunk.find(node),
-                    lambda call: with_argument(call, name, new_nodes.expression(code, node)),
-                )
+                at(find(node), lambda call: with_argument(call, name, new(code, node)))
             case SetArgument(name=name, code=code, instead_of=ast.AST() as old):
-                operate(
-                    chunk.holder(old),
-                    lambda arg: arg.with_changes(
-                        keyword=cst.Name(name),
-                        equal=expressions.TIGHT,
-                        value=new_nodes.expression(code, node),
-                    ),
-                )
+                fields = {"keyword": cst.Name(name), "equal": expressions.TIGHT}
+                at(holder(old), lambda arg: arg.with_changes(value=new(code, node), **fields))
             case Rename(name=name):
-                operate(chunk.find(node), lambda old: expressions.renamed(old, name))
+                at(find(node), lambda old: expressions.renamed(old, name))
             case ImportName(name=name):
-                operate(chunk.find(node), lambda old: expressions.with_name(old, name))
+                at(find(node), lambda old: expressions.with_name(old, name))
             case InsertArgument(code=code):
-                operate(
-                    chunk.find(node),
-                    lambda call: expressions.with_first(call, new_nodes.expression(code)),
-                )
+                at(find(node), lambda call: expressions.with_first(call, new(code)))
             case NameArgument(name=name):
-                operate(chunk.holder(node), lambda arg: expressions.named(arg, name))
+                at(holder(node), lambda arg: expressions.named(arg, name))
             case Spread():
-                arg = chunk.holder(node)
+                arg = holder(node)
                 call: Any = chunk.parents[arg]
                 index = call.args.index(arg)
-                operate(call, lambda call: spread(call, index))
+                at(call, lambda call: spread(call, index))
             case ArrangeArguments():
-                operate(
-                    chunk.find(node),
-                    lambda call: arranged(call, change, new_nodes),
-                )
+                at(find(node), lambda call: arranged(call, change, new_nodes))
             case Decorate(code=code):
-                operate(chunk.find(node), lambda old: decorated(old, new_nodes.expression(code)))
+                at(find(node), lambda old: decorated(old, new(code)))
             case Insert(statements=codes) if isinstance(node, ast.stmt):
-                new = statements.before.setdefault(node, [])
-                new_nodes.inserted.append(lambda: new.extend(map(new_nodes.statement, codes)))
-            case MoveNames(names=names, module=module) if isinstance(node, ast.ImportFrom):
-                moved = [alias in names for alias in node.names]
-                statements.instead[node] = lambda old: with_names_moved(old, moved, module)
-            case ReplaceStatement(statements=codes) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: [*map(new_nodes.statement, codes)]
-            case Nest() if isinstance(node, ast.stmt):
-                statements.instead[node] = partial(nested, change)
-            case Indent(header=header) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: [_indented(new_nodes.statement(header), old)]
-            case Rewrite(make=make) if isinstance(node, ast.stmt):
-                statements.instead[node] = lambda old: make(old, new_nodes)  # type: ignore[assignment,return-value]
+                before = statements.before.setdefault(node, [])
+                new_nodes.inserted.append(lambda: before.extend(map(new_nodes.statement, codes)))
+            case MoveNames(node=ast.ImportFrom(names=aliases), names=names, module=module):
+                moved = [alias in names for alias in aliases]
+                instead(lambda old: with_names_moved(old, moved, module))
+            case ReplaceStatement(statements=codes):
+                instead(lambda old: [*map(new_nodes.statement, codes)])
+            case Nest():
+                instead(partial(nested, change))
+            case Indent(header=header):
+                instead(
+                    lambda old: [
+                        new_nodes.statement(header).with_changes(body=cst.IndentedBlock([old]))
+                    ]
+                )
+            case Rewrite(make=make, node=ast.stmt()):
+                instead(lambda old: make(old, new_nodes))
             case Rewrite(make=make):
-                operate(chunk.find(node), lambda old: make(old, new_nodes))
+                at(find(node), lambda old: make(old, new_nodes))
 
 
 def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]]) -> str:
-    """The lines above a statement with imports among them."""
+    """Return the lines above a statement with imports among them."""
     old = chunk.source.text[chunk.start : chunk.first_line]
     for offset, text in reversed(inserts):
         # Where statements above are removed, the imports take their place.
         at = offset - chunk.start if lead == old else 0
         lead = lead[:at] + text + lead[at:]
     return lead
-
-
-def _indented(header: Any, old: Any) -> Any:
-    """A statement as the body of a new one."""
-    return header.with_changes(body=cst.IndentedBlock([old]))
 
 
 def _replaced(old: Any, new: Any, *, is_open: bool) -> Any:
@@ -392,6 +376,6 @@ def _replaced(old: Any, new: Any, *, is_open: bool) -> Any:
 
 
 def decorated(function: Any, decorator: cst.BaseExpression) -> Any:
-    """A function or class with one more decorator above those it has."""
+    """Return a function or class with one more decorator above those it has."""
     decorators = [cst.Decorator(decorator), *function.decorators]
     return function.with_changes(decorators=decorators)

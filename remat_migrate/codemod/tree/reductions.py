@@ -66,7 +66,7 @@ class Reduction:
 
 
 def is_pure(node: ast.expr) -> bool:
-    """Whether evaluating an expression has no effect that is missed when it is removed.
+    """Return whether evaluating an expression has no effect that is missed when it is removed.
 
     Names, attributes, subscripts, operators and literals do nothing; of calls only those of a few
     well-known functions and methods.

@@ -40,7 +40,7 @@ def plan_removals(
     is_used_elsewhere: Callable[[str], bool] = lambda name: False,
     literals: frozenset[str] = frozenset(),
 ) -> list[Removal]:
-    """The reductions of a Python file, grouped by what must be made together.
+    """Return the reductions of a Python file, grouped by what must be made together.
 
     Args:
         file: the file; the nodes of `changes` are nodes of its tree.
@@ -63,7 +63,7 @@ def marks_of(
     is_used_elsewhere: Callable[[str], bool],
     literals: frozenset[str] = frozenset(),
 ) -> Marks:
-    """What reductions of a file remove, including imports that become unused."""
+    """Return what reductions of a file remove, including imports that become unused."""
     marks = Marks.of(changes)
     unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere, literals)
     while unused.mark(marks):
@@ -72,7 +72,7 @@ def marks_of(
 
 
 def _groups(marks: Marks, verdicts: Verdicts, tree: ast.Module) -> list[frozenset[int]]:
-    """The reductions with common consequences, in the order of the first of each group."""
+    """Return the reductions with common consequences, in the order of the first of each group."""
     own: dict[ast.AST, Causes] = dict(marks.removed)
     for noted in (marks.replaced, marks.kept, marks.suites):
         own |= {node: own.get(node, frozenset()) | why for node, (_, why) in noted.items()}

@@ -30,7 +30,7 @@ class Marks:
 
     @classmethod
     def of(cls, changes: Sequence[Reduction]) -> Marks:
-        """The marks of all changes."""
+        """Return the marks of all changes."""
         marks = cls()
         for index, change in enumerate(changes):
             cause = frozenset((index,))
@@ -49,7 +49,7 @@ class Marks:
         return marks
 
     def of_causes(self, causes: Causes) -> Marks:
-        """The marks that come from some changes alone."""
+        """Return the marks that come from some changes alone."""
         return Marks(
             {node: why for node, why in self.removed.items() if why <= causes},
             {node: found for node, found in self.replaced.items() if found[1] <= causes},
@@ -85,19 +85,19 @@ class Verdicts:
         self._reduced: dict[ast.stmt, Reduced | None] = {}
 
     def holders(self) -> set[ast.AST]:
-        """The marked nodes and those that hold them: nothing is lost elsewhere."""
+        """Return the marked nodes and those that hold them: nothing is lost elsewhere."""
         marks = self.marks
         nodes = (*marks.removed, *marks.replaced, *marks.kept, *marks.suites)
         return with_holders(nodes, self._index.parents)
 
     def gone(self, statement: ast.stmt) -> Causes | None:
-        """The changes that make a statement go; None if it stays."""
+        """Return the changes that make a statement go; None if it stays."""
         if statement not in self._gone:
             self._gone[statement] = self._judge(statement)
         return self._gone[statement]
 
     def all_gone(self, suite: Sequence[ast.stmt]) -> Causes | None:
-        """The changes that leave nothing of a suite but `pass`; None if something stays."""
+        """Return the changes that leave nothing of a suite but `pass`; None if something stays."""
         found: Causes = frozenset()
         for statement in suite:
             if isinstance(statement, ast.Pass):
@@ -109,7 +109,7 @@ class Verdicts:
         return found or None
 
     def reduced(self, statement: ast.stmt) -> Reduced | None:
-        """The suite that a statement comes down to, with the changes; None if it stays."""
+        """Return the suite that a statement comes down to, with the changes; None if it stays."""
         if statement not in self._reduced:
             self._reduced[statement] = self._reduce(statement)
         return self._reduced[statement]
@@ -181,7 +181,7 @@ class Verdicts:
         return None
 
     def _read_outside(self, target: ast.expr, loop: ast.For) -> bool:
-        """Whether a name of a loop may be read after it, other than in another loop over it."""
+        """Return whether other code may read a name of a loop, except in another loop over it."""
         parts = list(ast.walk(target))
         if not all(isinstance(part, ast.Name | ast.Tuple | ast.expr_context) for part in parts):
             return True
@@ -194,7 +194,7 @@ class Verdicts:
         )
 
     def _is_rebound(self, node: ast.Name) -> bool:
-        """Whether a name is read inside a loop or comprehension that gives it its value."""
+        """Return whether a name is read inside a loop or comprehension that gives it its value."""
         above = self._index.parents.get(node)
         while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef):
             targets = [g.target for g in getattr(above, "generators", ())]
@@ -209,7 +209,7 @@ class Verdicts:
 
 
 def _suppresses(item: ast.withitem) -> bool:
-    """Whether an item is `contextlib.suppress(...)`, which does nothing where nothing fails."""
+    """Return whether an item is `contextlib.suppress(...)`, which has no effect by itself."""
     match item.context_expr:
         case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress")):
             return True
@@ -217,7 +217,7 @@ def _suppresses(item: ast.withitem) -> bool:
 
 
 def _together(marks: Marks, nodes: Sequence[ast.AST]) -> Causes | None:
-    """The changes that take all of `nodes` out; None if one stays."""
+    """Return the changes that take all of `nodes` out; None if one stays."""
     found: Causes = frozenset()
     for node in nodes:
         causes = marks.removed.get(node)
@@ -228,7 +228,7 @@ def _together(marks: Marks, nodes: Sequence[ast.AST]) -> Causes | None:
 
 
 def lost_nodes(tree: ast.AST, verdicts: Verdicts) -> Iterator[tuple[ast.AST, Causes]]:
-    """Every node that is no longer in the tree, with the changes that take it out."""
+    """Yield every node that is no longer in the tree, with the changes that take it out."""
     marks = verdicts.marks
     holders = verdicts.holders()
     stack: list[tuple[ast.AST, Causes | None]] = [(tree, None)]

@@ -65,11 +65,11 @@ class TreeIndex:
         return frozenset(_exported_names(self.tree))
 
     def loads(self, name: str) -> list[ast.Name]:
-        """The places where a name is read."""
+        """Return the places where a name is read."""
         return [node for node in self.names.get(name, ()) if isinstance(node.ctx, ast.Load)]
 
     def is_within(self, node: ast.AST | None, scope: ast.AST) -> bool:
-        """Whether `scope` is a node or holds it."""
+        """Return whether `scope` is a node or holds it."""
         if scope is self.tree:
             return True
         while node is not None and node is not scope:
@@ -79,7 +79,7 @@ class TreeIndex:
 
 @lru_cache(maxsize=4)
 def index_of(tree: ast.Module) -> TreeIndex:
-    """The index of a tree, which must not change, kept for a while."""
+    """Return the index of a tree, which must not change, kept for a while."""
     return TreeIndex(tree)
 
 

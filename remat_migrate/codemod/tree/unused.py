@@ -94,7 +94,7 @@ class Unused:
         return isinstance(value, ast.Name)
 
     def _scope(self, node: ast.AST) -> Scope | None:
-        """The function or module in which a statement binds; None for class bodies."""
+        """Return the function or module in which a statement binds; None for class bodies."""
         above = self.index.parents.get(node)
         while above is not None and not isinstance(above, Scope):
             above = self.index.parents.get(above)
@@ -105,7 +105,7 @@ class Unused:
     def _is_read(
         self, name: str, scope: Scope, lost: Mapping[ast.AST, Causes], spares: list[_Spare]
     ) -> bool:
-        """Whether anything left in `scope` uses or rebinds the name, or nothing ever used it."""
+        """Return whether the rest of `scope` uses or rebinds the name, or nothing ever used it."""
         own = {spare.node for spare in spares}
         ever = False
         for use in self.index.names.get(name, ()):
@@ -127,14 +127,14 @@ class Unused:
         )
 
     def _is_written(self, name: str, scope: Scope, marks: Marks) -> bool:
-        """Whether a text that takes the place of an expression uses the name."""
+        """Return whether a text that takes the place of an expression uses the name."""
         return any(
             name in _WORD.findall(text) and self.index.is_within(node, scope)
             for node, (text, _) in marks.replaced.items()
         )
 
     def _names(self, name: str, node: ast.Constant, text: str) -> bool:
-        """Whether a string is an annotation that uses the name, or a path to it."""
+        """Return whether a string is an annotation that uses the name, or a path to it."""
         if f"{self.layout.source.path.stem}.{name}" in text:
             return True  # mock.patch("package.module.os.environ")
         child: ast.AST = node
@@ -185,7 +185,7 @@ class Unused:
         return True
 
     def _watches(self, statement: ast.stmt) -> Iterator[TryNode]:
-        """The `try` statements whose handlers catch what `statement` raises."""
+        """Yield the `try` statements whose handlers catch what `statement` raises."""
         child: ast.AST = statement
         above = self.index.parents.get(statement)
         while above is not None and not isinstance(above, Scope):
