@@ -1,1 +1,1 @@
-"""Models with many placements of checkpoints, on shapes alone."""
+"""Models with many placements of checkpoints, to be traced on shapes."""

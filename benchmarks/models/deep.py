@@ -1,4 +1,4 @@
-"""A decoder of many wide blocks, to see what measuring costs: one checkpoint in each, or four."""
+"""A decoder of many wide blocks with one or four checkpoints each, for the cost of measuring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .placements import Variant, chain, shape
 from .transformer import HEAD_WIDTH, block, feed_forward, normal
 
 WIDTH, BATCH, LENGTH, DTYPE = 4096, 8, 2048, "bfloat16"
-# The parameters of one block.
+# Shapes of the parameters of a block.
 SHAPES = {
     "qkv": (WIDTH, 3 * WIDTH),
     "out": (WIDTH, WIDTH),
@@ -24,12 +24,12 @@ SHAPES = {
 
 
 def mixed(scores: Any, v: Any) -> Any:
-    """Values by the softmax of scores."""
+    """Mix values by the softmax of scores."""
     return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, -1), v)
 
 
 def attended(parameters: Any, x: Any) -> Any:
-    """Attention with a checkpoint on its weights."""
+    """Compute attention with two checkpoints inside."""
     batch, length, width = x.shape
     normalised = jax.checkpoint(normal)(x, parameters["scale_1"])
     joined = normalised @ parameters["qkv"]
@@ -40,13 +40,13 @@ def attended(parameters: Any, x: Any) -> Any:
 
 
 def block_of_four(parameters: Any, x: Any) -> Any:
-    """A block with checkpoints in four places, two of them inside a third."""
+    """Compute a block with four checkpoints, two of them nested in a third."""
     x = x + jax.checkpoint(attended)(parameters, x)
     return x + jax.checkpoint(feed_forward)(parameters, x)
 
 
 def variant(blocks: int, checkpoints: int) -> Variant:
-    """So many blocks with 0, 1 or 4 checkpoints in each."""
+    """Return a decoder with 0, 1 or 4 checkpoints in each block."""
     stage = {0: block, 1: jax.checkpoint(block), 4: block_of_four}[checkpoints]
     body = chain([stage] * blocks)
 
@@ -58,5 +58,5 @@ def variant(blocks: int, checkpoints: int) -> Variant:
 
 
 def parameters(blocks: int) -> int:
-    """How many numbers the parameters are."""
+    """Return the number of parameters."""
     return blocks * sum(math.prod(dimensions) for dimensions in SHAPES.values())

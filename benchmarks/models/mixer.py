@@ -1,4 +1,4 @@
-"""A Flax network that mixes patches and channels in turn, with `nn.remat` and `nn.scan`."""
+"""A Flax MLP-Mixer with `nn.remat` and `nn.scan`."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ NAMES = ("tokens", "channels")
 
 
 class Perceptron(nn.Module):
-    """Up to a width and back."""
+    """A two-layer perceptron."""
 
     width: int
-    called: str
+    label: str
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
         """Mix the last axis."""
-        hidden = checkpoint_name(nn.Dense(self.width, name="up")(x), self.called)
+        hidden = checkpoint_name(nn.Dense(self.width, name="up")(x), self.label)
         return nn.Dense(x.shape[-1], name="down")(nn.gelu(hidden))
 
 
 class Block(nn.Module):
-    """Patches are mixed, then channels."""
+    """A block that mixes patches, then channels."""
 
     tokens: Any = Perceptron
     channels: Any = Perceptron
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        """Both beside the identity."""
+        """Apply both perceptrons with residual connections."""
         turned = jnp.swapaxes(nn.LayerNorm(name="normal_1")(x), 1, 2)
         mixed = self.tokens(TOKENS, "tokens", name="tokens_mixed")(turned)
         x = x + jnp.swapaxes(mixed, 1, 2)
@@ -45,14 +45,14 @@ class Block(nn.Module):
 
 
 class Blocks(nn.Module):
-    """One block after the other, those of some numbers with a checkpoint."""
+    """A chain of blocks, some of them with a checkpoint."""
 
     wrapped: Any = Block
     numbers: tuple[int, ...] = tuple(range(BLOCKS))
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        """All blocks."""
+        """Apply all blocks."""
         for number in range(BLOCKS):
             block = self.wrapped if number in self.numbers else Block
             x = block(name=f"block_{number}")(x)
@@ -64,7 +64,7 @@ class Step(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any, _: Any) -> Any:
-        """A carry and no result."""
+        """Return the carry and no output."""
         return Block(name="block")(x), None
 
 
@@ -75,7 +75,7 @@ class Scanned(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        """All blocks."""
+        """Apply all blocks."""
         over = nn.scan(
             self.body, variable_axes={"params": 0}, split_rngs={"params": True}, length=BLOCKS
         )
@@ -83,13 +83,13 @@ class Scanned(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Patches, blocks, and a class for each picture."""
+    """An image classifier."""
 
     blocks: Any = Blocks
 
     @nn.compact
     def __call__(self, pictures: Any) -> Any:
-        """Logits."""
+        """Return logits."""
         x = nn.Conv(WIDTH, (PATCH, PATCH), strides=(PATCH, PATCH), name="patches")(pictures)
         x = x.reshape(x.shape[0], -1, WIDTH)
         x = self.blocks(name="blocks")(x)
@@ -97,7 +97,7 @@ class Mixer(nn.Module):
 
 
 def variant(model: nn.Module, excluded: str = "") -> Variant:
-    """The cross entropy of a network, and the shapes of its parameters."""
+    """Return the cross entropy of a network with the shapes of its arguments."""
 
     def loss(parameters: Any, pictures: Any, targets: Any) -> Any:
         scores = jax.nn.log_softmax(model.apply(parameters, pictures), -1)
@@ -109,12 +109,12 @@ def variant(model: nn.Module, excluded: str = "") -> Variant:
 
 
 def in_loop(wrapped: Any, numbers: tuple[int, ...] = tuple(range(BLOCKS))) -> nn.Module:
-    """The network with a Python loop over its blocks."""
+    """Return the network with a Python loop over its blocks."""
     return Mixer(lambda name: Blocks(wrapped, numbers, name=name))
 
 
 def variants() -> dict[str, Variant]:
-    """The network with checkpoints in many places."""
+    """Return the network with many placements of checkpoints."""
     every = tuple(range(BLOCKS))
     half = BLOCKS // 2
     remat = nn.remat(Block)

@@ -1,4 +1,4 @@
-"""A multilayer perceptron whose layers differ in width: what a layer keeps varies eightfold."""
+"""A multilayer perceptron whose layers differ in width, and in residuals by a factor of eight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OUTER = 512
 
 
 def layer(parameters: Any, x: Any) -> Any:
-    """Up to the layer's width and back, with a residual connection and a normalisation."""
+    """Apply a gated layer with normalisation and a residual connection."""
     up, gate, down, scale = parameters
     mean = x.mean(-1, keepdims=True)
     normal = (x - mean) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-6) * scale
@@ -37,7 +37,7 @@ def layer(parameters: Any, x: Any) -> Any:
 
 
 def loss_of(hidden: Stage) -> Any:
-    """The mean squared error of the chain's result."""
+    """Return the mean squared error of a chain."""
 
     def loss(parameters: Any, x: Any, target: Any) -> Any:
         return ((hidden(parameters, x) - target) ** 2).mean()
@@ -46,7 +46,7 @@ def loss_of(hidden: Stage) -> Any:
 
 
 def variants() -> dict[str, Variant]:
-    """The perceptron with checkpoints in many places."""
+    """Return the perceptron with many placements of checkpoints."""
     stages = [layer] * len(WIDTHS)
     parameters = [
         (shape(OUTER, width), shape(OUTER, width), shape(width, OUTER), shape(OUTER))

@@ -1,7 +1,7 @@
-"""Placements of checkpoints on a chain of stages, and what a variant of a model is.
+"""Placements of checkpoints on a chain of stages.
 
-A stage takes its parameters and what the stage before gives. Stages need not be alike: what a
-checkpoint on one of them is worth depends on what it keeps inside and on what it hands on.
+A stage takes its parameters and the output of the stage before it. The value of a checkpoint on a
+stage depends on the sizes of its residuals and its output.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ OUTSIDE_LOOPS = "prevent_cse=False outside a loop"
 
 
 class Variant(NamedTuple):
-    """A model with its checkpoints in certain places.
+    """A model with some placement of checkpoints.
 
     Attributes:
-        loss: the function that is differentiated by its first argument.
-        args: its arguments, as shapes.
-        excluded: why it does not count, or nothing.
+        loss: function to differentiate by its first argument.
+        args: shapes of its arguments.
+        excluded: why the variant does not count, or the empty string.
     """
 
     loss: Callable[..., Any]
@@ -32,13 +32,13 @@ class Variant(NamedTuple):
 
 
 def shape(*dimensions: int, dtype: Any = "float32") -> Any:
-    """An array of this shape, without values."""
+    """Return the shape of an array."""
     make: Any = jax.ShapeDtypeStruct
     return make(dimensions, dtype)
 
 
 def chain(stages: Sequence[Stage]) -> Stage:
-    """One stage after the other, each with its own parameters."""
+    """Return a stage that runs several stages in order, each with its own parameters."""
 
     def chained(parameters: Any, x: Any) -> Any:
         for stage, own in zip(stages, parameters, strict=True):
@@ -54,13 +54,13 @@ def segmented(
     inside: Callable[[Sequence[Stage]], Stage] = chain,
     **options: Any,
 ) -> Stage:
-    """The chain with a checkpoint around each segment of stages.
+    """Return a chain with a checkpoint on each segment of stages.
 
     Args:
         stages: the chain.
-        segments: first stage and the one after the last, in order; the others have no checkpoint.
-        inside: makes one stage of those in a segment.
-        options: of the checkpoints.
+        segments: start and stop of each segment, in order.
+        inside: joins the stages of a segment.
+        options: options of the checkpoints.
     """
 
     def chained(parameters: Any, x: Any) -> Any:
@@ -75,13 +75,13 @@ def segmented(
 
 
 def each(stages: Sequence[Stage], length: int = 1) -> list[Segment]:
-    """Segments of so many stages, the last one perhaps shorter."""
+    """Return segments of equal length; the last one may be shorter."""
     count = len(stages)
     return [(start, min(start + length, count)) for start in range(0, count, length)]
 
 
 def placements(stages: Sequence[Stage]) -> dict[str, Stage]:
-    """Ways to place plain checkpoints on a chain."""
+    """Return placements of checkpoints without a policy."""
     count, single = len(stages), each(stages)
     half = count // 2
 
@@ -107,20 +107,20 @@ def placements(stages: Sequence[Stage]) -> dict[str, Stage]:
 
 
 def policies(names: Sequence[str]) -> dict[str, Any]:
-    """Policies for a model that gives some of its values these names."""
+    """Return policies for a model that names some of its values."""
     offered = jax.checkpoint_policies
     return {
         "dots": offered.dots_saveable,
         "dots without batch": offered.dots_with_no_batch_dims_saveable,
         "everything": offered.everything_saveable,
-        "a name that is not there": offered.save_only_these_names("not there"),
+        "an unknown name": offered.save_only_these_names("unknown"),
         **{f"only {name}": offered.save_only_these_names(name) for name in names},
         **{f"any name but {name}": offered.save_any_names_but_these(name) for name in names[:1]},
     }
 
 
 def with_policies(stages: Sequence[Stage], names: Sequence[str]) -> dict[str, Stage]:
-    """Each stage with a checkpoint, under each policy."""
+    """Return placements of a checkpoint on each stage, by policy."""
     return {
         f"each stage, {name}": segmented(stages, each(stages), policy=policy)
         for name, policy in policies(names).items()

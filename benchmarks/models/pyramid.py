@@ -1,4 +1,4 @@
-"""A convolutional network in stages of falling resolution: the first keep most, the last least."""
+"""A convolutional network of decreasing resolution, whose first stages have most residuals."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .placements import (
 )
 
 BATCH, SIDE, COLOURS, CLASSES, GROUPS = 16, 128, 3, 100, 8
-# What each stage gives: channels, and by how much it lowers the resolution.
+# Output channels and stride of each stage.
 STAGES = ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1), (256, 2))
 NAMES = ("convolved", "expanded")
 
 
 def convolution(x: Any, kernel: Any, stride: int = 1) -> Any:
-    """A convolution that keeps the resolution, or divides it by the stride."""
+    """Apply a convolution with padding."""
     return jax.lax.conv_general_dilated(
         x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
 
 
 def normal(x: Any, scale: Any) -> Any:
-    """Normalised over groups of channels and all of the picture."""
+    """Apply group normalisation."""
     batch, height, width, channels = x.shape
     grouped = x.reshape(batch, height, width, GROUPS, channels // GROUPS)
     mean = grouped.mean((1, 2, 4), keepdims=True)
@@ -44,26 +44,26 @@ def normal(x: Any, scale: Any) -> Any:
 
 
 def stage_of(stride: int) -> Stage:
-    """Two convolutions beside a shorter way."""
+    """Return a residual block of two convolutions."""
 
     def stage(parameters: Any, x: Any) -> Any:
         first = checkpoint_name(convolution(x, parameters["first"], stride), "convolved")
         hidden = jax.nn.relu(normal(first, parameters["scale_1"]))
         second = checkpoint_name(convolution(hidden, parameters["second"]), "expanded")
-        shorter = convolution(x, parameters["shorter"], stride)
-        return jax.nn.relu(normal(second, parameters["scale_2"]) + shorter)
+        shortcut = convolution(x, parameters["shortcut"], stride)
+        return jax.nn.relu(normal(second, parameters["scale_2"]) + shortcut)
 
     return stage
 
 
 def head(parameters: Any, x: Any, targets: Any) -> Any:
-    """The cross entropy of a class for each picture."""
+    """Return the cross entropy of the classes."""
     scores = jax.nn.log_softmax(x.mean((1, 2)) @ parameters, -1)
     return -jnp.take_along_axis(scores, targets[:, None], -1).mean()
 
 
 def loss_of(body: Stage) -> Any:
-    """Stages and head."""
+    """Return the loss of a network with this body."""
 
     def loss(parameters: Any, pictures: Any, targets: Any) -> Any:
         return head(parameters["head"], body(parameters["stages"], pictures), targets)
@@ -72,7 +72,7 @@ def loss_of(body: Stage) -> Any:
 
 
 def variants() -> dict[str, Variant]:
-    """The pyramid with checkpoints in many places."""
+    """Return the network with many placements of checkpoints."""
     stages = [stage_of(stride) for _, stride in STAGES]
     own, before = [], COLOURS
     for channels, _ in STAGES:
@@ -80,7 +80,7 @@ def variants() -> dict[str, Variant]:
             {
                 "first": shape(3, 3, before, channels),
                 "second": shape(3, 3, channels, channels),
-                "shorter": shape(1, 1, before, channels),
+                "shortcut": shape(1, 1, before, channels),
                 "scale_1": shape(channels),
                 "scale_2": shape(channels),
             }

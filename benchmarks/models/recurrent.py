@@ -1,4 +1,4 @@
-"""A recurrent network with gates, scanned over time, and a head on each of its states."""
+"""An LSTM, scanned over time, with a head on each of its states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("gates", "state")
 
 
 def cell(parameters: Any, carried: Any, x: Any) -> Any:
-    """A step of a long short-term memory."""
+    """Apply an LSTM cell."""
     state, memory = carried
     joined = x @ parameters["input"] + state @ parameters["state"] + parameters["bias"]
     inwards, forget, outwards, new = jnp.split(checkpoint_name(joined, "gates"), 4, -1)
@@ -25,13 +25,13 @@ def cell(parameters: Any, carried: Any, x: Any) -> Any:
 
 
 def head(parameters: Any, states: Any, targets: Any) -> Any:
-    """The cross entropy of a class for each step."""
+    """Return the cross entropy of a class per step."""
     scores = jax.nn.log_softmax(states @ parameters["head"], -1)
     return -jnp.take_along_axis(scores, targets[..., None], -1).mean()
 
 
 def over(step: Any, **options: Any) -> Any:
-    """A scan with the same parameters in each step."""
+    """Return a scan with the same parameters in each step."""
 
     def scanned(parameters: Any, carried: Any, inputs: Any) -> Any:
         return jax.lax.scan(lambda c, x: step(parameters, c, x), carried, inputs, **options)
@@ -40,7 +40,7 @@ def over(step: Any, **options: Any) -> Any:
 
 
 def in_groups(length: int, outer: Any, step: Any) -> Any:
-    """A scan over groups of steps, each of them a scan."""
+    """Return a scan over groups of steps, each of which is a scan."""
 
     def scanned(parameters: Any, carried: Any, inputs: Any) -> Any:
         groups = inputs.reshape(-1, length, *inputs.shape[1:])
@@ -51,7 +51,7 @@ def in_groups(length: int, outer: Any, step: Any) -> Any:
 
 
 def loss_of(scan: Any, last: Any = head) -> Any:
-    """States of all steps, and the head on them."""
+    """Return the loss of all steps."""
 
     def loss(parameters: Any, inputs: Any, targets: Any) -> Any:
         zeros = jnp.zeros((BATCH, WIDTH), inputs.dtype)
@@ -62,7 +62,7 @@ def loss_of(scan: Any, last: Any = head) -> Any:
 
 
 def last_only(scan: Any) -> Any:
-    """The head on the last state alone: the states are not stacked."""
+    """Return the loss of the last step only, which does not stack the states."""
 
     def loss(parameters: Any, inputs: Any, targets: Any) -> Any:
         zeros = jnp.zeros((BATCH, WIDTH), inputs.dtype)
@@ -73,7 +73,7 @@ def last_only(scan: Any) -> Any:
 
 
 def variants() -> dict[str, Variant]:
-    """The network with checkpoints in many places."""
+    """Return the network with many placements of checkpoints."""
     parameters = {
         "input": shape(INPUTS, 4 * WIDTH),
         "state": shape(WIDTH, 4 * WIDTH),
@@ -106,6 +106,6 @@ def variants() -> dict[str, Variant]:
     found["body and head"] = Variant(loss_of(over(checkpointed), jax.checkpoint(head)), args)
     found["whole loss"] = Variant(jax.checkpoint(loss_of(over(cell))), args)
     unrolled = loss_of(over(unfenced, unroll=4))
-    why = OUTSIDE_LOOPS + " (four steps of the scan are none)"
+    why = OUTSIDE_LOOPS + " (unrolled steps are outside the loop)"
     found["body, prevent_cse=False, unroll=4"] = Variant(unrolled, args, why)
     return found

@@ -1,4 +1,4 @@
-"""A decoder with a large vocabulary: in a Python loop over its blocks, and as a scan over them."""
+"""A decoder with a large vocabulary, with a Python loop or a scan over its blocks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NAMES = ("attention", "hidden")
 
 
 def normal(x: Any, scale: Any) -> Any:
-    """Divided by its root mean square."""
+    """Apply RMS normalisation."""
     return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * scale
 
 
 def attention(parameters: Any, x: Any) -> Any:
-    """Causal attention with several heads."""
+    """Apply causal multi-head attention."""
     batch, length, width = x.shape
     joined = normal(x, parameters["scale_1"]) @ parameters["qkv"]
     q, k, v = (part.reshape(batch, length, -1, HEAD_WIDTH) for part in jnp.split(joined, 3, -1))
@@ -44,19 +44,19 @@ def attention(parameters: Any, x: Any) -> Any:
 
 
 def feed_forward(parameters: Any, x: Any) -> Any:
-    """Two matrices with a nonlinearity between them."""
+    """Apply a feed-forward layer."""
     hidden = normal(x, parameters["scale_2"]) @ parameters["up"]
     return jax.nn.gelu(checkpoint_name(hidden, "hidden")) @ parameters["down"]
 
 
 def block(parameters: Any, x: Any) -> Any:
-    """Attention and feed-forward layer, each beside the identity."""
+    """Apply attention and a feed-forward layer with residual connections."""
     x = x + attention(parameters, x)
     return x + feed_forward(parameters, x)
 
 
 def block_of(attend: Stage, feed: Stage) -> Stage:
-    """A block of two given parts."""
+    """Return a block of two given parts."""
 
     def made(parameters: Any, x: Any) -> Any:
         x = x + attend(parameters, x)
@@ -66,13 +66,13 @@ def block_of(attend: Stage, feed: Stage) -> Stage:
 
 
 def head(parameters: Any, x: Any, targets: Any) -> Any:
-    """The cross entropy of the next token."""
+    """Return the cross entropy of the next token."""
     scores = jax.nn.log_softmax(x @ parameters["head"], -1)
     return -jnp.take_along_axis(scores, targets[..., None], -1).mean()
 
 
 def parameters_of(lead: tuple[int, ...] = ()) -> dict[str, Any]:
-    """The parameters of a block, perhaps of several."""
+    """Return the parameters of a block, with optional leading dimensions."""
     return {
         "qkv": shape(*lead, WIDTH, 3 * WIDTH),
         "out": shape(*lead, WIDTH, WIDTH),
@@ -84,7 +84,7 @@ def parameters_of(lead: tuple[int, ...] = ()) -> dict[str, Any]:
 
 
 def loss_of(body: Stage, last: Any = head) -> Any:
-    """Embedding, blocks and head."""
+    """Return the loss of a network with this body."""
 
     def loss(parameters: Any, tokens: Any, targets: Any) -> Any:
         x = parameters["embedding"][tokens]
@@ -94,7 +94,7 @@ def loss_of(body: Stage, last: Any = head) -> Any:
 
 
 def args_of(blocks: Any) -> tuple[Any, ...]:
-    """The arguments of a loss, with these parameters of its blocks."""
+    """Return the arguments of a loss, given the parameters of its blocks."""
     parameters = {
         "embedding": shape(VOCABULARY, WIDTH),
         "blocks": blocks,
@@ -105,7 +105,7 @@ def args_of(blocks: Any) -> tuple[Any, ...]:
 
 
 def unrolled() -> dict[str, Variant]:
-    """The blocks in a Python loop."""
+    """Return variants with the blocks in a Python loop."""
     stages = [block] * BLOCKS
     args = args_of([parameters_of()] * BLOCKS)
     placed = {**placements(stages), **with_policies(stages, NAMES)}
@@ -137,7 +137,7 @@ def unrolled() -> dict[str, Variant]:
 
 
 def scanned() -> dict[str, Variant]:
-    """The blocks as a scan, a step for each."""
+    """Return variants with a scan over the blocks."""
     args = args_of(parameters_of((BLOCKS,)))
 
     def over(step: Stage, **options: Any) -> Stage:
@@ -185,6 +185,8 @@ def scanned() -> dict[str, Variant]:
         whole = jax.checkpoint(loss_of(over(block)), policy=policy)
         found[f"whole loss, {name}"] = Variant(whole, args)
     found["body, prevent_cse=False, unroll=2"] = Variant(
-        loss_of(over(unfenced, unroll=2)), args, OUTSIDE_LOOPS + " (two steps of the scan are none)"
+        loss_of(over(unfenced, unroll=2)),
+        args,
+        OUTSIDE_LOOPS + " (unrolled steps are outside the loop)",
     )
     return found

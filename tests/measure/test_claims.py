@@ -1,8 +1,8 @@
-"""docs/claims.md: what documents say about checkpoints, measured anew and compared.
+"""docs/claims.md agrees with new measurements.
 
-Under the JAX that the document names it must be what the command writes, figure by figure. Other
-versions keep other things for the backward pass: there every verdict must be the same, the added
-operations equal to 0.01 of a forward pass, and the memory within 15 %.
+Under the version of JAX that the document names, all figures must be equal. Other versions have
+other residuals: every verdict must be the same, the added operations equal to 0.01 of a forward
+pass, and the memory within 15 %.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "benchmarks" / "claims.py"
 DOCUMENT = ROOT / "docs" / "claims.md"
 TOLERANCE_ELSEWHERE = 0.15
-# Compiling for other processors of the same kind may give other schedules.
+# Compiling for other processors may result in other schedules.
 TOLERANCE_OF_COMPILING = 0.05
 
 Table = dict[str, dict[str, float]]
@@ -29,7 +29,7 @@ Table = dict[str, dict[str, float]]
 
 @functools.cache
 def written(part: str, compiled: bool = False) -> str:
-    """A part of the document as the command writes it."""
+    """Return a part of the document as the command writes it."""
     if part == "modules" and importlib.util.find_spec("flax") is None:
         pytest.skip("needs flax")
     arguments = ["--part", part, *([] if compiled else ["--compiled-from", str(DOCUMENT)])]
@@ -39,13 +39,13 @@ def written(part: str, compiled: bool = False) -> str:
 
 
 def claims(text: str) -> dict[str, str]:
-    """The section of each claim."""
+    """Return the section of each claim."""
     parts = text.split("\n### ")[1:]
     return {part.partition("\n")[0]: part.partition("\n## ")[0].strip() for part in parts}
 
 
 def table(section: str) -> Table:
-    """The numbers of a section, by program; none of a program that is an error."""
+    """Return the numbers of a section by program; none for a program that fails."""
     rows = re.findall(r"^\| (.+?) \| (.+) \|$", section, re.MULTILINE)
     names = ("kept", "values", "peak", "added", "compiled")
     return {
@@ -60,8 +60,8 @@ def verdict(section: str) -> str:
     return found[1].lower()
 
 
-def of(part: str, claim: str) -> Table:
-    """What is measured for the one claim that has these words."""
+def measured(part: str, claim: str) -> Table:
+    """Return the measured numbers of the claim that contains these words."""
     (found,) = [section for says, section in claims(written(part)).items() if claim in says]
     return table(found)
 
@@ -71,9 +71,9 @@ def is_same_jax() -> bool:
 
 
 def check_part(part: str) -> None:
-    documented, measured = claims(DOCUMENT.read_text()), claims(written(part))
-    assert measured
-    for says, section in measured.items():
+    documented, found = claims(DOCUMENT.read_text()), claims(written(part))
+    assert found
+    for says, section in found.items():
         if is_same_jax():
             assert documented[says] == section
         assert verdict(documented[says]) == verdict(section)
@@ -89,17 +89,17 @@ def check_part(part: str) -> None:
 
 
 @pytest.mark.slow
-def test_document_is_what_the_command_writes():
+def test_stages_agree():
     check_part("stages")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["policies", "uses_of_policies", "loops", "modules"])
-def test_part_is_what_the_command_writes(part):
+def test_parts_agree(part):
     check_part(part)
 
 
-def test_overview_has_each_claim_with_its_verdict():
+def test_overview_lists_each_claim_with_its_verdict():
     text = DOCUMENT.read_text()
     rows = dict(re.findall(r"^\| (.+) \| [^|]+ \| ([^|]+) \|$", text.split("\n## ")[0], re.M))
     rows.pop("claim", None)
@@ -114,9 +114,9 @@ def test_overview_has_each_claim_with_its_verdict():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["stages", "policies", "uses_of_policies", "loops", "modules"])
-def test_what_compiled_programs_need(part):
+def test_compiled_programs_agree(part):
     if not is_same_jax():
-        pytest.skip("the document is of another JAX, whose compiler is another one")
+        pytest.skip("the document is for another version of JAX")
     documented = claims(DOCUMENT.read_text())
     for says, section in claims(written(part, compiled=True)).items():
         assert verdict(documented[says]) == verdict(section)
@@ -126,11 +126,11 @@ def test_what_compiled_programs_need(part):
                 assert numbers["compiled"] == pytest.approx(expected, rel=TOLERANCE_OF_COMPILING)
 
 
-# -- relations that do not depend on what the document says
+# -- relations that do not depend on the document
 
 
 def test_whole_function():
-    found = of("stages", "On the whole function")
+    found = measured("stages", "On the whole function")
     plain, whole = found["value_and_grad"], found["value_and_grad, whole"]
     assert whole["kept"] == 0 < plain["kept"]
     assert whole["peak"] == pytest.approx(plain["peak"], rel=0.02)
@@ -140,17 +140,17 @@ def test_whole_function():
 
 
 def test_last_stage():
-    found = of("stages", "On the last stage")
+    found = measured("stages", "On the last stage")
     plain, last = found["plain"], found["last block"]
     assert last["peak"] == pytest.approx(plain["peak"], rel=0.02)
-    # 0.72 of a forward pass for all four blocks, and its share for one.
+    # A quarter of the 0.72 forward passes of all four blocks.
     assert last["added"] == pytest.approx(0.716 / 4, rel=0.02)
     large, under = found["large softmax"], found["large softmax under a checkpoint"]
     assert under["peak"] == pytest.approx(large["peak"], rel=0.02)
 
 
 def test_first_stages():
-    found = of("stages", "On the first stage, the second")
+    found = measured("stages", "On the first stage, the second")
     peaks = {name: row["peak"] for name, row in found.items()}
     assert peaks["both together"] < peaks["the second"] < peaks["plain"]
     assert peaks["the first"] < peaks["plain"]
@@ -180,7 +180,7 @@ def test_ten_policies(claim, expected):
 
 @pytest.mark.slow
 def test_policy_on_the_whole_function():
-    found = of("uses_of_policies", "A policy on the whole function")
+    found = measured("uses_of_policies", "A policy on the whole function")
     plain, whole, each = found["plain"], found["on the whole"], found["on each block"]
     assert whole["kept"] < 0.25 * plain["kept"]
     assert whole["peak"] > plain["peak"]
@@ -190,20 +190,20 @@ def test_policy_on_the_whole_function():
 
 @pytest.mark.slow
 def test_recursive_checkpoints():
-    found = of("loops", "With recursive checkpoints")
+    found = measured("loops", "With recursive checkpoints")
     for exponent in range(3, 8):
         length = 2**exponent
         plain, recursive = found[f"{length} sines"], found[f"{length} sines, recursive"]
         assert plain["values"] == length
         assert recursive["values"] == exponent
-        # In arrays of 1024 x 256 numbers.
+        # The size of an array of 1024 x 256 numbers.
         assert recursive["peak"] == pytest.approx((exponent + 2) * 1.048576, rel=0.02)
         assert recursive["added"] == pytest.approx((exponent - 2) / 2, abs=0.06)
 
 
 @pytest.mark.slow
 def test_scan_over_layers():
-    found = of("loops", "A scan over layers")
+    found = measured("loops", "A scan over layers")
     loop, scan, body = found["loop"], found["scan"], found["scan, body"]
     assert loop["peak"] < scan["peak"]
     assert body["peak"] < 0.3 * scan["peak"]

@@ -1,9 +1,8 @@
-"""The measured tables behind the verdicts, reproduced by the instruments, within 2 %.
+"""The instruments reproduce the tables behind the verdicts, within 2 %.
 
-The numbers are those of placement.md, sections 1.1 to 1.3 and 1.6 and fact 9, found with other
-programs and other instruments under jax 0.12.0.1. Other versions of JAX keep other things for the
-backward pass (8 % more up to 0.10): there the operations must be equal, the memory within 15 %,
-and the rows of a table in the same order by memory.
+The expected numbers were measured independently, with other programs and instruments under jax
+0.12.0.1. Other versions of JAX have other residuals (8 % more up to 0.10): the operations must be
+equal, the memory within 15 %, and the rows of a table in the same order by memory.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ PROGRAM = Path(__file__).parents[2] / "benchmarks" / "placement_tables.py"
 JAX_OF_THE_TABLES = "0.12.0.1"
 TOLERANCE, TOLERANCE_ELSEWHERE = 0.02, 0.15
 
-# By table and row: the peak of live bytes in MB, and how much of a forward pass is added, rounded
-# to 0.01; None where the source does not say.
+# By table and row: the peak of live bytes in MB, and the recomputed share of a forward pass, to
+# 0.01; None if unknown.
 PEAK_AND_ADDED: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "loop": {
         "none": (3253, 0.0),
@@ -71,7 +70,7 @@ PEAK_AND_ADDED: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "nn.scan(nn.remat(block))": (617, None),
     },
 }
-# By situation: GFLOP and the peak in MB, without and with a checkpoint on all of the loss.
+# By situation: GFLOP and the peak in MB, without and with a checkpoint on the whole loss.
 SITUATIONS: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "jit(grad)": ((363, 1641), (363, 1641)),
     "value_and_grad": ((363, 1641), (484, 1641)),
@@ -91,8 +90,8 @@ SITUATIONS: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "jvp of grad": ((978, 3270), (978, 3270)),
 }
 SAVES, NOTHING, WASTEFUL = "saves", "does-nothing", "wasteful"
-# Of each checkpoint: how often it is applied, and what `measure` says of it. `everything_saveable`
-# adds no operations; its barriers raise the peak by 6 %, but in a loop.
+# For each checkpoint: number of applications and verdict. `everything_saveable` adds no operations,
+# but outside loops its barriers raise the peak by 6 %.
 VERDICTS: dict[str, list[tuple[int, str]]] = {
     "loop:whole": [(1, WASTEFUL)],
     "loop:last block": [(1, WASTEFUL)],
@@ -114,7 +113,7 @@ Rows = dict[tuple[str, str], dict[str, Any]]
 
 @functools.cache
 def rows(*asked: str) -> tuple[str, Rows]:
-    """The version of JAX, and what the program measures, by table and row."""
+    """Return the version of JAX, and the measured rows by table and name."""
     run = subprocess.run(
         [sys.executable, str(PROGRAM), "--json", *asked], capture_output=True, text=True
     )
@@ -133,7 +132,7 @@ def check_row(jax: str, row: dict[str, Any], peak: float | None, added: float | 
 
 
 def check_order(found: list[tuple[float, float]]) -> None:
-    """What differs by more than the tolerance elsewhere has the same order as in the source."""
+    """Rows that differ by more than the tolerance have the expected order."""
     for (expected, measured), (other_expected, other_measured) in combinations(found, 2):
         if abs(expected - other_expected) > TOLERANCE_ELSEWHERE * max(expected, other_expected):
             assert (expected < other_expected) == (measured < other_measured)
@@ -167,7 +166,7 @@ def test_table(table):
 
 @pytest.mark.slow
 def test_residuals_of_the_chain():
-    """Fewer than all are kept per layer; the peak is lower, and compiled programs need no less."""
+    """A checkpoint on each layer halves the residuals."""
     jax, measured = rows("chain")
     if jax == JAX_OF_THE_TABLES:
         assert measured["chain", "none"]["kept"] / 1e6 == pytest.approx(268, rel=TOLERANCE)
@@ -186,8 +185,8 @@ def test_whole_function_in_sixteen_situations(situation):
 
 
 @pytest.mark.slow
-def test_front_of_the_alternatives():
-    """Those of section 3: the two lines of a block as stages but the last, and with policies."""
+def test_pareto_front_of_the_alternatives():
+    """The two lines of a block as stages except the last, and with policies."""
     jax, measured = rows("loop:none", "--alternatives")
     row = measured["loop", "none"]
     tolerance = TOLERANCE if jax == JAX_OF_THE_TABLES else TOLERANCE_ELSEWHERE

@@ -1,4 +1,4 @@
-"""The command `plan` on models: traced again, never over the budget; bad input is told."""
+"""`plan` on models stays within the budget when traced, and reports invalid input."""
 
 from __future__ import annotations
 

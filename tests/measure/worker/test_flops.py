@@ -56,20 +56,20 @@ def test_convolutions() -> None:
     assert counted(convolved(2), shape(2, 8, 8, 4), shape(3, 3, 2, 6)) == 2 * entries * 18
 
 
-def test_an_operation_for_each_entry() -> None:
+def test_one_operation_per_element() -> None:
     assert counted(lambda x: jnp.sin(x) + x, shape(4, 8)) == 2 * 32
-    # A reduction for each that it reads.
+    # A reduction has one per input element.
     assert counted(lambda x: x.sum(1), shape(4, 8)) == 32
     assert counted(lambda x: x.max(), shape(4, 8)) == 32
 
 
-def test_moving_is_free() -> None:
+def test_data_movement_is_free() -> None:
     assert counted(lambda x: x.reshape(8, 4).T[:2].astype("bfloat16"), shape(4, 8)) == 0
     assert counted(lambda x: jnp.concatenate([x, x]), shape(4, 8)) == 0
     assert counted(lambda x: jnp.broadcast_to(x, (3, 4, 8)), shape(4, 8)) == 0
 
 
-def test_a_scan_counts_as_often_as_it_runs() -> None:
+def test_a_scan_counts_once_per_iteration() -> None:
     def step(carried: Any, x: Any) -> Any:
         return carried * x + 1, None
 
@@ -98,7 +98,7 @@ def test_of_branches_the_dearest() -> None:
     assert counted(either, shape(dtype="bool"), shape(16)) == 3 * 16
 
 
-def test_calls_count_what_is_in_them() -> None:
+def test_calls_count_their_body() -> None:
     def function(x: Any) -> Any:
         return jnp.sin(jnp.cos(x))
 
