@@ -52,44 +52,34 @@ class VerdictEntry:
 
 @dataclass(frozen=True, slots=True)
 class WeightEntry:
-    """What a checkpoint does in a measured target."""
+    """What a checkpoint does in a measured target, in words."""
 
     weight: SiteMeasurement
     found: Measurement
+    verdict: str
+    tone: str
+    saves: str
+    costs: str
+    effect: str
+    notes: list[str]
 
-    @property
-    def verdict(self) -> str:
-        """Return the verdict in words."""
-        return self.weight.verdict.replace("-", " ")
 
-    @property
-    def tone(self) -> str:
-        """Return `good`, `bad` or `open`."""
-        return tone_of(self.weight.verdict)
-
-    @property
-    def saves(self) -> str:
-        """Return how much lower the peak is with it."""
-        return size(self.weight.peak_bytes_saved)
-
-    @property
-    def costs(self) -> str:
-        """Return the operations that it adds."""
-        return operations(self.weight.recomputed_flops)
-
-    @property
-    def effect(self) -> str:
-        """Return what it saves and costs as a sentence."""
-        return effect(self.weight, self.found)
-
-    @property
-    def notes(self) -> list[str]:
-        """Return what else is known about it."""
-        notes = [self.weight.note] if self.weight.note else []
-        if self.weight.compiled is not None:
-            with_it, without = map(size, self.weight.compiled)
-            notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
-        return notes
+def weight_entry(weight: SiteMeasurement, found: Measurement) -> WeightEntry:
+    """Return what a checkpoint does in a measured target as a page shows it."""
+    notes = [weight.note] if weight.note else []
+    if weight.compiled is not None:
+        with_it, without = map(size, weight.compiled)
+        notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
+    return WeightEntry(
+        weight,
+        found,
+        weight.verdict.replace("-", " "),
+        tone_of(weight.verdict),
+        size(weight.peak_bytes_saved),
+        operations(weight.recomputed_flops),
+        effect(weight, found),
+        notes,
+    )
 
 
 class Evidence:
@@ -115,7 +105,7 @@ class Evidence:
     def weights(self, row: SiteRow) -> tuple[WeightEntry, ...]:
         """Return what was measured of a site."""
         return tuple(
-            WeightEntry(weight, found)
+            weight_entry(weight, found)
             for weight in row.weights
             for found in self._measured
             if any(weight is site for site in found.sites)

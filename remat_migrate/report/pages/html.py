@@ -17,7 +17,7 @@ from ..terminal.summary import shares
 from ..terminal.weights import how, measurement_lines, operations, size
 from . import charts
 from .entries import RISKS, Page, page_of
-from .evidence import WeightEntry, tone_of
+from .evidence import tone_of, weight_entry
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -103,7 +103,7 @@ def _environment(screen: Screen) -> Environment:
         "tone": tone_of,
         "how": how,
         "path": screen.path,
-        "weight_entry": WeightEntry,
+        "weight_entry": weight_entry,
         "pareto": charts.pareto,
         "course": charts.course,
     }
