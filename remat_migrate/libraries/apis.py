@@ -1,7 +1,7 @@
 """The checkpoint family as data: one entry per Api, and functions that take functions.
 
 Read from the signatures of jax 0.3.0 to 0.12.0, flax 0.4 to 0.12.12, dm-haiku 0.0.9 to 0.0.17 and
-equinox 0.11 to 0.13; `tests/model/test_apis.py` compares the table with what is installed.
+equinox 0.11 to 0.13. `tests/analysis/test_apis.py` compares the table with what is installed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .framework_layers import Framework
+from .transforms import GRADIENTS
 
 Counting = Literal["function", "method", "method-without-self"]
 StaticCalls = Literal["by-position", "keywords-ignored", "bound", "unknown"]
@@ -22,32 +23,32 @@ class Api:
 
     Attributes:
         name: its public qualified name.
-        subject: name of the parameter that takes the function or class to wrap.
-        positional: the parameters that today's releases take by position, subject first.
-        old_positional: what was taken by position up to jax 0.3.15, where that differs.
-        counting: how `static_argnums` counts. "function": parameters of the wrapped callable as
-            it is called. "method": of a wrapped class or method `self` is 0, too.
-            "method-without-self": `self` is not counted.
-        static_option: the option that names static arguments, or None (equinox: not needed).
-        static_calls: how a call must pass a static argument. "by-position": by keyword or left out
-            it is an error, and a negative index counts what the call passes. "keywords-ignored":
-            keywords never reach the function; what is left out keeps its default. "bound": the
-            call is bound to the signature first, so any way is right.
-        static_indices: the types that `static_option` takes.
-        negative_shift: what a negative index lacks to count from the last argument; None where it
-            never names any.
+        subject: the parameter that takes the function or class to wrap.
+        positional: the positional parameters of current releases, subject first.
+        old_positional: those up to jax 0.3.15, if they differ.
+        counting: how `static_argnums` counts. "function": parameters of the wrapped callable as it
+            is called. "method": for a class or method, `self` is 0. "method-without-self": `self`
+            is not counted.
+        static_option: the option that names static arguments, or None (Equinox needs none).
+        static_calls: how a call must pass a static argument. "by-position": passing it by keyword
+            or leaving it out is an error, and a negative index counts what the call passes.
+            "keywords-ignored": keywords never reach the function; an omitted argument keeps its
+            default. "bound": the call is bound to the signature first, so any way works.
+        static_indices: the types that `static_option` accepts.
+        negative_shift: what to add to a negative index to count from the last argument; None if it
+            never names one.
         argnames_since: the jax release from which `static_argnames` is accepted, and ignored
-            unless `jax_remat3` is on; None where it is refused.
-        concrete: whether some release takes `concrete=`.
+            unless `jax_remat3` is on; None if it is an error.
+        concrete: whether some release accepts `concrete=`.
         concrete_false_fails: the jax release from which even `concrete=False` raises, or None.
-        wraps_classes: whether a Flax class may be wrapped (its `__call__` is what is called).
-        modules: the framework whose modules it is made for; None: of none.
-        takes_instances: whether an instance of such a module may be wrapped.
-        bound_refused_in: the jax release from which a method bound to such an instance is refused,
-            by the releases of the framework that come with it; None: by none.
-        factory: whether calling it without a subject gives a decorator; of no release of jax.
-        removed_in: the jax release in which this spelling is gone, or None.
-        successor: what to write instead of this spelling.
+        wraps_classes: whether it may wrap a Flax class, whose `__call__` is checkpointed.
+        modules: the framework whose modules it is made for, or None.
+        takes_instances: whether it may wrap an instance of such a module.
+        bound_refused_in: the jax release from which the framework rejects a method bound to such an
+            instance, or None.
+        factory: whether calling it without a subject returns a decorator; jax's own do not.
+        removed_in: the jax release that removed this spelling, or None.
+        successor: what replaces this spelling.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
             many layers of one.
         sometimes: whether it may also apply something else (`backend()["remat"]`).
@@ -77,12 +78,12 @@ class Api:
 
     @property
     def jax_order(self) -> tuple[str, ...]:
-        """The positional parameters of any release, old ones included."""
+        """The positional parameters, including those of old releases."""
         return self.old_positional or self.positional
 
     @property
     def subject_index(self) -> int:
-        """Where the subject stands by position: not first in some wrappers of a project."""
+        """The position of the subject, which is not first in some wrappers of a project."""
         return self.positional.index(self.subject) if self.subject in self.positional else 0
 
 
@@ -92,7 +93,7 @@ _JAX = Api(
     concrete_false_fails=(0, 10, 0),
     argnames_since=(0, 10, 2),
 )
-# The new implementation under its first name; it never took `concrete` by position.
+# The new implementation under its first name, which never accepted `concrete` by position.
 _AD_CHECKPOINT = replace(
     _JAX,
     old_positional=("fun", "prevent_cse", "policy"),
@@ -113,7 +114,7 @@ _LINEN = Api(
         "methods",
     ),
     counting="method",
-    # The index is that of jax less one; jax sees the variables and the random state first.
+    # One less than jax's index, which counts the variables and the random state first.
     negative_shift=1,
     wraps_classes=True,
     modules="linen",
@@ -203,7 +204,7 @@ _ENTRIES = (
         concrete=False,
         factory=True,
     ),
-    # Wrappers that frameworks publish under names of their own.
+    # Wrappers that frameworks publish under their own names.
     Api("brainstate.transform.checkpoint", static_calls="unknown", concrete=False, factory=True),
     Api("brainstate.transform.remat", static_calls="unknown", concrete=False, factory=True),
 )
@@ -238,7 +239,7 @@ _SPELLINGS: Mapping[str, str] = {
 }
 
 
-# Packages whose names are kept as names even where their source is part of the project.
+# Packages whose names are kept as names even if their source is part of the project.
 KNOWN_PACKAGES = frozenset(
     {
         "jax", "jaxlib", "flax", "haiku", "equinox", "numpy", "functools", "itertools", "typing",
@@ -247,17 +248,17 @@ KNOWN_PACKAGES = frozenset(
     }
 )  # fmt: skip
 
-# Modules that jax's own names were, or are, reached through.
+# Modules through which jax's functions are or were accessible.
 _PRIVATE = ("jax._src.api.", "jax.api.", "jax._src.lax.lax.", "jax._src.lax.control_flow.")
 
 
 def spellings(api: Api) -> tuple[str, ...]:
-    """Every qualified name under which an Api is reached, its own first."""
+    """Return every qualified name of an Api, its public one first."""
     return (api.name, *(other for other, name in _SPELLINGS.items() if name == api.name))
 
 
 def public_name(name: str) -> str:
-    """The public name of a function of jax: `jax.grad` for `jax._src.api.grad`."""
+    """Return the public name of a jax function: `jax.grad` for `jax._src.api.grad`."""
     for prefix in _PRIVATE:
         if name.startswith(prefix):
             public = "jax.lax." if ".lax." in prefix else "jax."
@@ -266,13 +267,13 @@ def public_name(name: str) -> str:
 
 
 class ApiTable:
-    """The Apis that a run knows: the built-in ones and the wrappers named in the settings."""
+    """The Apis of a run: the built-in ones and the wrappers named in the settings."""
 
     def __init__(self, wrappers: Mapping[str, str] | None = None) -> None:
-        """`wrappers`: qualified name of a user's wrapper -> name of the Api that it is like.
+        """`wrappers` maps the qualified name of a user's wrapper to the Api that it behaves like.
 
         Raises:
-            KeyError: the Api that a wrapper is like is not known.
+            KeyError: a wrapper behaves like an unknown Api.
         """
         self._apis = dict(APIS)
         for name, like in (wrappers or {}).items():
@@ -281,16 +282,16 @@ class ApiTable:
         self.last_names = frozenset(name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS))
 
     def add(self, api: Api) -> None:
-        """Add a wrapper that was found in the project's own code."""
+        """Add a wrapper that the project itself defines."""
         self._apis[api.name] = api
         self.last_names |= {api.name.rpartition(".")[2]}
 
     def find(self, qualified: str) -> Api | None:
-        """The Api of a qualified name."""
+        """Return the Api of a qualified name."""
         return self._apis.get(_SPELLINGS.get(qualified, qualified))
 
 
-# Functions that take a function first and give one that is called with the same arguments.
+# Functions that take a function first and return one that is called with the same arguments.
 SAME_CALL: frozenset[str] = frozenset(
     {
         "jax.jit",
@@ -335,25 +336,10 @@ SAME_CALL: frozenset[str] = frozenset(
     }
 )
 
-# Of those, the ones that differentiate, with the option that says which arguments.
-DIFFERENTIATE: frozenset[str] = frozenset(
-    {
-        "jax.grad",
-        "jax.value_and_grad",
-        "jax.jacfwd",
-        "jax.jacrev",
-        "jax.jacobian",
-        "jax.hessian",
-        "haiku.grad",
-        "haiku.value_and_grad",
-        "equinox.filter_grad",
-        "equinox.filter_value_and_grad",
-        "flax.nnx.grad",
-        "flax.nnx.value_and_grad",
-    }
-)
+# Of those, the ones that differentiate.
+DIFFERENTIATE: frozenset[str] = SAME_CALL & GRADIENTS.keys()
 
-# Functions that call the one given first at once, with array arguments from the given position.
+# Functions that call their first argument, with arrays from the given position on.
 CALL_WITH: Mapping[str, int] = {
     "jax.vjp": 1,
     "jax.linearize": 1,
@@ -361,7 +347,7 @@ CALL_WITH: Mapping[str, int] = {
     "jax.closure_convert": 1,
 }
 
-# Functions that call the functions given at these positions with traced arguments.
+# Functions that call the functions at these positions with traced arguments.
 TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
     "jax.lax.scan": (0,),
     "jax.lax.map": (0,),
@@ -378,7 +364,7 @@ TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
     "equinox.internal.scan": (0,),
 }
 
-# Decorators that leave a function what it is.
+# Decorators that do not change what a function computes.
 TRANSPARENT: frozenset[str] = frozenset(
     {
         "flax.linen.compact",

@@ -1,6 +1,6 @@
-"""The modules that Flax, Haiku and Equinox come with, by name.
+"""The names of the modules that Flax, Haiku and Equinox provide.
 
-`tests/model/test_module_kinds.py` compares them with what is installed, both ways.
+`tests/analysis/test_module_kinds.py` compares them with what is installed, both ways.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Where each framework's own modules stand, the base of all among them.
+# The packages with each framework's own modules, including their base class.
 PACKAGES: Mapping[Framework, tuple[str, ...]] = {
     "linen": ("flax.linen",),
     "nnx": ("flax.nnx",),
@@ -62,9 +62,9 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         """
     ),
 }
-# What only the newest releases have.
+# Modules that only the newest releases have.
 NEWEST = frozenset({"flax.nnx.RoPE"})
-# Of Equinox' layers, those that hold arrays whatever they are given.
+# Equinox layers that hold arrays whatever they are constructed with.
 WITH_ARRAYS = _names(
     """
     Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d

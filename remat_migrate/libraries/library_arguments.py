@@ -1,21 +1,21 @@
-"""What builtins, NumPy and layers of Flax, Haiku and Equinox ask of their arguments.
+"""What builtins, NumPy, and layers of Flax, Haiku and Equinox require of their arguments.
 
-For the functions of JAX see `library_needs`.
+For JAX functions, see `library_needs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Attributes of an array that are known while tracing.
+# Attributes of an array that are known at trace time.
 STATIC_ATTRIBUTES = frozenset(
     {"shape", "ndim", "dtype", "size", "itemsize", "nbytes", "aval", "sharding", "weak_type"}
 )
 
-# Attributes of an array that have its values.
+# Attributes of an array that depend on its values.
 ARRAY_ATTRIBUTES = frozenset({"T", "mT", "at", "real", "imag", "flat"})
 
-# Keywords that the modules of neural network libraries take as Python values.
+# Keywords for which layers of neural network libraries require Python values.
 MODULE_KEYWORDS = frozenset(
     {
         "train", "training", "is_training", "deterministic", "use_running_average", "inference",
@@ -23,10 +23,10 @@ MODULE_KEYWORDS = frozenset(
     }
 )  # fmt: skip
 
-# Methods that need the value of the object itself.
+# Methods that need the value of their object.
 CONCRETE_METHODS = frozenset({"item", "tolist", "__index__", "__bool__", "__int__", "__float__"})
 
-# Builtins that need the value of every argument, and those that never do.
+# Builtins that need the value of every argument, and those that need none.
 CONCRETE_BUILTINS = frozenset(
     {
         "int", "float", "bool", "complex", "range", "max", "min", "sorted", "any", "all", "round",
@@ -47,8 +47,8 @@ NUMBER_TYPES = frozenset(
     }
 )  # fmt: skip
 
-# Functions whose result is known while tracing, whatever their arguments are; more of JAX are in
-# the table of `library_needs`.
+# Functions whose result is known at trace time, whatever their arguments are. `library_needs` has
+# more of JAX.
 STATIC_RESULTS = frozenset(
     {
         "jax.numpy.dtype", "jax.local_device_count", "jax.device_count", "numpy.shape",
@@ -60,13 +60,13 @@ STATIC_RESULTS = frozenset(
 TRACED_MODULES = (
     "jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.ops.",
 )  # fmt: skip
-# Functions in them that take trees and Python values just as well.
+# Functions in them that accept trees and Python values as well.
 OF_ANYTHING = frozenset(
     {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "stop_gradient"}
 )
 CONCRETE_MODULES = ("numpy.", "math.", "operator.", "statistics.", "random.")
 
-# Functions that leave a value what it is, as far as Python is concerned.
+# Functions that return their argument unchanged.
 IDENTITIES = frozenset(
     {
         "flax.linen.merge_param",
@@ -78,7 +78,7 @@ IDENTITIES = frozenset(
     }
 )
 
-# What a call of an instance of these classes needs, by keyword and by position.
+# The arguments that a call of an instance of these classes needs, with their positions.
 INSTANCES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "flax.linen.Dropout": (("deterministic", 1),),
     "flax.linen.BatchNorm": (("use_running_average", 1),),

@@ -6,14 +6,14 @@
     jax.numpy.repeat a repeats!total_repeat_length axis! * total_repeat_length!
     jax.numpy.shape a -> static
 
-Behind `*` stand parameters that are passed by keyword only; `*xs` and `**xs` take any number. The
-mark of a parameter tells what it takes while JAX traces:
+Parameters after `*` are keyword-only; `*xs` and `**xs` take any number of arguments. The mark of a
+parameter tells what it accepts at trace time:
 
     x           a traced value
-    x!          no traced value; with `x!option`, only if `option` is passed as well
+    x!          a concrete value; with `x!option`, also a traced one if `option` is passed
     x()         a function
-    x~          a traced value, depending on its type or on the version of JAX
-    x?          not known
+    x~          a traced value, depending on its type or the version of JAX
+    x?          unknown
 
 `-> static` marks a result that is concrete even if the arguments are traced.
 `python -m benchmarks.library_needs` writes the file.
@@ -42,8 +42,8 @@ class LibraryParameter:
 
     Attributes:
         name: its name.
-        takes: what it takes while JAX traces.
-        unless: the option with which a concrete parameter may be traced after all.
+        takes: what it accepts at trace time.
+        unless: the option with which a concrete parameter may be traced.
     """
 
     name: str
@@ -56,15 +56,15 @@ UNKNOWN = LibraryParameter("", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class LibraryFunction:
-    """What a library function takes while JAX traces.
+    """What a library function accepts at trace time.
 
     Attributes:
         positional: the parameters that can be passed by position, in order.
-        variadic: what all further positional arguments are passed for; None if there are none.
+        variadic: the parameter for further positional arguments, if any.
         keywords: every parameter that can be passed by keyword, by name.
-        others: what all further keyword arguments are passed for; None if there are none.
+        others: the parameter for further keyword arguments, if any.
         static_result: whether the result is concrete even if the arguments are traced.
-        receiver: of a method of arrays, the array.
+        receiver: the array, for a method of arrays.
     """
 
     positional: tuple[LibraryParameter, ...]
@@ -75,7 +75,7 @@ class LibraryFunction:
     receiver: LibraryParameter | None = None
 
     def passed(self, node: ast.Call) -> Iterator[tuple[ast.expr, LibraryParameter]]:
-        """The arguments of a call, each with its parameter; UNKNOWN if the table has none."""
+        """Yield the arguments of a call with their parameters; UNKNOWN if the table has none."""
         rest = self.variadic or UNKNOWN
         given = {k.arg for k in node.keywords}
         starred = False
@@ -104,9 +104,9 @@ def _with_options(parameter: LibraryParameter, given: set[str | None]) -> Librar
 
 @cache
 def needs_of(name: str) -> LibraryFunction | None:
-    """What a library function takes, by qualified name; None if the table does not have it.
+    """Return what a library function accepts; None if the table does not list it.
 
-    Methods of arrays are `jax.Array.reshape` and `jax.Array.at.set`.
+    Methods of arrays have names like `jax.Array.reshape` and `jax.Array.at.set`.
     """
     name = re.sub(r"^jax\.tree_(?!util\.)", "jax.tree_util.tree_", name)
     table = _table()
@@ -142,7 +142,7 @@ def needs_of(name: str) -> LibraryFunction | None:
 
 
 def functions() -> Iterator[str]:
-    """The qualified names of all functions in the table."""
+    """Yield the qualified names of all functions in the table."""
     for line in _table().splitlines():
         if line and not line.startswith("#"):
             yield line.partition(" ")[0]
@@ -150,19 +150,19 @@ def functions() -> Iterator[str]:
 
 @cache
 def always_concrete(keyword: str | None) -> bool:
-    """Whether functions that have such a parameter need its value: nine of ten in the table."""
+    """Return whether nine of ten functions with such a parameter need a concrete value for it."""
     marks = re.findall(rf" {keyword}(\(\)|[!~]|)(?=\w*[ \n])", _table()) if keyword else []
     return marks.count("!") > 1 and marks.count("!") >= 0.9 * len(marks)
 
 
 def has_static_result(name: str) -> bool:
-    """Whether the result of a function is concrete even if its arguments are traced."""
+    """Return whether the result of a function is concrete even if its arguments are traced."""
     function = needs_of(name)
     return function is not None and function.static_result
 
 
 def array_method(func: ast.Attribute) -> LibraryFunction | None:
-    """What a method takes if it is one of arrays: `x.reshape`, `x.at[i].set`."""
+    """Return what a method of arrays accepts, or None: `x.reshape`, `x.at[i].set`."""
     match func.value:
         case ast.Subscript(value=ast.Attribute(attr="at")):
             return needs_of(f"jax.Array.at.{func.attr}")
@@ -171,7 +171,7 @@ def array_method(func: ast.Attribute) -> LibraryFunction | None:
 
 @cache
 def is_array_method(name: str) -> bool:
-    """Whether traced arrays have a method, and strings and containers have not."""
+    """Return whether traced arrays have a method that strings and containers do not have."""
     method = needs_of(f"jax.Array.{name}")
     if method is None or any(hasattr(cls, name) for cls in (str, list, dict, set)):
         return False

@@ -1,8 +1,8 @@
-"""What differentiates a function, and what runs one in a loop, as data: one entry per function.
+"""Functions that differentiate a function or run one in a loop, as data.
 
 Read from the signatures of jax 0.3.0 to 0.12.0, flax 0.6 to 0.12.12, dm-haiku 0.0.9 to 0.0.17,
-equinox 0.11 to 0.13, optax 0.2 and jaxopt 0.8; `tests/model/test_transforms.py` compares the tables
-with what is installed.
+equinox 0.11 to 0.13, optax 0.2 and jaxopt 0.8. `tests/analysis/test_transforms.py` compares the
+tables with what is installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Transform:
     Attributes:
         name: its public qualified name.
         parameter: the parameter that takes the function.
-        position: the position of that parameter; None where it is only given by keyword.
+        position: the position of that parameter; None if it is keyword-only.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Gradient(Transform):
     """A function that differentiates the one it takes.
 
     Attributes:
-        mode: "reverse" for what walks back through residuals, which is what a checkpoint is about;
-            "forward" keeps none; "twice" is a derivative of a derivative.
-        value: whether the function's own value is given as well.
-        later: whether it gives a function that walks back whenever it is called (`jax.vjp`), so
-            that the residuals may be kept for long.
+        mode: "reverse" keeps residuals for a backward pass, which checkpoints are about; "forward"
+            keeps none; "twice" is a derivative of a derivative.
+        value: whether it returns the function's value as well.
+        later: whether it returns a function that runs the backward pass (`jax.vjp`), so that the
+            residuals may live long.
     """
 
     mode: Mode = "reverse"
@@ -48,18 +48,18 @@ class Gradient(Transform):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Transform):
-    """A function that runs the one it takes many times over.
+    """A function that runs the one it takes repeatedly.
 
     Attributes:
-        length: the name and position of how many times; None where the arrays alone say so.
-        bounds: the positions of lower and upper bound, where those say how many times.
-        unroll: the option that writes out several rounds one after the other; None without one.
-        unroll_position: its position, None where it is only given by keyword.
-        compiled_once: whether the compiler sees one round, as the body of a loop. Else the rounds
-            stand one after the other (`jax.lax.associative_scan`).
-        differentiable: whether there is a gradient that walks back through it.
+        length: the name and position of the number of iterations; None if only the arrays tell.
+        bounds: the positions of lower and upper bound, if those give the number of iterations.
+        unroll: the option that unrolls several iterations, or None.
+        unroll_position: its position; None if it is keyword-only.
+        compiled_once: whether the compiler sees one iteration, as the body of a loop. Otherwise,
+            the iterations are inlined one after the other (`jax.lax.associative_scan`).
+        differentiable: whether reverse-mode differentiation supports it.
         factory: whether it takes the function in a second call: `layer_stack(8)(block)`.
-        own_checkpoints: whether it keeps checkpoints by itself.
+        own_checkpoints: whether it checkpoints the iterations itself.
     """
 
     parameter: str = "f"
@@ -164,9 +164,9 @@ SPELLINGS: Mapping[str, str] = {
 GRADIENTS: Mapping[str, Gradient] = {entry.name: entry for entry in _GRADIENTS}
 LOOPS: Mapping[str, Loop] = {entry.name: entry for entry in _LOOPS}
 
-# Decorators and methods that take the derivative rule of a function.
+# Methods that define the derivative rule of a function.
 RULE_METHODS = frozenset({"defvjp", "defjvp", "defjvps", "def_vjp", "def_jvp"})
-# Functions whose argument is a function with a derivative rule of its own.
+# Functions whose argument is a function with its own derivative rule.
 CUSTOM_GRADIENT = frozenset({"jax.custom_gradient", "haiku.custom_gradient"})
 
 
@@ -178,17 +178,17 @@ _LOOP_NAMES = frozenset(name.rpartition(".")[2] for name in LOOPS)
 
 
 class TransformTable:
-    """The transforms that a run knows: the built-in ones and the scans named in the settings.
+    """The transforms of a run: the built-in ones and the scans named in the settings.
 
-    `last_names`: without one of these as an identifier, or an alias of one, a module applies none;
-    `loop_names`: those of the loops.
+    A module that contains none of `last_names`, nor an alias of one, applies no transform, and the
+    same holds for loops and `loop_names`.
     """
 
     def __init__(self, scans: Mapping[str, str] | None = None) -> None:
-        """`scans`: qualified name of a user's loop -> name of the one that it is like.
+        """`scans` maps the qualified name of a user's loop to the one that it behaves like.
 
         Raises:
-            KeyError: the loop that one is like is not known.
+            KeyError: a loop behaves like an unknown one.
         """
         self._own = {
             name: replace(LOOPS[SPELLINGS.get(like, like)], name=name)
@@ -199,6 +199,6 @@ class TransformTable:
         self.last_names = _NAMES | own
 
     def find(self, name: str) -> Gradient | Loop | None:
-        """The entry of a qualified name."""
+        """Return the entry of a qualified name."""
         own = SPELLINGS.get(name, name)
         return self._own.get(name) or GRADIENTS.get(own) or LOOPS.get(own)
