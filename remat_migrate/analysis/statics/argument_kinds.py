@@ -1,4 +1,4 @@
-"""Whether an argument is a value of Python, an array, or cannot be told."""
+"""Whether an argument is a Python value, an array, or unknown."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen
 
 
 def kinds_of(project: Project) -> Kinds:
-    """Return what tells values of Python from arrays in a project."""
+    """Return what tells Python values from arrays in a project."""
     return project.once(Kinds)
 
 
 class Kinds:
-    """Tells kinds, following names, callers and classes a few steps."""
+    """Tells the kinds of expressions, following names, callers and classes for a few steps."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -62,12 +62,12 @@ class Kinds:
         self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
 
     def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
-        """The kind of an expression where it stands."""
+        """Return the kind of an expression."""
         if depth <= 0:
             return "unknown"
         match node:
             case ast.Constant(value=float()):
-                return "unknown"  # a gradient may be taken of what it is passed for
+                return "unknown"  # it may be passed for an argument that is differentiated
             case ast.Constant() | ast.Lambda() | ast.JoinedStr():
                 return "python"
             case ast.UnaryOp(op=ast.Not()):
@@ -77,17 +77,13 @@ class Kinds:
             case ast.Compare():
                 if all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
                     return "python"
-                return join([self.of(module, n, depth) for n in (node.left, *node.comparators)])
-            case ast.BoolOp():
-                return join([self.of(module, v, depth) for v in node.values])
-            case ast.BinOp():
-                return join([self.of(module, n, depth) for n in (node.left, node.right)])
-            case ast.IfExp():
-                return join([self.of(module, n, depth) for n in (node.body, node.orelse)])
-            case ast.Tuple() | ast.List() | ast.Set():
-                return join([self.of(module, n, depth) for n in node.elts])
-            case ast.Dict():
-                return join([self.of(module, n, depth) for n in node.values])
+                return self._joined(module, (node.left, *node.comparators), depth)
+            case ast.BoolOp(values=parts) | ast.Dict(values=parts):
+                return self._joined(module, parts, depth)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+                return self._joined(module, parts, depth)
+            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                return self._joined(module, (left, right), depth)
             case ast.NamedExpr():
                 return self.of(module, node.value, depth)
             case ast.Attribute():
@@ -100,8 +96,11 @@ class Kinds:
                 return self._call(module, node, depth)
         return "unknown"
 
+    def _joined(self, module: Module, nodes: Iterable[ast.expr], depth: int) -> Kind:
+        return join([self.of(module, node, depth) for node in nodes])
+
     def _objects(self, module: Module, node: ast.expr) -> Kind:
-        """Functions, classes and dtypes are not arrays."""
+        """Return "python" for functions, classes, dtypes and constants."""
         values = self.evaluator.values(module, node)
         if values and all(
             isinstance(v, Function | Class | External | Bound | Partial | Wrapped | Constant)
@@ -129,7 +128,7 @@ class Kinds:
                         annotation = class_annotations(owner.node).get(node.attr)
                         if annotation is not None:
                             kind = annotation_kind(annotation)
-                            # A field of a module or configuration is not traced.
+                            # A float of a module or configuration is not traced.
                             text = ast.unparse(annotation)
                             return "python" if text == "float" else kind
                         for expr in self_assignments(owner.node).get(node.attr, ()):
@@ -139,7 +138,7 @@ class Kinds:
         return "unknown"
 
     def _is_traced(self, module: Module, node: ast.Name) -> bool:
-        """Whether a name is a parameter of which a gradient is taken, or that is traced."""
+        """Return whether a name is a parameter that is differentiated or traced."""
         for binding in module.reaching(node):
             function = binding.scope.node
             if binding.kind == "parameter" and isinstance(function, FunctionNode):
@@ -223,7 +222,7 @@ class Kinds:
                     ):
                         kinds.append("python")
                     elif node.args:
-                        kinds.append(join([self.of(module, a, depth - 1) for a in node.args]))
+                        kinds.append(self._joined(module, node.args, depth - 1))
                 case External(name) if name in _NUMPY_SCALARS or has_static_result(name):
                     kinds.append("python")
                 case External(name) if name.startswith(
@@ -236,11 +235,8 @@ class Kinds:
                     if any(isinstance(n, ast.Yield) for n in ast.walk(function.node)):
                         kinds.append("unknown")
                         continue
-                    returned = [
-                        self.of(function.module, e, depth - 2)
-                        for e in returned_expressions(function.node)
-                    ]
-                    kinds.append(join(returned))
+                    returned = returned_expressions(function.node)
+                    kinds.append(self._joined(function.module, returned, depth - 2))
                 case _:
                     kinds.append("unknown")
         if not kinds and isinstance(node.func, ast.Attribute):
@@ -257,7 +253,7 @@ class Kinds:
     def parameter(
         self, module: Module, function: FunctionNode, node: ast.arg, depth: int = _DEPTH
     ) -> Kind:
-        """The kind of what is passed for a parameter: annotation, default, gradients, callers."""
+        """Return the kind of a parameter by its annotation, default, gradients and callers."""
         found = annotation_kind(node.annotation)
         if found != "unknown":
             return found
@@ -280,7 +276,7 @@ class Kinds:
     def origins(
         self, module: Module, node: ast.expr, depth: int = _DEPTH
     ) -> Iterator[tuple[Module, ast.expr]]:
-        """An expression, or where it is a parameter, its default and what callers pass for it."""
+        """Yield an expression, or for a parameter its default and what the callers pass for it."""
         bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
         own = [b for b in bindings if b.kind == "parameter"] if depth > 0 else []
         if not own or len(own) < len(bindings):
@@ -298,12 +294,12 @@ class Kinds:
                     yield from self.origins(call.module_of(passed), passed, depth - 1)
 
     def callers(self, module: Module, function: FunctionNode) -> list[Call]:
-        """The calls of a function that can be seen, and what partials give to others."""
+        """Return the known calls of a function, including those of `functools.partial`."""
         uses = uses_of(self.project, Function(module, function))
         return [*uses.calls, *uses.given]
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
-        """The functions whose arguments at some positions are traced: gradients, loop bodies."""
+        """Return the positions of differentiated or traced arguments by function."""
         known = self._differentiated.get(module)
         if known is not None:
             return known
@@ -332,7 +328,7 @@ class Kinds:
         return found
 
     def _compiled(self, value: Wrapped, found: dict[FunctionNode, set[int]]) -> None:
-        """The arguments of a compiled function are traced, if none is static."""
+        """Mark the arguments of a compiled function, if none is static."""
         calls = [value.node] if isinstance(value.node, ast.Call) else []
         if not any((k.arg or "static").startswith("static") for c in calls for k in c.keywords):
             self._mark({value.func}, range(8), found)
@@ -343,7 +339,7 @@ class Kinds:
         for value in values:
             for target in targets_of(self.evaluator, value):
                 positional = positional_parameters(target.function.node)
-                # What a partial gives by keyword is not traced, nor can what follows be passed.
+                # A keyword of a partial is not traced, and no positional argument can follow it.
                 given = next(
                     (i for i, p in enumerate(positional) if p.arg in target.given),
                     len(positional),
@@ -359,7 +355,7 @@ class Kinds:
         decorator: ast.expr,
         found: dict[FunctionNode, set[int]],
     ) -> None:
-        """`@jax.grad` and `@partial(jax.value_and_grad, argnums=1)`; `@jax.jit` with no option."""
+        """Mark the arguments of `@jax.grad`, `@partial(jax.value_and_grad, ...)`, `@jax.jit`."""
         for value in self.evaluator.values(module, decorator):
             match value:
                 case External(name) if name in _COMPILERS:

@@ -9,14 +9,14 @@ from ..values.overrides import Overrides
 
 
 def project_needs(project: Project) -> Needs:
-    """Return the parameters that must be concrete, where each method is the one that is seen."""
+    """Return the parameters that must be concrete if no subclass overrides a method."""
     return project.once(_needs)
 
 
 def needs_with_overrides(project: Project) -> Needs:
-    """Return the same where an object may be an instance of a subclass.
+    """Return the same if an object may be an instance of a subclass.
 
-    This takes a search for subclasses, so it is for what is rewritten, not for what is checked.
+    This searches the project for subclasses, so fixes use it, but checks do not.
     """
     return project.once(_needs_with_overrides)
 

@@ -1,4 +1,4 @@
-"""What must be static at an application: the decision as data."""
+"""What must be static where a checkpoint is applied, as data."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from ..values.callees import Target
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Required:
-    """A parameter that Python must know.
+    """A parameter that must be concrete.
 
     Attributes:
-        name: the parameter, or `*args`' name.
+        name: the parameter.
         index: the position in `*args`, or the key in `**kwargs`.
-        position: the index among the wrapped function's positional parameters, `self` counted;
-            None where it can only be passed by keyword.
-        needs: the places where it is needed; empty when what is passed is no value of JAX.
-        reason: what for, in words.
-        by_value: whether it may be a static argument. JAX traces a checkpointed function once for
-            equal static arguments; an object that can change is equal to itself, so a change of it
-            would not be seen.
-        certain: whether it is known to be one. What may be an array as well as a flag must not be
-            static: it is closed over, which is right for both.
+        position: the index among the wrapped function's positional parameters, `self` included;
+            None if it is keyword-only.
+        needs: the places that need it; empty if JAX rejects what is passed.
+        reason: what needs it, in words.
+        by_value: whether it may be a static argument. JAX traces once for equal static arguments,
+            and an object that can change is equal to itself, so JAX would miss the change.
+        certain: whether it is known to be a Python value. If it may be an array, the fix closes
+            over it, which is right for both.
     """
 
     name: str
@@ -43,8 +42,14 @@ class Required:
 class Obstacle:
     """Why the arguments cannot be made static: a reason and the place that shows it.
 
-    `parameter` is the argument that it is about; "": all of them. `unseen`: it is not known which
-    arguments Python needs, so closing over all of them is right.
+    Attributes:
+        reason: the reason.
+        module: the module with the place.
+        node: the place.
+        label: what the place shows.
+        parameter: the argument; empty if it is about all of them.
+        unseen: whether it is unknown which arguments must be concrete, so that the fix may close
+            over all of them.
     """
 
     reason: str
@@ -57,20 +62,20 @@ class Obstacle:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Statics:
-    """What must be static at one application.
+    """What must be static where a checkpoint is applied.
 
     Attributes:
-        target: the wrapped function; None when it cannot be seen.
-        required: the parameters that Python must know, in order.
-        indices: their `static_argnums`, counted as the Api does; None when some of them cannot
-            be passed by position.
-        uses: the calls of the wrapped function and where it goes out of sight.
+        target: the wrapped function; None if it cannot be seen.
+        required: the parameters that must be concrete, in order.
+        indices: their `static_argnums`, counted as the Api counts; None if some of them cannot be
+            passed by position.
+        uses: the calls of the wrapped function, and where it escapes the analysis.
         bound: each call's arguments by parameter.
-        obstacle: why no rewriting keeps the meaning.
-        changing: a name that the function reads from around it and that may change between calls.
-        others: what must be static of the other functions that may be wrapped: the same indices.
+        obstacle: why they cannot be made static.
+        changing: a name that the function reads from outside and that may change between calls.
+        others: the same for the other functions that may be wrapped, with the same indices.
         open_ended: whether the functions that may be wrapped have different signatures, or are not
-            all known, so that nothing can be written after the signature of one.
+            all known, so that a fix must not depend on a signature.
     """
 
     target: Target | None
@@ -90,5 +95,5 @@ class Statics:
 
     @property
     def escapes(self) -> list[Escape]:
-        """Where the wrapped function goes out of sight."""
+        """Where the wrapped function escapes the analysis."""
         return self.uses.escapes

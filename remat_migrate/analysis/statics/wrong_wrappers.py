@@ -1,12 +1,12 @@
-"""Checkpoints that do not go with what they wrap: of another framework's modules, or nobody's.
+"""Checkpoints that do not support the framework's module that they wrap.
 
-- `jax.checkpoint` of a Flax linen module asks for the hash of what it wraps, which a module with
-  variables has not; as a decorator of its method it takes `self` for an array. Up to jax 0.4.35 no
-  submodule may be used in it.
-- `jax.checkpoint` of a Haiku module makes parameters inside of a transformation of JAX, where they
-  are tracers; `hk.remat` lifts them out. Outside of what is transformed, `hk.remat` is refused.
-- `jax.checkpoint` of an Equinox module asks for its hash, too.
-- `nnx.remat` takes no method that is bound.
+- `jax.checkpoint` hashes what it wraps, but a Flax linen module with variables is not hashable. As
+  a decorator of a method, it traces `self`. Up to jax 0.4.35, the wrapped code cannot use
+  submodules.
+- `jax.checkpoint` of a Haiku module creates parameters inside a JAX transformation, so they are
+  tracers. `hk.remat` lifts them out, but raises outside `hk.transform`.
+- `jax.checkpoint` hashes an Equinox module, too.
+- `nnx.remat` rejects bound methods.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..sites.framework_modules import framework_of, holds_arrays, kind_of, modul
 from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import underlying
-from ..values.values import Class, External, Function, Instance, Value
+from ..values.values import Class, External, Function, Instance
 from .static_options import read_indices
 
 Fault = Literal[
@@ -36,8 +36,8 @@ Fault = Literal[
     "nnx-bound",
 ]
 
-# The Apis whose subject is looked at: one's own wrappers may do anything.
-_LOOKED_AT = frozenset(
+# The Apis to check: a project's own wrappers may do anything.
+_CHECKED = frozenset(
     {
         "jax.checkpoint",
         "jax.remat",
@@ -47,24 +47,23 @@ _LOOKED_AT = frozenset(
         "flax.nnx.remat",
     }
 )
-# Since then tracers are told apart by their trace, and Flax allows what it had to forbid.
+# Since this release, a tracer knows its trace, and Flax allows submodules in a checkpoint.
 _STACKLESS = (0, 4, 36)
 _TRANSFORMS = ("transform", "transform_with_state", "multi_transform", "without_apply_rng")
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
 
-
-# Packages whose functions make no parameters.
+# Packages whose functions create no parameters.
 _PLAIN = ("jax.", "numpy.", "builtins.", "math.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrongWrapper:
-    """A checkpoint that does not go with what it wraps.
+    """A checkpoint that does not support what it wraps.
 
     Attributes:
         site: the site.
         fault: what goes wrong.
-        subject: the expression that is wrapped; None for a decorated function.
+        subject: the wrapped expression; None for a decorated function.
         bound: whether that is a method of an instance.
     """
 
@@ -75,10 +74,10 @@ class WrongWrapper:
 
 
 def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
-    """What is wrong with the Api of a site, if it is certain."""
+    """Return what is wrong with the Api of a site, if it is certain."""
     if site.subject is None or site.application is None or not site.certain:
         return None
-    if site.api not in _LOOKED_AT:
+    if site.api not in _CHECKED:
         return None
     module, subject = site.subject
     if site.definition.modules == "haiku":
@@ -94,7 +93,7 @@ def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
 def _decorated(
     project: Project, site: Site, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> WrongWrapper | None:
-    """`@jax.checkpoint` on a method of a Flax linen module that does not make `self` static."""
+    """Find `@jax.checkpoint` on a method of a Flax linen module that traces `self`."""
     cls = module.enclosing_class(node)
     if cls is None or site.definition.modules is not None or site.spread:
         return None
@@ -152,7 +151,7 @@ def _functions_around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
 
 
 def _in_method(project: Project, module: Module, node: ast.AST) -> bool:
-    """Whether code stands in a method of a Flax linen module."""
+    """Return whether code is in a method of a Flax linen module."""
     for function in _functions_around(module, node):
         cls = module.enclosing_class(function)
         if cls is not None:
@@ -161,7 +160,7 @@ def _in_method(project: Project, module: Module, node: ast.AST) -> bool:
 
 
 def _in_haiku(project: Project, module: Module, node: ast.AST) -> bool:
-    """Whether code certainly runs inside of `hk.transform`, also where parameters are made."""
+    """Return whether code certainly runs inside `hk.transform`, including initialisation."""
     for function in _functions_around(module, node):
         for inner in ast.walk(function):
             if isinstance(inner, ast.Attribute) and inner.attr == "running_init":
@@ -175,7 +174,7 @@ def _in_haiku(project: Project, module: Module, node: ast.AST) -> bool:
 
 
 def _is_transformed(project: Project, module: Module, function: FunctionNode) -> bool:
-    """Whether a function is given to `hk.transform` in its module, or decorated with it."""
+    """Return whether a function is passed to `hk.transform` in its module, or decorated with it."""
     for decorator in getattr(function, "decorator_list", ()):
         if _transforms(project, module, decorator):
             return True
@@ -188,7 +187,7 @@ def _is_transformed(project: Project, module: Module, function: FunctionNode) ->
 
 @once
 def _possible_transforms(module: Module) -> list[ast.Call]:
-    """The calls that transform a function, by the name of what is called."""
+    """Return the calls that may transform a function, by the name of the callee."""
     return [
         node
         for node in module.nodes
@@ -207,7 +206,7 @@ def _transforms(project: Project, module: Module, node: ast.expr) -> bool:
 
 
 def _makes_parameters(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Whether a function makes a Haiku module or a parameter in its own body."""
+    """Return whether a function creates a Haiku module or a parameter in its own body."""
     values = project.values(module, subject)
     functions = [v for v in values if isinstance(v, Function)]
     if not functions or len(functions) != len(values):
@@ -233,7 +232,7 @@ def _body_makes(project: Project, function: Function) -> bool:
 
 
 def _only_computes(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Whether a bound method calls nothing but functions of JAX, Python and arrays."""
+    """Return whether a bound method calls only functions of JAX, Python and arrays."""
     values = project.values(module, subject)
     functions = [underlying(value) for value in values]
     return bool(functions) and all(
@@ -260,7 +259,7 @@ def _calls_no_module(project: Project, function: Function) -> bool:
 
 
 def _makes_haiku(project: Project, module: Module, call: ast.Call) -> bool:
-    """`hk.Linear(3)(x)`: a module that is made and called at once."""
+    """Return whether a call is like `hk.Linear(3)(x)`: it creates a module and calls it."""
     kinds = [kind_of(project.evaluator, v) for v in project.values(module, call.func)]
     return bool(kinds) and all(
         k is not None and k.framework == "haiku" and k.form == "instance" for k in kinds
@@ -268,7 +267,7 @@ def _makes_haiku(project: Project, module: Module, call: ast.Call) -> bool:
 
 
 def _made_before(project: Project, module: Module, site: Site, subject: ast.expr) -> bool:
-    """Whether the same module may have made its parameters before: it is called elsewhere, too."""
+    """Return whether the module may have its parameters already: it is called elsewhere, too."""
     text = module.segment(subject)
     function = module.enclosing_function(site.reference)
     if function is None or isinstance(subject, ast.Call):
@@ -281,10 +280,10 @@ def _made_before(project: Project, module: Module, site: Site, subject: ast.expr
 
 
 def _is_given(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Whether what is wrapped comes from outside of the function: it may be in use already."""
+    """Return whether the wrapped value comes from outside the function and may be in use."""
     if isinstance(subject, ast.Name):
         return any(b.kind == "parameter" for b in module.reaching(subject))
-    values: frozenset[Value] = project.values(module, subject)
-    return not all(
-        not isinstance(v, Instance) or isinstance(v.cls, Class | External) for v in values
+    return any(
+        isinstance(value, Instance) and not isinstance(value.cls, Class | External)
+        for value in project.values(module, subject)
     )
