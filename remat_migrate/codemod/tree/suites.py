@@ -1,7 +1,7 @@
-"""Which statements and blocks go, once some nodes of a tree have gone.
+"""Determines which statements and blocks are removed along with some nodes of a tree.
 
-A block whose statements have all gone goes with its statement where nothing else is lost by that;
-a `with` without items and a `try` with nothing to try come down to what is left inside.
+A compound statement is removed with all statements of its block if that loses nothing else. A
+`with` without items, or a `try` with an empty body, is reduced to the rest of its contents.
 """
 
 from __future__ import annotations

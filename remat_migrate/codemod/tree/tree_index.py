@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
@@ -62,7 +62,13 @@ class TreeIndex:
     @cached_property
     def exported(self) -> frozenset[str]:
         """The strings of every statement that mentions `__all__`."""
-        return frozenset(_exported_names(self.tree))
+        return frozenset(
+            inner.value
+            for node in self.tree.body
+            if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node))
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+        )
 
     def loads(self, name: str) -> list[ast.Name]:
         """Return the places where a name is read."""
@@ -81,14 +87,6 @@ class TreeIndex:
 def index_of(tree: ast.Module) -> TreeIndex:
     """Return the index of a tree, which must not change, kept for a while."""
     return TreeIndex(tree)
-
-
-def _exported_names(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node)):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-                    yield inner.value
 
 
 def with_holders(nodes: Iterable[Node], parents: Mapping[Node, Node]) -> set[Node]:

@@ -1,4 +1,4 @@
-"""Imports, aliases and constants that nothing uses once some nodes of a tree have gone."""
+"""Finds imports, aliases, and constants that become unused when nodes are removed."""
 
 from __future__ import annotations
 
