@@ -18,16 +18,16 @@ import pytest
 from lsprotocol import types
 from support import Files, write_files
 
-from remat_migrate.cli.check import Result, content_of
+from remat_migrate.cli.results import Result, report_of
 from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.check import check_run
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.engine.run import Run, prepare
-from remat_migrate.lsp.actions import Offer, code_actions
+from remat_migrate.lsp.actions import ActionContext, code_actions
 from remat_migrate.lsp.diagnostics import Abilities
 from remat_migrate.lsp.documents import Document, document
-from remat_migrate.lsp.positions import UTF_16, range_of
-from remat_migrate.lsp.projects import View
+from remat_migrate.lsp.positions import range_of
+from remat_migrate.lsp.projects import ProjectView
 from remat_migrate.report.machine_readable import json as json_report
 from remat_migrate.report.machine_readable import rdjson, sarif
 from remat_migrate.report.machine_readable.shared import worst_first
@@ -162,14 +162,14 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
     one = document(uri, language, 1, source.text, folders, is_settled=True)
     if one is None:  # of no kind that the server looks at
         return [dict(fixes_in_json(run, analysis))[finding]]
-    view = View((one,), run, analysis)
+    view = ProjectView((one,), run, analysis)
     opened: Mapping[Path, Document] = {one.path: one}
-    offer = Offer(view, {}, opened, Abilities(UTF_16))
+    scope = ActionContext(view, {}, opened, Abilities())
     context = types.CodeActionContext([], only=[types.CodeActionKind.QuickFix])
-    place = range_of(source, finding.span, UTF_16)
+    place = range_of(source, finding.span, scope.can.codec)
     assert finding.fix is not None
     found = []
-    for action in code_actions(offer, one, context, place):
+    for action in code_actions(scope, one, context, place):
         if action.title.startswith(f"{finding.code}: {finding.fix.title}") and action.edit:
             edits = {
                 Path(unquote(urlsplit(uri).path)): [
@@ -189,7 +189,7 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
 
 
 def rendered(render: Callable[..., str], run: Run, analysis: Analysis) -> Any:
-    return json.loads(render(content_of(run, Result(analysis)), Screen()))
+    return json.loads(render(report_of(run, Result(analysis)), Screen()))
 
 
 def edited(
