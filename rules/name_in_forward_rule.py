@@ -86,7 +86,7 @@ class NameInForwardRule(NextImplementationRule):
         if "checkpoint_name" not in module.source.text or "defvjp" not in module.source.text:
             return
         rules = dict(_forward_rules(project, module))
-        for naming in names_of(project).namings if rules else ():
+        for naming in project.once(names_of).namings if rules else ():
             if naming.module is not module or not naming.sure:
                 continue
             function = next((a for a in module.ancestors(naming.node) if a in rules), None)

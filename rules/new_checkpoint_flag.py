@@ -141,7 +141,7 @@ class NewCheckpointFlag(Rule):
         from remat_migrate.formats.files import plan_text
 
         is_suppressed = suppressed_at(source, self.code, python=False)
-        own = OWN_OPTION if defines_own_option(project) else ""
+        own = OWN_OPTION if project.once(defines_own_option) else ""
         uses, planned = plan_text(source, SETTING, is_suppressed, keep_option=own)
         removals = [(removal.members, removal.edits) for removal in planned]
         for index, use in enumerate(uses):

@@ -83,11 +83,11 @@ class UnknownName(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each listed name that is never defined."""
         for listed in listed_names(project, module):
-            names = names_of(project)
+            names = project.once(names_of)
             if names.gives(listed.name):
                 continue
             typo_of = meant(listed.name, names.defined.exact)
-            incomplete = names.defined.open or bool(foreign_packages(project))
+            incomplete = names.defined.open or bool(project.once(foreign_packages))
             if typo_of is None and incomplete:
                 continue
             effect = "saved" if listed.role == "excluded" else "not saved"

@@ -61,7 +61,7 @@ class UnusedName(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each name that no policy mentions."""
-        for naming in names_of(project).namings:
+        for naming in project.once(names_of).namings:
             name = naming.text.only
             if naming.module is not module or not naming.sure or name is None:
                 continue
@@ -76,7 +76,7 @@ class UnusedName(Rule):
 
 def _is_mentioned(project: Project, name: str) -> bool:
     """Return whether a string other than the definition contains or matches a name."""
-    namings = names_of(project).namings
+    namings = project.once(names_of).namings
     defining = {naming.name for naming in namings}
     defining |= {node for naming in namings for _, node in naming.text.places}
     part = max(re.split(r"\W+", name), key=len)  # a policy may match the name with a pattern

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from ...formats.setting import Setting
 from ..names.module import Module
@@ -156,20 +155,14 @@ def is_environment_name(name: str) -> bool:
     return _ENVIRONMENT_NAME.fullmatch(name) is not None
 
 
-_DEFINED: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
-_EXPORTED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
-
-
 def defines_own_option(project: Project) -> bool:
     """Return whether the project has an option of its own with the flag's name."""
-    if project not in _DEFINED:
-        _DEFINED[project] = any(
-            _defines(node)
-            for module in _mentioning(project)
-            for node in module.nodes
-            if isinstance(node, ast.Call)
-        )
-    return _DEFINED[project]
+    return any(
+        _defines(node)
+        for module in project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
+        for node in module.nodes
+        if isinstance(node, ast.Call)
+    )
 
 
 def _defines(call: ast.Call) -> bool:
@@ -182,35 +175,29 @@ def _defines(call: ast.Call) -> bool:
     )
 
 
-def _mentioning(project: Project) -> list[Module]:
-    return project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
-
-
 def may_use_flag(module: Module, project: Project) -> bool:
     """Return whether a module mentions the flag, or a constant of another module that holds its
     name.
     """
     text = module.source.text
     return SETTING.occurs(text) or any(
-        re.search(rf"\b{re.escape(name)}\b", text) for name in _exported(project)
+        re.search(rf"\b{re.escape(name)}\b", text) for name in project.once(_exported)
     )
 
 
 def _exported(project: Project) -> frozenset[str]:
     """Return the module-level names of the modules that were parsed, and hold the flag's name."""
-    if project not in _EXPORTED:
-        _EXPORTED[project] = frozenset(
-            name
-            for module in project.parsed
-            if SETTING.occurs(module.source.text)
-            for name in _assigned(module.tree.body)
-        )
-    return _EXPORTED[project]
+    return frozenset(
+        name
+        for module in project.parsed
+        if SETTING.occurs(module.source.text)
+        for name in _assigned(module.tree.body)
+    )
 
 
 def _constant_names(module: Module, project: Project) -> frozenset[str]:
     """Return names and attributes of a module that may be a string that mentions the flag."""
-    found = {*_assigned(module.nodes), *_exported(project)}
+    found = {*_assigned(module.nodes), *project.once(_exported)}
     for node in module.nodes:
         if isinstance(node, ast.alias) and node.name in found and node.asname:
             found.add(node.asname)

@@ -39,7 +39,7 @@ def find_flag_uses(module: Module, project: Project) -> list[FlagUse]:
     what stands in a block that expects an error.
     """
     names = Names(module, project)
-    own = defines_own_option(project)
+    own = project.once(defines_own_option)
     found = [use for use in _recognise(names) if not expects_failure(module, use.node)]
     if own:
         found = [_unless_own(use) for use in found if use.form != "option" or use.change]

@@ -7,15 +7,14 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from ..names.module import Module
 from ..project import Project
 from ..values.containers import elements
-from ..values.values import Container, External
+from ..values.values import Container
 from .known_policies import CHECKPOINT_NAME, NamesRole
 from .string_values import NONE, OPEN, Text, Texts, together
-from .values import factory_calls, given_to, origins
+from .values import aliases_of, denotes_one_of, factory_calls, given_to, origins
 
 _LAST = "checkpoint_name"
 
@@ -38,7 +37,7 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
 )
 # The modules of JAX that name values, under names that the caller gives.
-_NAMING_MODULES = re.compile(rb"jax\.experimental\.pallas\.ops")
+_PALLAS_OPS = b"jax.experimental.pallas.ops"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,32 +97,33 @@ class Names:
         return self.defined.matches(name)
 
 
-_NAMES: WeakKeyDictionary[Project, Names] = WeakKeyDictionary()
-
-
 def names_of(project: Project) -> Names:
     """Return the names that the project gives, in all of its files."""
-    if project not in _NAMES:
-        texts = Texts(project)
-        namings: list[Naming] = []
-        loose = NONE
-        for module in project.mentioning((_LAST, "name_p")):
-            loose |= _collect(project, module, texts, namings)
-        _NAMES[project] = Names(tuple(namings), together(n.text for n in namings) | loose)
-    return _NAMES[project]
+    texts = Texts(project)
+    namings: list[Naming] = []
+    loose = NONE
+    for module in project.mentioning((_LAST, "name_p")):
+        loose |= _collect(project, module, texts, namings)
+    return Names(tuple(namings), together(n.text for n in namings) | loose)
 
 
 def _collect(project: Project, module: Module, texts: Texts, namings: list[Naming]) -> Text:
     """Note the namings of a module; what else it may name, out of sight."""
-    aliases = _aliases(module)
+    aliases = aliases_of(module, {_LAST})
     loose = NONE
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
                 naming = _naming(project, module, node, texts, 1)
-            case ast.Call(func=ast.Attribute(attr="bind", value=base)) if _ends(base, "name_p"):
+            case ast.Call(
+                func=ast.Attribute(
+                    attr="bind", value=ast.Name(id="name_p") | ast.Attribute(attr="name_p")
+                )
+            ):
                 naming = _naming(project, module, node, texts, 1)
-            case ast.Call(args=[first, *_]) if _named_by(first, aliases):
+            case ast.Call(args=[ast.Name(id=last) | ast.Attribute(attr=last), *_]) if (
+                last in aliases
+            ):
                 # `partial(checkpoint_name, name="h")`, `tree_map(checkpoint_name, x, names)`
                 naming = _naming(project, module, node, texts, 2)
             case ast.keyword(arg=str(arg), value=value) if _LAST in arg:
@@ -142,29 +142,6 @@ def _collect(project: Project, module: Module, texts: Texts, namings: list[Namin
     return loose
 
 
-def _aliases(module: Module) -> frozenset[str]:
-    """Return what a module calls the function."""
-    found = {_LAST}
-    for node in module.nodes:
-        match node:
-            case ast.ImportFrom(names=names):
-                found |= {a.asname for a in names if a.name == _LAST and a.asname}
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _ends(value, _LAST):
-                found.add(name)
-    return frozenset(found)
-
-
-def _ends(node: ast.expr, last: str) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute) and last in (
-        getattr(node, "id", None),
-        getattr(node, "attr", None),
-    )
-
-
-def _named_by(node: ast.expr, aliases: frozenset[str]) -> bool:
-    return any(_ends(node, alias) for alias in aliases)
-
-
 def _is_called(module: Module, node: ast.expr) -> bool:
     """Return whether a mention of the function is a call, a first argument, or an alias."""
     holder = module.parent(node)
@@ -179,17 +156,10 @@ def _naming(
     given = next((k.value for k in call.keywords if k.arg == "name"), None)
     if given is None and len(call.args) > position:
         given = call.args[position]
-    sure = _is_jax(project, module, call.func)
+    sure = denotes_one_of(project, module, call.func, CHECKPOINT_NAME)
     if given is None or isinstance(given, ast.Starred):
         return Naming(module, call, call, OPEN, sure)
     return Naming(module, call, given, texts.of(module, given), sure)
-
-
-def _is_jax(project: Project, module: Module, func: ast.expr) -> bool:
-    values = project.values(module, func)
-    return bool(values) and all(
-        isinstance(value, External) and value.name in CHECKPOINT_NAME for value in values
-    )
 
 
 def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
@@ -261,22 +231,16 @@ def _listed(
 # -- what may come from elsewhere
 
 
-_FOREIGN: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
-
-
 def foreign_packages(project: Project) -> frozenset[str]:
     """Packages outside the project that its files import and that may name values themselves."""
-    if project not in _FOREIGN:
-        own = {path.stem for path in project.files.all}
-        own |= {part for path in project.files.all for part in path.parts}
-        found: set[str] = set()
-        for path in project.files.all:
-            data = project.files.data(path)
-            if _NAMING_MODULES.search(data):
-                found.add("jax.experimental.pallas.ops")
-            for plain, base in _IMPORT.findall(data):
-                tops = [base] if base else [p.split(b".")[0] for p in plain.split(b",")]
-                found |= {top.split()[0].decode() for top in tops if top.split()}
-        known = NAMELESS_PACKAGES | sys.stdlib_module_names
-        _FOREIGN[project] = frozenset(name for name in found if name not in known | own)
-    return _FOREIGN[project]
+    own = {path.stem for path in project.files.all}
+    own |= {part for path in project.files.all for part in path.parts}
+    found: set[str] = set()
+    for path in project.files.all:
+        data = project.files.data(path)
+        if _PALLAS_OPS in data:
+            found.add(_PALLAS_OPS.decode())
+        for plain, base in _IMPORT.findall(data):
+            tops = [base] if base else [p.split(b".")[0] for p in plain.split(b",")]
+            found |= {top.split()[0].decode() for top in tops if top.split()}
+    return frozenset(found - NAMELESS_PACKAGES - sys.stdlib_module_names - own)

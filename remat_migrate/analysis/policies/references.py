@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from ..names.module import Module
 from ..project import Project
@@ -49,12 +48,10 @@ def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
-    own = None
     for read in sorted(found, key=lambda read: module.span(read.place)):
         if _is_ready(module, read.node):
             continue
-        own = _added_names(project) if own is None else own
-        if read.name not in own and not read.name.startswith("_"):
+        if read.name not in project.once(_added_names) and not read.name.startswith("_"):
             yield read
 
 
@@ -128,25 +125,17 @@ def _catches(caught: ast.expr | None) -> bool:
     return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCHES)
 
 
-_ADDED: WeakKeyDictionary[Project, frozenset[str]] = WeakKeyDictionary()
-
-
 def _added_names(project: Project) -> frozenset[str]:
     """Return the names that the project itself adds to `jax.checkpoint_policies`."""
-    if project not in _ADDED:
-        _ADDED[project] = frozenset(_find_added(project))
-    return _ADDED[project]
-
-
-def _find_added(project: Project) -> Iterator[str]:
+    found: set[str] = set()
     for module in project.mentioning(("checkpoint_policies",)):
         for node in module.nodes:
             match node:
-                case ast.Attribute(ctx=ast.Store(), value=base, attr=name):
-                    if is_namespace(project, module, base):
-                        yield name
-                case ast.Call(
-                    func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str(name)), _]
-                ):
-                    if is_namespace(project, module, base):
-                        yield name
+                case (
+                    ast.Attribute(ctx=ast.Store(), value=base, attr=name)
+                    | ast.Call(
+                        func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str(name)), _]
+                    )
+                ) if is_namespace(project, module, base):
+                    found.add(name)
+    return frozenset(found)

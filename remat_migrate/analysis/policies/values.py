@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
@@ -58,21 +58,16 @@ class Origin:
     only: bool
 
 
-_OPTIONS: WeakKeyDictionary[Project, dict[Module, list[PolicyPlace]]] = WeakKeyDictionary()
-
-
 def policy_places(project: Project, module: Module) -> Iterator[PolicyPlace]:
     """Yield the expressions of a module that are taken for policies, each once."""
-    if project not in _OPTIONS:
-        _OPTIONS[project] = _by_module(project)
-    yield from _OPTIONS[project].get(module, ())
+    yield from project.once(_policy_options).get(module, ())
     for call, policy in factory_calls(project, module):
         for name, value in given_to(policy, call).items():
             if name in policy.policies:
                 yield PolicyPlace(module, value, within=policy.name)
 
 
-def _by_module(project: Project) -> dict[Module, list[PolicyPlace]]:
+def _policy_options(project: Project) -> Mapping[Module, list[PolicyPlace]]:
     found: dict[ast.expr, PolicyPlace] = {}
     for site in sites_of(project):
         option = site.arguments.get(POLICY_OPTION)
@@ -99,7 +94,7 @@ def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, P
     """
     if not any(name in module.source.text for name in POLICIES):
         return
-    names = _names_of_policies(module)
+    names = aliases_of(module, POLICIES.keys())
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last) as func) if (
@@ -110,20 +105,18 @@ def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, P
                     yield node, policy
 
 
-def _names_of_policies(module: Module) -> frozenset[str]:
-    """Return what may name a policy in a module: the names themselves, and what is assigned from
-    them.
-    """
-    found = set(POLICIES)
+def aliases_of(module: Module, names: AbstractSet[str]) -> frozenset[str]:
+    """Return `names` and the names that a module imports or assigns them to."""
+    found = set(names)
     for node in module.nodes:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
                 value=ast.Name(id=last) | ast.Attribute(attr=last),
-            ) if last in POLICIES:
+            ) if last in names:
                 found.add(name)
             case ast.ImportFrom(names=aliases):
-                found |= {a.asname for a in aliases if a.asname and a.name in POLICIES}
+                found |= {a.asname for a in aliases if a.asname and a.name in names}
     return frozenset(found)
 
 
@@ -140,9 +133,14 @@ def of_values(values: Values) -> Policy | None:
 
 def is_namespace(project: Project, module: Module, node: ast.expr) -> bool:
     """Return whether an expression is `jax.checkpoint_policies`."""
+    return denotes_one_of(project, module, node, NAMESPACES)
+
+
+def denotes_one_of(project: Project, module: Module, node: ast.expr, names: Container[str]) -> bool:
+    """Return whether an expression denotes only library objects with these qualified names."""
     values = project.values(module, node)
     return bool(values) and all(
-        isinstance(value, External) and value.name in NAMESPACES for value in values
+        isinstance(value, External) and value.name in names for value in values
     )
 
 
