@@ -12,7 +12,7 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.flag.names import Names
 from remat_migrate.analysis.policies.jax_remat3 import BARRIER_FLAG
 from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.formats.setting import Setting
+from remat_migrate.formats.setting import Setting, read_bool
 from remat_migrate.rule import Example, Finding, Fix, Safety
 from remat_migrate.text import SourceFile, Span
 
@@ -119,7 +119,7 @@ class BarrierWithoutCotangents(NextImplementationRule):
 
         uses, _ = plan_text(source, SETTING)
         for use in uses:
-            if use.form != "read" and SETTING.truth(use.value) is True:
+            if use.form != "read" and read_bool(use.value) is True:
                 location = source, Span(use.start, use.end)
                 yield self.next_finding(project, location, _MESSAGE, _ADVICE)
 
@@ -173,7 +173,7 @@ def _is_true(value: ast.expr) -> bool:
         case ast.Constant(value=bool() | int() as given):
             return bool(given)
         case ast.Constant(value=str(text)):
-            return SETTING.truth(text) is True
+            return read_bool(text) is True
     return False
 
 
@@ -182,4 +182,4 @@ def _enables(word: str) -> bool:
     if word.lstrip("-").startswith("no"):
         return False
     _, equals, value = word.partition("=")
-    return not equals or SETTING.truth(value) is True
+    return not equals or read_bool(value) is True

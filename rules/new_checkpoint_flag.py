@@ -13,6 +13,7 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.flag.names import OWN_OPTION, SETTING, defines_own_option, may_use_flag
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.formats.setting import read_bool
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.suppressions import suppressed_at
 from remat_migrate.text import SourceFile, Span
@@ -149,7 +150,7 @@ class NewCheckpointFlag(Rule):
             yield self.finding(
                 source,
                 Span(use.start, use.end),
-                _message(form, SETTING.truth(use.value)),
+                _message(form, read_bool(use.value)),
                 severity=_MESSAGES[form][0],
                 confidence="low" if use.refused else "high",
                 fix=_fix(index, removals),

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from ..text.replacements import Causes
 from .grammars import Range, without
 from .lines import line_end, line_start, next_line
+from .lists import COMMAS, drop_items
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell, plan_variables
-from .written_lists import COMMAS, drop_items
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*`")
 _KEYWORD = re.compile(r"[ \t]*(?:ONBUILD[ \t]+)?([A-Za-z]+)(?:[ \t]+|(?=\\?\r?\n|$))", re.I)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .lines import drop_lines, line_end, next_line
+from .lines import line_end, next_line
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_shell
 from .shell_words import PROSE_NAME
@@ -27,7 +27,7 @@ def plan_dotenv(text: str, setting: Setting, plan: TextPlan) -> None:
         if line.group(1) == setting.variable:
             causes = plan.take(line.start(1), value.end(), "variable", value.group(1).strip("\"'"))
             if causes is not None:
-                drop_lines(text, at, value.end(), plan, causes)
+                plan.drop_lines(text, at, value.end(), causes)
         elif not PROSE_NAME.search(line.group(1)):
             _plan_value(text, value, setting, plan)
         at = next_line(text, max(end, value.end()))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..text.replacements import Causes
-from .setting import TextPlan
-
 
 def line_start(text: str, at: int) -> int:
     """Return where the line of an offset starts."""
@@ -36,8 +33,3 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
             end = line_end(text, at)
             at = next_line(text, at)
         yield start, end
-
-
-def drop_lines(text: str, start: int, end: int, plan: TextPlan, causes: Causes) -> None:
-    """Take whole lines out, with a comment behind what ends at `end`."""
-    plan.put(line_start(text, start), next_line(text, end), "", causes)

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 
 from ..text.replacements import Causes, united
-from .lines import drop_lines, logical_lines
+from .lines import logical_lines
+from .lists import BLANKS, drop_items
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_shell
-from .written_lists import BLANKS, drop_items
 
 _OPERATOR = r"(?:::?:?=|\?=|\+=|!=|=)"
 _MODIFIERS = r"(?:(?:override|export|private)[ \t]+)*"
@@ -36,7 +36,7 @@ class _Recipe:
             if index == 0 and len(gone) == len(self.lines):
                 plan.put(start, end, "\t@:", united(why for *_, why in gone))
             else:
-                drop_lines(text, start, end, plan, causes)
+                plan.drop_lines(text, start, end, causes)
         self.lines.clear()
 
 
@@ -135,7 +135,7 @@ def _plan_line(
         if assignment.group(1) == setting.variable:
             value = text[assignment.end() : stop]
             if causes := plan.take(assignment.start(1), stop, "variable", value):
-                drop_lines(text, start, stop, plan, causes)
+                plan.drop_lines(text, start, stop, causes)
             return
         causes = _plan_command(text, shown, assignment.end(), stop, setting, plan, strict=True)
         if causes is not None:
@@ -160,6 +160,6 @@ def _plan_export(
         if text[slice(*word)] == setting.variable and (causes := plan.take(*word, "variable")):
             gone[index] = causes
     if len(gone) == len(words):
-        drop_lines(text, start, stop, plan, united(gone.values()))
+        plan.drop_lines(text, start, stop, united(gone.values()))
     else:
         drop_items(text, words, gone, BLANKS, plan)

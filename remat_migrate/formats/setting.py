@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from .lines import line_start, next_line
+
 if TYPE_CHECKING:
     from ..text.replacements import Causes, Piece
 
@@ -29,6 +31,12 @@ class TextSyntaxError(Exception):
         self.readable = readable
 
 
+def read_bool(text: str) -> bool | None:
+    """Return the Boolean that a text such as `1` or `"off"` spells; None if it spells none."""
+    word = text.strip().strip("\"'").lower()
+    return True if word in _YES else False if word in _NO else None
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting under its two names, `JAX_ENABLE_X64` and `jax_enable_x64`."""
@@ -45,12 +53,7 @@ class Setting:
     def takes_next(self, word: str, following: str) -> bool:
         """Return whether `--name` has its value in the word behind it."""
         named = word.lstrip("-") == self.option
-        return named and self.truth(following) is not None
-
-    def truth(self, value: str) -> bool | None:
-        """Return what a value that is written out sets the setting to, in any spelling."""
-        word = value.strip().strip("\"'").lower()
-        return True if word in _YES else False if word in _NO else None
+        return named and read_bool(following) is not None
 
     def is_assignment(self, word: str) -> bool:
         """Return whether a word is `NAME=value`."""
@@ -145,6 +148,10 @@ class TextPlan:
         """Replace a range."""
         if start < end or text:
             self.pieces.append((start, end, text, causes))
+
+    def drop_lines(self, text: str, start: int, end: int, causes: Causes) -> None:
+        """Take whole lines out, with a comment behind what ends at `end`."""
+        self.put(line_start(text, start), next_line(text, end), "", causes)
 
     def covers(self, start: int, end: int) -> bool:
         """Return whether a range goes with some piece."""

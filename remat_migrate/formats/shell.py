@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ..text.replacements import Causes, united
+from .lists import CHAINED, COMMANDS, drop_items
 from .setting import Setting, TextPlan, TextSyntaxError
-from .shell_lists import ListWriter
 from .shell_tree import Command, CommandList, Compound, Link, Redirect, Simple, Word, parse_shell
 from .shell_words import NAME, SCRIPT_OPTIONS, Removed, WordPlanner, bare, drop
 
@@ -16,6 +16,7 @@ _SPEAKING = frozenset({"echo", "printf", "print", "log", "logger", "die", "warn"
 # What runs the lines of a here-document as a script.
 _SHELLS = frozenset({"bash", "sh", "zsh", "ksh", "dash", "ssh", "sbatch", "qsub", "bsub", "su"})
 _SCRIPT_FILE = re.compile(r"\.(sh|bash|zsh|ksh|slurm|sbatch|pbs|env|envrc|bashrc|profile)\b")
+_JOINING = frozenset({"&&", "||", "|", "|&"})
 _PURE_TESTS = frozenset({"[", "[[", "test", "true", "false", ":", "command", "type"})
 
 
@@ -50,7 +51,7 @@ def plan_shell(
     commands = parse_shell(text, start, stop, skipped, setting.occurs)
     script = _Script(text, setting, plan, strict=strict)
     script.plan_list(commands)
-    ListWriter(text, plan, script.gone).write(commands, required=False)
+    script.write_list(commands, required=False)
     return script.all_gone(commands)
 
 
@@ -226,8 +227,7 @@ class _Script:
         self._note_reads(word.start, word.end)
         for commands in () if skip else word.inner:
             self.plan_list(commands)
-            writer = ListWriter(self.text, self.plan, self.gone)
-            writer.write(commands, required=True)
+            self.write_list(commands, required=True)
 
     def _note_reads(self, start: int, end: int) -> None:
         self.plan.note_reads(self.setting.reading, self.text, start, end)
@@ -274,6 +274,62 @@ class _Script:
         if len(self.plan.uses) == known:
             reason = f"it stands in a here-document for {name}"
             self.plan.refuse(*found.span(), "variable", reason)
+
+    # -- lists without the commands that go
+
+    def write_list(self, commands: CommandList, *, required: bool) -> None:
+        """Plan what remains of a list and the lists inside it; `required` leaves at least a `:`."""
+        chains = _chains(commands)
+        gone = {i: causes for i, c in enumerate(chains) if (causes := self._chain_gone(c))}
+        for index, chain in enumerate(chains):
+            if index not in gone:
+                self._write_chain(chain)
+        spans = [(chain[0].command.start, chain[-1].command.end) for chain in chains]
+        if required and chains and len(gone) == len(chains):
+            self.plan.put(*spans[0], ":", gone.pop(0))
+        drop_items(self.text, spans, gone, COMMANDS, self.plan)
+
+    def _chain_gone(self, chain: Sequence[Link]) -> Causes | None:
+        if any(link.command not in self.gone or link.negated for link in chain):
+            return None
+        return united(self.gone[link.command] for link in chain)
+
+    def _write_chain(self, chain: Sequence[Link]) -> None:
+        """Plan a chain of `&&`, `||`, and `|` that loses some of its commands."""
+        before = ""
+        dropped: dict[int, Causes] = {}
+        for index, link in enumerate(chain):
+            causes = self.gone.get(link.command)
+            command = link.command
+            if causes is None:
+                if isinstance(command, Compound):
+                    self._write_inside(command)
+            elif link.operator == "&&" and before in ("", "&&") and not link.negated:
+                dropped[index] = causes
+            else:
+                self.plan.put(command.start, command.end, ":", causes)
+            before = link.operator
+        spans = [(link.command.start, link.command.end) for link in chain]
+        drop_items(self.text, spans, dropped, CHAINED, self.plan)
+
+    def _write_inside(self, command: Compound) -> None:
+        for test in command.tests:
+            self.write_list(test, required=True)
+        for body in command.bodies:
+            self.write_list(body, required=command.kind != "case")
+
+
+def _chains(commands: CommandList) -> list[list[Link]]:
+    """Return the commands of a list, those that `&&`, `||`, or pipes join in one group."""
+    chains: list[list[Link]] = []
+    joined = False
+    for link in commands.links:
+        if joined:
+            chains[-1].append(link)
+        else:
+            chains.append([link])
+        joined = link.operator in _JOINING
+    return chains
 
 
 def _drop_rest(words: Sequence[Word], operands: Sequence[Word], removed: Removed) -> None:

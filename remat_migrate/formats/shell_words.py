@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..text.replacements import Causes, united
-from .setting import Setting, TextPlan
+from .lists import BLANKS, drop_items
+from .setting import Setting, TextPlan, read_bool
 from .shell_tree import Redirect, Word
-from .written_lists import BLANKS, drop_items
 
 NAME = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
 # Options whose argument is a script, and commands whose arguments are.
@@ -156,7 +156,7 @@ class WordPlanner:
         if found is None:
             return False
         value, comma, _ = (found.group(1) or "").partition(",")
-        if comma and self.setting.truth(value) is not None:
+        if comma and read_bool(value) is not None:
             return False  # a list: behind the comma comes another variable
         drop(removed, [word], self.variable(word, word.text.rpartition(f"{name}=")[2]))
         return True

@@ -6,13 +6,21 @@ import re
 from collections.abc import Sequence as Ordered
 
 from ..text.replacements import Causes, united
-from .lines import drop_lines, line_end, line_start, next_line
+from .lines import line_end, line_start, next_line
+from .lists import COMMAS, drop_items
 from .setting import Setting, TextPlan, TextSyntaxError
 from .shell import plan_argv, plan_shell
-from .toml_tree import Table, parse_toml
-from .values import Entry, Item, Mapping, Node, Scalar, Sequence
-from .written_lists import COMMAS, drop_items
-from .yaml_tree import parse_yaml
+from .trees import (
+    Entry,
+    Item,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    Table,
+    parse_toml,
+    parse_yaml,
+)
 
 # A key of these with nothing in it means the same as no such key.
 _ENVIRONMENTS = re.compile(
@@ -54,7 +62,7 @@ def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
     for table in tables:
         causes = planner.visit(table.values, "") if table.values.entries else None
         if causes is not None and _may_go(table, tables):
-            drop_lines(text, *table.header, plan, causes)
+            plan.drop_lines(text, *table.header, causes)
 
 
 def _may_go(table: Table, tables: Ordered[Table]) -> bool:
@@ -179,8 +187,8 @@ class _Planner:
                 leading = 1  # what becomes of the first is for the item to say
         for index, causes in gone.items():
             if index >= leading:
-                drop_lines(
-                    self.text, entries[index].start, _head_end(entries[index]), self.plan, causes
+                self.plan.drop_lines(
+                    self.text, entries[index].start, _head_end(entries[index]), causes
                 )
 
     # -- sequences
@@ -290,7 +298,7 @@ class _Planner:
             if nested and index == 0:
                 self.plan.put(item.start, node.items[1].start, "", causes)
             else:
-                drop_lines(self.text, item.start, item.end, self.plan, causes)
+                self.plan.drop_lines(self.text, item.start, item.end, causes)
 
     # -- scalars
 
@@ -330,7 +338,7 @@ class _Planner:
             found = self._line.match(self.text, at, end)
             if found is not None:
                 if causes := plan.take(*found.span(1), "variable", found.group(2)):
-                    drop_lines(self.text, at, end, plan, causes)
+                    plan.drop_lines(self.text, at, end, causes)
             elif self.setting.tells(f" {self.text[at:end]}"):
                 plan_shell(shown, self.setting, plan, at, end, strict=strict)
             at = next_line(self.text, at)

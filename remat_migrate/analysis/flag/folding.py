@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...codemod.tree.reductions import Reduction, is_pure
+from ...formats.setting import read_bool
 
 
 class TrueText:
@@ -23,8 +24,6 @@ TRUE_TEXT: Final = TrueText()
 
 Known = bool | int | TrueText | None
 
-_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
-_NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
 _TEXT_METHODS = frozenset({"lower", "upper", "strip", "casefold", "title", "capitalize"})
 _TO_NUMBER = frozenset({"int", "float", "strtobool", "str2bool", "literal_eval"})
 _SKIPS = frozenset({"skipTest", "SkipTest", "skip"})
@@ -329,8 +328,8 @@ def _equal(known: Known, other: ast.expr) -> bool | _Unknown:
         return bool(known == other.value)
     if other.value is None:
         return False
-    text = str(other.value).lower()
-    return True if text in _YES else False if text in _NO else _UNKNOWN
+    spelled = read_bool(str(other.value)) if other.value != "" else False
+    return _UNKNOWN if spelled is None else spelled
 
 
 def _among(known: Known, others: ast.expr) -> bool | _Unknown:

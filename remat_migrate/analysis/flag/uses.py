@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...codemod.tree.reductions import Reduction, is_pure
+from ...formats.setting import read_bool
 from ...text import Span
 from .folding import TRUE_TEXT, Known
 from .names import SETTING, Names
@@ -297,7 +298,7 @@ def truth(node: ast.expr) -> bool | None:
     if not isinstance(node, ast.Constant):
         return None
     if isinstance(node.value, str):
-        return SETTING.truth(node.value)
+        return read_bool(node.value)
     return bool(node.value)
 
 
