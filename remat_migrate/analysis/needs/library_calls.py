@@ -41,7 +41,7 @@ class LibraryCalls(DependenceAnalysis):
 
     def _object_need(self, node: ast.expr) -> Iterator[Need]:
         """Yield the need of a value that is called, or a method of which is."""
-        for need in self._need(node, "a call of it", certain=False):
+        for need in self._need(node, "it is called", certain=False):
             yield replace(need, called=True)
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
@@ -69,7 +69,7 @@ class LibraryCalls(DependenceAnalysis):
             return
         elif name.startswith(library_arguments.CONCRETE_MODULES):
             for arg in arguments:
-                yield from self._need(arg, f"`{name}`, which cannot work on a tracer")
+                yield from self._need(arg, f"`{name}`, which does not accept tracers")
         elif (function := needs_of(name)) is not None:
             yield from self._library_needs(function, last, node)
         elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
@@ -84,7 +84,7 @@ class LibraryCalls(DependenceAnalysis):
                 yield from self._need(arg, f"`{name}`", certain=False)
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
             for arg in arguments:
-                yield from self._opaque_need(arg, f"`{name}`, which cannot be seen")
+                yield from self._opaque_need(arg, f"`{name}`, which cannot be resolved")
 
     def _library_needs(
         self, function: LibraryFunction, name: str, node: ast.Call

@@ -10,6 +10,14 @@ from pathlib import Path
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 
+# Reasons that are told apart.
+BRANCH = "a branch on it"
+LOOP = "a loop condition"
+ASSERTION = "an assertion on it"
+AND_OR = "`and`/`or` on it"
+NOT = "`not` on it"
+CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -88,7 +96,7 @@ def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode
     for lesson in sorted(learned, key=str):
         if (lesson.path, lesson.function) == (module.source.path, name):
             if (use := _mention(node, lesson.parameter)) is not None:
-                reason = "when it ran, Python needed the value"
+                reason = "running the code failed without it"
                 yield Need(lesson.parameter, None, module, use, reason)
 
 

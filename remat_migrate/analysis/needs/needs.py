@@ -33,7 +33,17 @@ from ..values.values import Class, Constant, Container, External, Function, Inst
 from .dependence import NONE, Dependence, Dependences, Key, merged
 from .items import argument, item
 from .library_calls import LibraryCalls
-from .need import Learned, Need, learned_needs, merged_needs
+from .need import (
+    AND_OR,
+    ASSERTION,
+    BRANCH,
+    LOOP,
+    NOT,
+    Learned,
+    Need,
+    learned_needs,
+    merged_needs,
+)
 from .object_uses import called_object, is_part
 from .static_layers import static_passed
 
@@ -170,24 +180,24 @@ class _Analysis(LibraryCalls):
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
         match node:
             case ast.If() | ast.IfExp():
-                yield from self._truth_need(node.test, "a branch on it")
+                yield from self._truth_need(node.test, BRANCH)
             case ast.While():
-                yield from self._truth_need(node.test, "a loop that ends by it")
+                yield from self._truth_need(node.test, LOOP)
             case ast.Assert():
-                yield from self._truth_need(node.test, "an assertion on it")
+                yield from self._truth_need(node.test, ASSERTION)
             case ast.Match():
                 if any(_compares(case.pattern) for case in node.cases):
                     yield from self._need(node.subject, "a match on it")
             case ast.match_case(guard=ast.expr() as guard):
-                yield from self._truth_need(guard, "a branch on it")
+                yield from self._truth_need(guard, BRANCH)
             case ast.BoolOp():
                 for value in node.values[:-1]:
-                    yield from self._truth_need(value, "`and`/`or` on it")
+                    yield from self._truth_need(value, AND_OR)
             case ast.UnaryOp(op=ast.Not()):
-                yield from self._truth_need(node.operand, "`not` on it")
+                yield from self._truth_need(node.operand, NOT)
             case ast.comprehension():
                 for test in node.ifs:
-                    yield from self._truth_need(test, "a branch on it")
+                    yield from self._truth_need(test, BRANCH)
             case ast.Compare():
                 yield from self._compare_needs(node)
             case ast.BinOp() | ast.UnaryOp():
@@ -206,7 +216,7 @@ class _Analysis(LibraryCalls):
                 yield from self._index_needs(node)
             case ast.FormattedValue():
                 if not self._in_message(node):
-                    yield from self._need(node.value, "text made of it", certain=False)
+                    yield from self._need(node.value, "text formatting", certain=False)
             case ast.Call():
                 yield from self._call_needs(node)
 
@@ -216,12 +226,12 @@ class _Analysis(LibraryCalls):
             if isinstance(operator, ast.Is | ast.IsNot):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
                     for side in (left, right):
-                        yield from self._need(side, "a question which object it is", certain=False)
+                        yield from self._need(side, "an identity test (`is`)", certain=False)
             elif isinstance(operator, ast.In | ast.NotIn):
-                yield from self._need(left, "a question whether it is among others", certain=False)
+                yield from self._need(left, "a membership test (`in`)", certain=False)
             elif len(node.ops) > 1:
                 for side in (left, right):
-                    yield from self._need(side, "a chained comparison of it")
+                    yield from self._need(side, "a chained comparison")
             left = right
 
     def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
@@ -234,7 +244,7 @@ class _Analysis(LibraryCalls):
         if not self.is_number(node):
             return
         names = frozenset(d.parameter for d in self.dependences(node))
-        for need in self._need(node, "arithmetic of Python numbers", certain=False):
+        for need in self._need(node, "arithmetic on Python numbers", certain=False):
             yield replace(need, operands=names - {need.parameter})
 
     def _in_message(self, node: ast.AST) -> bool:
@@ -254,7 +264,7 @@ class _Analysis(LibraryCalls):
         elif any(isinstance(v, Constant) for v in values):
             yield from self._need(node.slice, "an index of a Python value")
         else:
-            yield from self._need(node.slice, "an index, perhaps of a Python container", False)
+            yield from self._need(node.slice, "an index, maybe of a Python container", False)
 
     def _call_needs(self, node: ast.Call) -> Iterator[Need]:
         callees = self.callees(node.func)
@@ -302,7 +312,7 @@ class _Analysis(LibraryCalls):
                 case Class():
                     known = True
                     for arg in arguments:
-                        yield from self._need(arg, "an object is made of it", certain=False)
+                        yield from self._need(arg, "it is passed to a constructor", certain=False)
         if known or callees.abstract:
             return
         if isinstance(node.func, ast.Attribute):
@@ -321,7 +331,7 @@ class _Analysis(LibraryCalls):
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
         for arg in arguments:
-            yield from self._opaque_need(arg, "a call of code that cannot be seen")
+            yield from self._opaque_need(arg, "it is passed to code that cannot be resolved")
 
     def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
         """Yield the need of the first argument of a container's method."""

@@ -119,19 +119,8 @@ def may_be_option(argument: Argument, uses: Uses) -> bool:
     return "array" not in (declared, argument.kind) and not is_data(argument)
 
 
-def reason_without_need(
-    argument: Argument, uses: Uses, *, may_be_overridden: bool
-) -> tuple[str, bool]:
-    """Return why to make an argument static that nothing needs, and whether that is certain.
-
-    The reason is empty where the argument may be traced.
-    """
-    if argument.is_variadic or argument.is_self:
-        return "", True
-    if may_be_overridden and argument.kind != "array" and argument.is_option:
-        return "a subclass that overrides the method may need it", True
+def may_be_ignored_option(argument: Argument, uses: Uses) -> bool:
+    """Return whether an argument that the function ignores may be a string, which JAX rejects."""
     if argument.kind != "unknown" or argument.determines_result:
-        return "", True
-    if may_be_option(argument, uses):
-        return "nothing is computed from it, so it may be a string", False
-    return "", True
+        return False
+    return may_be_option(argument, uses)

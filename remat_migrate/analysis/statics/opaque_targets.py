@@ -21,15 +21,17 @@ from .argument_kinds import kinds_of
 from .arguments import Argument, BoundCalls, is_python_value
 from .statics import Obstacle, Required, Statics
 
+_UNKNOWN = "the arguments that must be concrete are not known"
+
 
 def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
     """Return why nothing is made static under a decorator that may change the arguments."""
     return Obstacle(
-        "a decorator stands between the checkpoint and the function, so it is not known which"
-        " arguments are passed on: name those that Python needs in `static_argnums`",
+        "a decorator between the checkpoint and the function may change the arguments, so"
+        f" {_UNKNOWN}: name them in `static_argnums`",
         wrapped.module,
         wrapped.node,
-        "this may change the arguments",
+        "may change the arguments",
         unseen=True,
     )
 
@@ -37,10 +39,10 @@ def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
 def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
     """Return why nothing is made static where callers choose the function, which is not seen."""
     return Obstacle(
-        f"`{site.target}` is whatever callers pass for it, and not all of that can be seen, so it"
-        " is not known which arguments Python needs: name them in `static_argnums`",
+        f"callers choose `{site.target}`, and not all of them are known, so {_UNKNOWN}: name them"
+        " in `static_argnums`",
         *unseen,
-        "this cannot be seen",
+        "cannot be resolved",
         unseen=True,
     )
 
@@ -49,8 +51,8 @@ def abstract_obstacle(site: Site) -> Obstacle:
     """Return why nothing is made static where no class of the project implements a method."""
     return _site_obstacle(
         site,
-        "is abstract, and no class of the project implements it, so it is not known which of its"
-        " arguments Python needs: name them in `static_argnums`",
+        f"is abstract, and no class of the project implements it, so {_UNKNOWN}: name them in"
+        " `static_argnums`",
         "wraps an abstract method",
     )
 
@@ -59,14 +61,14 @@ def unseen_target_obstacle(site: Site) -> Obstacle:
     """Return why nothing is made static where the wrapped code cannot be seen."""
     return _site_obstacle(
         site,
-        "cannot be seen, so it is not known which of its arguments Python needs: name them in"
-        " `static_argnums`, or tell remat-migrate where its package is installed (`search-path`)",
-        "wraps code that cannot be seen",
+        f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`, or set `search-path`"
+        " to where its package is installed",
+        "wraps code that cannot be resolved",
     )
 
 
 def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
-    what = f"`{site.target}`" if site.target else "what it wraps"
+    what = f"`{site.target}`" if site.target else "its target"
     place = site.application or site.reference
     return Obstacle(f"{what} {reason}", site.module, place, label, unseen=True)
 
@@ -74,11 +76,11 @@ def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
 def opaque_use_obstacle(need: Need) -> Obstacle:
     """Return why nothing is made static where a value goes into code that cannot be seen."""
     return Obstacle(
-        f"`{need.parameter}` goes into code that cannot be seen, which may need its value: if it"
-        " does, name it in `static_argnums`; then take the option out",
+        f"`{need.parameter}` is passed to code that cannot be resolved, which may need its value:"
+        " if it does, name it in `static_argnums`; then remove the option",
         need.module,
         need.node,
-        "this cannot be seen",
+        "cannot be resolved",
         unseen=True,
     )
 
@@ -150,8 +152,7 @@ def opaque_statics(
     if not positions:
         return unknown
     required = tuple(
-        Required(f"argument {i + 1}", None, i, (), "every call passes a Python value for it")
-        for i in sorted(positions)
+        Required(f"argument {position + 1}", None, position) for position in sorted(positions)
     )
     return Statics(None, required, tuple(sorted(positions)), uses)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import Need
+from ..needs.need import BRANCH, Need
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
@@ -15,7 +15,7 @@ from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind
 from .arguments import Argument, Located
-from .data_arguments import is_data, may_be_option, reason_without_need, suggests_option
+from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_name, changing_self
 from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
@@ -123,22 +123,20 @@ class _Decision:
                 continue
             # Nothing is computed at compile time for the sake of what may be traced.
             places = certain or (tuple(needs) if sure else ())
-            reason = (certain or needs)[0].reason
-            self._require(replace(argument, index=index), places, reason, is_known, sure)
+            self._require(replace(argument, index=index), is_known, places, sure)
 
     def _judge_without_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
         """Decide on an argument whose value nothing needs: JAX may reject it all the same."""
-        reason, sure = "", True
-        if is_untraceable(argument):
-            reason = "what is passed for it is not a value of JAX"
-        elif is_object:
-            reason = "it is called, or a method of it, so it may be no value of JAX"
-        elif self.may_be_overridden or all(n.parameter != argument.name for n in self.all_needs):
-            reason, sure = reason_without_need(
-                argument, self.uses, may_be_overridden=self.may_be_overridden
-            )
-        if reason:
-            self._require(argument, (), reason, is_known, sure)
+        if is_untraceable(argument) or is_object:
+            self._require(argument, is_known)
+            return
+        is_needed = any(need.parameter == argument.name for need in self.all_needs)
+        if argument.is_variadic or argument.is_self or (is_needed and not self.may_be_overridden):
+            return
+        if self.may_be_overridden and argument.kind != "array" and argument.is_option:
+            self._require(argument, is_known)
+        elif may_be_ignored_option(argument, self.uses):
+            self._require(argument, is_known, certain=False)
 
     def _judge_opaque_needs(self) -> None:
         """Decide on the arguments that go into code that cannot be seen."""
@@ -147,19 +145,22 @@ class _Decision:
         options = [argument for argument, _ in hidden if not is_data(argument)]
         if options and self.site.definition.counting == "function":
             for argument in options:
-                reason = "it goes into code that cannot be seen, which may need its value"
                 position = position_of(self.target, argument.name)
-                self.required.append(Required(argument.name, None, position, (), reason, False))
+                self.required.append(Required(argument.name, None, position, by_value=False))
         elif hidden and not self.required:
             self.obstacle = opaque_use_obstacle(hidden[0][1])
 
     def _require(
-        self, argument: Argument, needs: tuple[Need, ...], reason: str, is_known: bool, sure: bool
+        self,
+        argument: Argument,
+        is_known: bool,
+        needs: tuple[Need, ...] = (),
+        certain: bool = True,
     ) -> None:
         position = position_of(self.target, argument.name, argument.index)
         by_value = is_known and argument.is_immutable
         self.required.append(
-            Required(argument.name, argument.index, position, needs, reason, by_value, sure)
+            Required(argument.name, argument.index, position, needs, by_value, certain)
         )
 
     def _stands_alone(self, need: Need) -> bool:
@@ -195,28 +196,28 @@ def _obstacle(
     name, target = argument.name, argument.target
     instead = (
         "write the branch with `jax.lax.cond` or `jnp.where`"
-        if needs and "branch" in needs[0].reason
+        if needs and needs[0].reason == BRANCH
         else "use operations that work on traced values (`jax.lax.cond`, `jnp.where`)"
     )
     position = position_of(target, name, argument.index)
     for differentiated, (module, node) in uses.differentiated.items():
         if position == differentiated + target.skip:
             return Obstacle(
-                f"Python needs the value of `{name}`, of which a gradient is taken, so it cannot be"
-                f" static: {instead}",
+                f"`{name}` must be concrete, but the function is differentiated with respect to it:"
+                f" {instead}",
                 module,
                 node,
-                f"a gradient with respect to `{name}` is taken here",
+                f"differentiated with respect to `{name}` here",
             )
     if shown is not None:
-        reason = f"but an array is passed for it, which may be traced: {instead}"
+        problem = f"an array is passed for it, which may be traced: {instead}"
         if not argument.is_primary and is_untraced(argument.project, *shown):
-            reason = (
-                "for which an array of JAX is passed, and inside a checkpoint operations on one are"
-                " traced: pass an array of NumPy, or compute what is needed before the call"
+            problem = (
+                "a JAX array is passed for it, and operations on it are traced inside a checkpoint:"
+                " pass a NumPy array, or compute what is needed before the call"
             )
         return Obstacle(
-            f"Python needs the value of `{name}`, {reason}",
+            f"`{name}` must be concrete, but {problem}",
             *shown,
             f"an array is passed for `{name}`",
         )
@@ -227,17 +228,16 @@ def _obstacle(
         declared = default_kind(argument.default)
     if declared == "array":
         return Obstacle(
-            f"Python needs the value of `{name}`, which is declared to be an array, so it may be"
-            f" traced: {instead}",
+            f"`{name}` must be concrete, but it is declared as an array, which may be traced:"
+            f" {instead}",
             argument.module,
             argument.parameter,
-            "declared to be an array",
+            "declared as an array",
         )
     if declared == "unknown" and kind == "unknown" and argument.is_primary:
         return Obstacle(
-            f"Python needs the value of `{name}`, which the function also computes with and"
-            f" returns, so it may be differentiated: {instead}; if it is a Python value, name it in"
-            " `static_argnums`",
+            f"`{name}` must be concrete, but the result is also computed from it, so it may be"
+            f" differentiated: {instead}; if it is a Python value, name it in `static_argnums`",
             argument.module,
             argument.parameter,
             "may be an array that is differentiated",
@@ -248,12 +248,11 @@ def _obstacle(
 def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
     need = next(need for need in needs if need.type_test)
     return Obstacle(
-        f"the function asks what kind of value `{argument.name}` is, and what is passed may be a"
-        " Python number or an array: ask before the call, or name it in `static_argnums` if it is"
-        " never traced",
+        f"the function tests the type of `{argument.name}`, which may be a Python number or an"
+        " array: test it before the call, or name it in `static_argnums` if it is never traced",
         need.module,
         need.node,
-        "asks what kind of value it is",
+        "tests its type",
         argument.name,
         unseen=True,
     )
@@ -268,11 +267,5 @@ def _static_self(project: Project, site: Site, target: Target) -> Required | Non
         return None
     if is_pytree(project.evaluator, target.owner):
         return None
-    return Required(
-        positional[0].arg,
-        None,
-        0,
-        (),
-        f"`{target.owner.node.name}` is not a value of JAX",
-        is_frozen(project.evaluator, target.owner),
-    )
+    by_value = is_frozen(project.evaluator, target.owner)
+    return Required(positional[0].arg, None, 0, by_value=by_value)

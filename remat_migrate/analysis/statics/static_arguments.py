@@ -127,8 +127,8 @@ def _alternatives(
     if disagree:
         assert site.application is not None
         reason = (
-            "it wraps different functions whose static arguments stand at different places: give"
-            " each its own checkpoint with its own `static_argnums`"
+            "it wraps functions whose static arguments are at different positions: give each its"
+            " own checkpoint with its own `static_argnums`"
         )
         return replace(first, obstacle=_one_of_several(reason, site, site.application))
     changing = _first_changing(found)
@@ -199,7 +199,7 @@ def _by_position(project: Project, site: Site, found: list[Statics]) -> Statics:
     first, indices = found[0], _all_indices(found)
     reason = (
         "it wraps functions with different parameters or defaults, and not every call passes the"
-        " static arguments by position: pass them there, and name them in `static_argnums`"
+        " static arguments by position: pass them by position, and name them in `static_argnums`"
     )
     place = site.application or site.reference
     obstructed = replace(first, obstacle=_one_of_several(reason, site, place))
@@ -223,8 +223,7 @@ def _by_position(project: Project, site: Site, found: list[Statics]) -> Statics:
             return obstructed
         name = positional[position].arg
         own = next((r for r in first.required if r.name == name), None)
-        why = "another function that may be wrapped here needs it"
-        required.append(own or Required(name, None, position + skip, (), why, by_value))
+        required.append(own or Required(name, None, position + skip, by_value=by_value))
     return replace(first, required=tuple(required), indices=indices)
 
 

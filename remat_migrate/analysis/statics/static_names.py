@@ -28,20 +28,20 @@ def named_statics(project: Project, site: Site) -> Statics:
     names, target = _read_names(project, option), known_target(project, site)
     uses = uses_of(project, site)
     if names is None or target is None:
-        what = "what it wraps cannot be seen" if target is None else "the names are computed"
-        reason = f"{what}: name the arguments by their indices in `static_argnums`"
+        what = "its target cannot be resolved" if target is None else "the names are not literals"
+        reason = f"{what}: name the arguments by index in `static_argnums`"
         return Statics(target, uses=uses, obstacle=_obstacle(option, reason))
     bound = tuple((call, bind_use(site, target, call)) for call in uses.calls)
     by_name = {p.arg: p for p in parameters(target.function.node)}
     required: list[Required] = []
     for name in names:
         if name not in by_name:
-            reason = f"`{name}` is no argument of `{site.target}`"
+            reason = f"`{name}` is not a parameter of `{site.target}`"
             return Statics(target, uses=uses, obstacle=_obstacle(option, reason))
         if not _is_given(target, name):
             by_value = Argument(project, target, by_name[name], bound).is_immutable
             position = position_of(target, name)
-            required.append(Required(name, None, position, (), "it is named static", by_value))
+            required.append(Required(name, None, position, (), by_value))
     function = target.function
     return Statics(
         target,

@@ -22,7 +22,6 @@ class Required:
         position: the index among the wrapped function's positional parameters, `self` included;
             None if it is keyword-only.
         needs: the places that need it; empty if JAX rejects what is passed.
-        reason: what needs it, in words.
         by_value: whether it may be a static argument. JAX traces once for equal static arguments,
             and an object that can change is equal to itself, so JAX would miss the change.
         certain: whether it is known to be a Python value. If it may be an array, the fix closes
@@ -32,8 +31,7 @@ class Required:
     name: str
     index: int | str | None
     position: int | None
-    needs: tuple[Need, ...]
-    reason: str
+    needs: tuple[Need, ...] = ()
     by_value: bool = True
     certain: bool = True
 

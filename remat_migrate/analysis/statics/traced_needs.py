@@ -16,7 +16,7 @@ from typing import Literal
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import parameters
-from ..needs.need import Need
+from ..needs.need import AND_OR, CONDITIONS, NOT, Need
 from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.site import Site
@@ -36,8 +36,8 @@ Evidence = Literal["python", "array", "declared"]
 
 
 _STRING = "it is a string, which JAX cannot trace"
-# Whether a tuple is true is known, whatever its items are.
-_TRUTH = ("a branch", "a loop that", "an assertion", "`and`", "`not`")
+# Reasons that need the truth of a value, which for a tuple is known, whatever its items are.
+_TRUTH = CONDITIONS | {AND_OR, NOT}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -170,7 +170,7 @@ def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> Traced
     """Return the strongest evidence that a needed parameter is traced."""
     project, target = subject.project, subject.target
     of_arrays = next((n for n in needs if _holds_for_arrays(target, n)), None)
-    of_items = next((n for n in needs if not n.reason.startswith(_TRUTH)), None)
+    of_items = next((n for n in needs if n.reason not in _TRUTH), None)
     shown: list[TracedNeed] = []
     for call, expr in subject.passed(argument.name):
         evidence, sure = _passed(argument, call.module, expr)
@@ -232,9 +232,7 @@ def _holds_for_arrays(target: Target, need: Need) -> bool:
     node = need.node
     if not any(node is inner for inner in ast.walk(target.function.node)):
         return False
-    if not need.reason.startswith(("a branch", "a loop that", "an assertion")):
-        return False
-    return isinstance(node, ast.Compare | ast.Call)
+    return need.reason in CONDITIONS and isinstance(node, ast.Compare | ast.Call)
 
 
 def _passed(argument: Argument, module: Module, expr: ast.expr) -> tuple[Evidence | None, bool]:

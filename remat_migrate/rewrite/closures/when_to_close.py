@@ -74,7 +74,7 @@ def _with_named(site: Site, statics: Statics) -> Statics:
             raise Refused("`static_argnums` is out of range", named.module, named.value)
         parameter = positional[place]
         if all(r.name != parameter.arg for r in statics.required):
-            more.append(Required(parameter.arg, None, place, (), "it is static already"))
+            more.append(Required(parameter.arg, None, place))
     return replace(statics, required=(*statics.required, *more))
 
 
