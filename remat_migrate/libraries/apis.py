@@ -48,7 +48,6 @@ class Api:
             instance, or None.
         factory: whether calling it without a subject returns a decorator; jax's own do not.
         removed_in: the jax release that removed this spelling, or None.
-        successor: what replaces this spelling.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
             many layers of one.
         sometimes: whether it may also apply something else (`backend()["remat"]`).
@@ -72,7 +71,6 @@ class Api:
     bound_refused_in: tuple[int, ...] | None = None
     factory: bool = False
     removed_in: tuple[int, ...] | None = None
-    successor: str | None = None
     same_function: bool = True
     sometimes: bool = False
 
@@ -161,8 +159,8 @@ _REMAT_SCAN = Api(
 _ENTRIES = (
     _JAX,
     replace(_JAX, name="jax.remat", argnames_since=None),
-    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.checkpoint", successor="jax.checkpoint"),
-    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.remat", successor="jax.remat"),
+    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.checkpoint"),
+    replace(_AD_CHECKPOINT, name="jax.ad_checkpoint.remat"),
     _LINEN,
     replace(_LINEN, name="flax.linen.checkpoint"),
     replace(
@@ -278,7 +276,7 @@ class ApiTable:
         self._apis = dict(APIS)
         for name, like in (wrappers or {}).items():
             base = self._apis[_SPELLINGS.get(like, like)]
-            self._apis[name] = replace(base, name=name, removed_in=None, successor=None)
+            self._apis[name] = replace(base, name=name, removed_in=None)
         self.last_names = frozenset(name.rpartition(".")[2] for name in (*self._apis, *_SPELLINGS))
 
     def add(self, api: Api) -> None:

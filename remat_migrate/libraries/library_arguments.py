@@ -64,6 +64,8 @@ TRACED_MODULES = (
 OF_ANYTHING = frozenset(
     {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "stop_gradient"}
 )
+# Modules of neural network layers.
+LAYER_MODULES = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
 CONCRETE_MODULES = ("numpy.", "math.", "operator.", "statistics.", "random.")
 
 # Functions that return their argument unchanged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...libraries import library_arguments
@@ -23,20 +23,24 @@ class LibraryCalls(DependenceAnalysis):
 
     def _need(
         self,
-        node: ast.expr | None,
+        node: ast.expr,
         reason: str,
         certain: bool = True,
         found: Dependences | None = None,
     ) -> Iterator[Need]:
-        if node is None:
-            return
         if found is None:
             found = self.dependences(node)
         for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
             yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
 
-    def _opaque_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
-        for need in self._need(node, reason, certain=False):
+    def _needs_of(
+        self, nodes: Iterable[ast.expr], reason: str, certain: bool = True
+    ) -> Iterator[Need]:
+        for node in nodes:
+            yield from self._need(node, reason, certain)
+
+    def _opaque_needs(self, nodes: Iterable[ast.expr], reason: str) -> Iterator[Need]:
+        for need in self._needs_of(nodes, reason, certain=False):
             yield replace(need, opaque=True)
 
     def _object_need(self, node: ast.expr) -> Iterator[Need]:
@@ -56,8 +60,7 @@ class LibraryCalls(DependenceAnalysis):
             if last in _ON_ELEMENTS and len(node.args) == 1:
                 yield from self._need(node.args[0], f"`{last}()`", found=self._compared(node))
             elif last in library_arguments.CONCRETE_BUILTINS:
-                for arg in arguments:
-                    yield from self._need(arg, f"`{last}()`")
+                yield from self._needs_of(arguments, f"`{last}()`")
             elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
                 yield from self._need(node.args[1], f"`{last}()`")
                 yield from self._need(node.args[0], f"`{last}()`", certain=False)
@@ -68,8 +71,7 @@ class LibraryCalls(DependenceAnalysis):
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
         elif name.startswith(library_arguments.CONCRETE_MODULES):
-            for arg in arguments:
-                yield from self._need(arg, f"`{name}`, which does not accept tracers")
+            yield from self._needs_of(arguments, f"`{name}`, which does not accept tracers")
         elif (function := needs_of(name)) is not None:
             yield from self._library_needs(function, last, node)
         elif name.startswith(("jax.", "flax.", "haiku.", "equinox.")):
@@ -77,14 +79,11 @@ class LibraryCalls(DependenceAnalysis):
             # A Python value may be an option, and is accepted as well where it is data.
             is_field = last[:1].isupper() and name.startswith(("flax.linen.", "haiku."))
             reason = f"a field of `{last}`" if is_field else f"an argument of `{last}`"
-            for arg in arguments:
-                yield from self._need(arg, reason, certain=is_field)
+            yield from self._needs_of(arguments, reason, certain=is_field)
         elif name.startswith("itertools."):
-            for arg in arguments:
-                yield from self._need(arg, f"`{name}`", certain=False)
+            yield from self._needs_of(arguments, f"`{name}`", certain=False)
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
-            for arg in arguments:
-                yield from self._opaque_need(arg, f"`{name}`, which cannot be resolved")
+            yield from self._opaque_needs(arguments, f"`{name}`, which cannot be resolved")
 
     def _library_needs(
         self, function: LibraryFunction, name: str, node: ast.Call

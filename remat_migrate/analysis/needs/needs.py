@@ -94,7 +94,7 @@ class Needs:
             self._open[method], self._lowest = number, sys.maxsize
             before = dict(self._found)
             try:
-                self._found[method] = self._needs_of(function, method[1])
+                self._found[method] = self._analyse(function, method[1])
             except BaseException:
                 self._close(number)
                 raise
@@ -108,7 +108,7 @@ class Needs:
         self._lowest = min(outer, self._lowest)
         return self._found[method] if method in self._found else self._known[method]
 
-    def _needs_of(self, function: Function, receiver: Class | None) -> tuple[Need, ...]:
+    def _analyse(self, function: Function, receiver: Class | None) -> tuple[Need, ...]:
         found = merged_needs(_Analysis(self, function, receiver).needs())
         return (*found, *learned_needs(self._learned, function.module, function.node))
 
@@ -207,11 +207,10 @@ class _Analysis(LibraryCalls):
             ):
                 yield from self._need(value, "it is stored in an object", certain=False)
             case ast.Set():
-                for part in node.elts:
-                    yield from self._need(part, "an element of a set")
+                yield from self._needs_of(node.elts, "an element of a set")
             case ast.Slice():
-                for bound in (node.lower, node.upper, node.step):
-                    yield from self._need(bound, "a slice bound")
+                bounds = (node.lower, node.upper, node.step)
+                yield from self._needs_of((b for b in bounds if b is not None), "a slice bound")
             case ast.Subscript(ctx=ast.Load()):
                 yield from self._index_needs(node)
             case ast.FormattedValue():
@@ -225,13 +224,11 @@ class _Analysis(LibraryCalls):
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, ast.Is | ast.IsNot):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
-                    for side in (left, right):
-                        yield from self._need(side, "an identity test (`is`)", certain=False)
+                    yield from self._needs_of((left, right), "an identity test", certain=False)
             elif isinstance(operator, ast.In | ast.NotIn):
-                yield from self._need(left, "a membership test (`in`)", certain=False)
+                yield from self._need(left, "a membership test", certain=False)
             elif len(node.ops) > 1:
-                for side in (left, right):
-                    yield from self._need(side, "a chained comparison")
+                yield from self._needs_of((left, right), "a chained comparison")
             left = right
 
     def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
@@ -276,11 +273,10 @@ class _Analysis(LibraryCalls):
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
-            for arg in arguments:
-                if callees.abstract:
-                    yield from self._opaque_need(arg, reason)
-                else:
-                    yield from self._need(arg, reason, certain=False)
+            if callees.abstract:
+                yield from self._opaque_needs(arguments, reason)
+            else:
+                yield from self._needs_of(arguments, reason, certain=False)
         for value in sorted(values, key=_place):
             inner = underlying(value)
             if isinstance(inner, Instance | Function):
@@ -305,14 +301,13 @@ class _Analysis(LibraryCalls):
                     known = True
                     yield from self._instance_needs(name, node)
                 case Instance(cls=External(name)) if name.startswith(
-                    ("flax.linen.", "haiku.", "equinox.nn.", "flax.nnx.")
+                    library_arguments.LAYER_MODULES
                 ):
                     known = True
                     yield from self._keyword_needs(node)
                 case Class():
                     known = True
-                    for arg in arguments:
-                        yield from self._need(arg, "it is passed to a constructor", certain=False)
+                    yield from self._needs_of(arguments, "passed to a constructor", certain=False)
         if known or callees.abstract:
             return
         if isinstance(node.func, ast.Attribute):
@@ -330,8 +325,7 @@ class _Analysis(LibraryCalls):
             if method is not None and not values:
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
-        for arg in arguments:
-            yield from self._opaque_need(arg, "it is passed to code that cannot be resolved")
+        yield from self._opaque_needs(arguments, "passed to code that cannot be resolved")
 
     def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
         """Yield the need of the first argument of a container's method."""

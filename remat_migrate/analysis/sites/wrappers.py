@@ -111,7 +111,6 @@ def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
                 api,
                 name=name,
                 removed_in=None,
-                successor=None,
                 sometimes=len(apis) < len(values),
             )
 
@@ -145,7 +144,6 @@ def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call:
         static_option="static_argnums" if takes else None,
         factory=False,
         removed_in=None,
-        successor=None,
     )
 
 

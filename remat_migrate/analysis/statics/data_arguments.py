@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from ...libraries.library_arguments import LAYER_MODULES
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need
@@ -20,7 +21,6 @@ from .argument_kinds import kinds_of
 from .arguments import Argument, is_array_use
 
 _DEPTH = 3
-_LAYERS = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
 
 
 def is_data(argument: Argument) -> bool:
@@ -83,7 +83,7 @@ def _takes_data(
         case Wrapped(how="jax.vmap", node=ast.Call(args=[_], keywords=[])):
             return True
     match underlying(value):
-        case Instance(cls=External(name)) if name.startswith(_LAYERS):
+        case Instance(cls=External(name)) if name.startswith(LAYER_MODULES):
             return passed in call.args[:1]
         case Function() as function:
             args, keywords = full_arguments(value, call)

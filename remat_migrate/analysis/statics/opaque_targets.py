@@ -1,11 +1,11 @@
-"""Wrapped code that cannot be seen, or whose arguments a decorator may change."""
+"""Targets that cannot be resolved, or whose arguments a decorator may change."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from ...libraries.library_arguments import INSTANCES
+from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
 from ..names.module import Module
 from ..names.scopes import parameters
@@ -37,7 +37,7 @@ def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
 
 
 def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
-    """Return why nothing is made static where callers choose the function, which is not seen."""
+    """Return why nothing is made static where callers choose the function, which is unknown."""
     return Obstacle(
         f"callers choose `{site.target}`, and not all of them are known, so {_UNKNOWN}: name them"
         " in `static_argnums`",
@@ -58,7 +58,7 @@ def abstract_obstacle(site: Site) -> Obstacle:
 
 
 def unseen_target_obstacle(site: Site) -> Obstacle:
-    """Return why nothing is made static where the wrapped code cannot be seen."""
+    """Return why nothing is made static where the target cannot be resolved."""
     return _site_obstacle(
         site,
         f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`, or set `search-path`"
@@ -74,7 +74,7 @@ def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
 
 
 def opaque_use_obstacle(need: Need) -> Obstacle:
-    """Return why nothing is made static where a value goes into code that cannot be seen."""
+    """Return why nothing is made static where a value is passed to code that cannot be resolved."""
     return Obstacle(
         f"`{need.parameter}` is passed to code that cannot be resolved, which may need its value:"
         " if it does, name it in `static_argnums`; then remove the option",
@@ -118,14 +118,9 @@ def changing_decorator(values: list[Value]) -> Wrapped | None:
 def opaque_statics(
     project: Project, site: Site, uses: Uses, values: list[Value], obstacle: Obstacle
 ) -> Statics:
-    """Return what is static where the target cannot be seen, judging by what the calls pass.
+    """Return what is static where the target cannot be resolved, judging by what the calls pass.
 
-    Args:
-        project: the project.
-        site: the site.
-        uses: the calls of the target.
-        values: the target, as far as it is known.
-        obstacle: the answer where the calls do not tell.
+    If the calls do not tell, `obstacle` holds.
     """
     if values and all(_is_layer(v) or _is_array_function(v, uses) for v in values):
         return Statics(None, uses=uses)
@@ -163,8 +158,7 @@ def _is_layer(value: Value) -> bool:
         case External(name) | Instance(cls=External(name)):
             if name in INSTANCES:
                 return not INSTANCES[name]
-            layer = name.startswith(("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn."))
-            return layer and name.rpartition(".")[2][:1].isupper()
+            return name.startswith(LAYER_MODULES) and name.rpartition(".")[2][:1].isupper()
     return False
 
 
@@ -187,16 +181,10 @@ def opaque_needs(
     known: Collection[str],
     bound: BoundCalls,
 ) -> Iterator[tuple[Argument, Need]]:
-    """Yield the arguments that go into code that cannot be seen, each with one such place.
+    """Yield the arguments that are passed to code that cannot be resolved, each with one place.
 
-    The user asked for concrete values: where no need of them is found, it may be there.
-
-    Args:
-        project: the project.
-        target: the function.
-        needs: its needs by parameter and item.
-        known: the parameters to leave out; arrays are left out, too.
-        bound: the calls.
+    The user asked for concrete values, so that code may need them. Arrays and the parameters in
+    `known` are left out.
     """
     for parameter in parameters(target.function.node):
         argument = Argument(project, target, parameter, bound)

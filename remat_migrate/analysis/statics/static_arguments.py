@@ -106,14 +106,10 @@ def find_statics(project: Project, site: Site) -> Statics:
 def _alternatives(
     project: Project, site: Site, found: list[Statics], *, alike: bool, held: bool
 ) -> Statics:
-    """Return the decision where a site wraps one of several functions.
+    """Return the decision where a site wraps one of several functions, given that for each.
 
-    Args:
-        project: the project.
-        site: the site.
-        found: the decision for each function.
-        alike: whether they have the same positional parameters and defaults.
-        held: whether callers choose the function.
+    The functions are alike if they have the same positional parameters and defaults, and `held` if
+    callers choose one.
     """
     first = _first_obstacle(found)
     if first.obstacle is not None:
