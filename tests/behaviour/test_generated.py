@@ -15,7 +15,7 @@ from generated_programs import (
     open_programs,
     tree_programs,
 )
-from support import mend, prepare, write_files
+from support import fix_in_memory, prepare, write_files
 
 from remat_migrate.settings import Options
 
@@ -61,7 +61,7 @@ def check(tmp_path: Path, run_programs: Any, assert_equal_arrays: Any) -> Callab
 def _migrated(folder: Path, text: str) -> str | None:
     """The text after all safe fixes; None where `concrete=` is left."""
     write_files(folder, {"pyproject.toml": "", "m.py": text})
-    outcome = mend(prepare([folder], Options()), unsafe=False)
+    outcome = fix_in_memory(prepare([folder], Options()), unsafe=False)
     if any(finding.code == "RMT101" for finding in outcome.analysis.findings):
         return None
     (change,) = outcome.changes
