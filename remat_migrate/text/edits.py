@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,28 @@ class Replacement(NamedTuple):
     text: str
 
 
+def trimmed(start: int, old: str, new: str) -> Replacement:
+    """Return the replacement of `old`, which starts at `start`, without their common ends."""
+    ahead = _common_length(old, new)
+    behind = _common_length(old[ahead:][::-1], new[ahead:][::-1])
+    return Replacement(start + ahead, start + len(old) - behind, new[ahead : len(new) - behind])
+
+
+def _common_length(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def apply_replacements(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Return `text` with ranges replaced, which are in order and do not overlap."""
+    parts: list[str] = []
+    at = 0
+    for start, end, new in replacements:
+        parts += (text[at:start], new)
+        at = end
+    return "".join([*parts, text[at:]])
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """`text` with `edits` of one file made, none overlapping another.
 
@@ -56,10 +79,10 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     Raises:
         ApplyError: two edits overlap or one lies outside the text.
     """
-    parts: list[str] = []
+    ordered = sorted(set(edits))
     at = 0
     previous: Edit | None = None
-    for edit in sorted(set(edits)):
+    for edit in ordered:
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ApplyError(
                 f"{edit.path}: an edit of characters {edit.start} to {edit.end} lies outside"
@@ -67,10 +90,9 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
             )
         if edit.start < at or (previous and previous.start == edit.start == edit.end):
             raise ApplyError(f"{edit.path}: two edits overlap at offset {edit.start}")
-        parts += (text[at : edit.start], edit.text)
         at = edit.end
         previous = edit
-    return "".join([*parts, text[at:]])
+    return apply_replacements(text, ((edit.start, edit.end, edit.text) for edit in ordered))
 
 
 class OffsetMap:
@@ -80,16 +102,9 @@ class OffsetMap:
         ordered = sorted(set(edits))
         self._starts = [edit.start for edit in ordered]
         self._ends = [edit.end for edit in ordered]
-        self._edits = ordered
         self._shifts = [0]
         for edit in ordered:
             self._shifts.append(self._shifts[-1] + len(edit.text) - (edit.end - edit.start))
-
-    def place(self, edit: Edit) -> Span:
-        """Return where the new text of one of the edits stands."""
-        index = bisect.bisect_left(self._edits, edit)
-        start = edit.start + self._shifts[index]
-        return Span(start, start + len(edit.text))
 
     def kept(self, offset: int) -> bool:
         """Return whether the character at `offset` is not replaced."""

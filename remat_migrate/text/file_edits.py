@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
-from .edits import Edit, Replacement, apply_edits
+from .edits import Edit, Replacement, apply_edits, trimmed
 from .escapes import lines_of
-from .json_strings import alike
 from .notebook import JupyterNotebook
 from .source_file import SourceFile
 
@@ -49,11 +48,4 @@ def _line_edits(before: str, after: str) -> Iterator[Replacement]:
             continue
         for start, one, other in zip(starts[i1:i2], old[i1:i2], new[j1:j2], strict=True):
             if one != other:
-                yield _trimmed(start, one, other)
-
-
-def _trimmed(start: int, one: str, other: str) -> Replacement:
-    ahead = alike(one, other)
-    behind = alike(one[ahead:][::-1], other[ahead:][::-1])
-    end = start + len(one) - behind
-    return Replacement(start + ahead, end, other[ahead : len(other) - behind])
+                yield trimmed(start, one, other)

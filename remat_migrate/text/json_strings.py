@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +9,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from .edits import Replacement
+from .edits import Replacement, trimmed
 from .escapes import lines_of
 
-_WHITE = re.compile(r"[ \t\n\r]*")
 _LETTER = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]",
     re.DOTALL,
 )
-_DECODER = json.JSONDecoder()
 
 
 class Literal(NamedTuple):
@@ -51,104 +48,67 @@ class Strings:
         return "".join(literal.value for literal in self.literals)
 
 
-class Reader:
-    """Reads a JSON text value by value; `at` is where the next one starts.
+class _LocatedString(str):
+    """A string of a JSON text with the range of its literal."""
 
-    All methods raise json.JSONDecodeError where the text is no JSON.
+    start: int
+    end: int
+
+
+class _LocatedList(list[object]):
+    """An array of a JSON text with its range."""
+
+    start: int
+    end: int
+
+
+class _LocatingDecoder(json.JSONDecoder):
+    """Decodes JSON into strings and lists that know their range in the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_string = _parse_string
+        self.parse_array = _parse_array
+        # The scanner in C ignores `parse_string`.
+        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
+
+
+def _parse_string(text: str, start: int, strict: bool) -> tuple[_LocatedString, int]:
+    value, end = json.decoder.scanstring(text, start, strict)  # type: ignore[attr-defined]
+    found = _LocatedString(value)
+    found.start, found.end = start - 1, end
+    return found, end
+
+
+def _parse_array(
+    text_and_start: tuple[str, int], scan_once: Callable[[str, int], tuple[object, int]]
+) -> tuple[_LocatedList, int]:
+    values, end = json.decoder.JSONArray(text_and_start, scan_once)  # type: ignore[attr-defined]
+    found = _LocatedList(values)
+    found.start, found.end = text_and_start[1] - 1, end
+    return found, end
+
+
+def read_json(text: str) -> object:
+    """Decode a JSON text so that `strings_in` can locate its strings.
+
+    Raises:
+        json.JSONDecodeError: the text is not JSON.
     """
+    return _LocatingDecoder().decode(text)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self._skip_white()
 
-    def peek(self) -> str:
-        """Return the first character of the next value; empty at the end."""
-        return self.text[self.at : self.at + 1]
-
-    def value(self) -> object:
-        """Return the next value, as `json` reads it."""
-        found, end = _DECODER.raw_decode(self.text, self.at)
-        self.at = end
-        self._skip_white()
-        return found
-
-    def members(self) -> Iterator[str]:
-        """Yield the keys of the next value, an object; after each, whoever asks reads its value."""
-        self._expect("{")
-        if self._take("}"):
-            return
-        while True:
-            key = self._literal().value
-            self._expect(":")
-            yield key
-            if self._take("}"):
-                return
-            self._expect(",")
-
-    def items(self) -> Iterator[None]:
-        """Once for each item of the next value, an array; whoever asks reads it."""
-        self._expect("[")
-        if self._take("]"):
-            return
-        while True:
-            yield
-            if self._take("]"):
-                return
-            self._expect(",")
-
-    def strings(self) -> Strings | None:
-        """Return the next value if it is a string or an array of strings; it is read in any
-        case.
-        """
-        start = self.at
-        if self.peek() == '"':
-            literal = self._literal()
-            return Strings(start, literal.end, (literal,), False)
-        if self.peek() != "[":
-            self.value()
-            return None
-        literals: list[Literal] = []
-        whole = True
-        end = start
-        for _ in self.items():
-            if self.peek() == '"':
-                literals.append(self._literal())
-            else:
-                self.value()
-                whole = False
-        end = self.text.rindex("]", start, self.at) + 1
-        return Strings(start, end, tuple(literals), True) if whole else None
-
-    def finish(self) -> None:
-        """Insist that nothing follows."""
-        if self.at < len(self.text):
-            raise json.JSONDecodeError("Extra data", self.text, self.at)
-
-    def _skip_white(self) -> None:
-        found = _WHITE.match(self.text, self.at)
-        assert found is not None
-        self.at = found.end()
-
-    def _take(self, letter: str) -> bool:
-        if self.peek() != letter:
-            return False
-        self.at += 1
-        self._skip_white()
-        return True
-
-    def _expect(self, letter: str) -> None:
-        if not self._take(letter):
-            raise json.JSONDecodeError(f"Expecting {letter!r}", self.text, self.at)
-
-    def _literal(self) -> Literal:
-        start = self.at
-        if self.peek() != '"':
-            raise json.JSONDecodeError("Expecting a string", self.text, self.at)
-        value, end = _DECODER.raw_decode(self.text, start)
-        self.at = end
-        self._skip_white()
-        return Literal(start, end, value)
+def strings_in(value: object) -> Strings | None:
+    """Return a string or an array of strings that `read_json` decoded; None for other values."""
+    parts = value if isinstance(value, _LocatedList) else [value]
+    literals = tuple(
+        Literal(part.start, part.end, str(part))
+        for part in parts
+        if isinstance(part, _LocatedString)
+    )
+    if len(literals) < len(parts) or not isinstance(value, _LocatedString | _LocatedList):
+        return None
+    return Strings(value.start, value.end, literals, isinstance(value, list))
 
 
 def raw_offset(text: str, literal: Literal, index: int) -> int:
@@ -217,10 +177,7 @@ def _change(
     text: str, strings: Strings, start: int, end: int, new: str, written: Callable[[str], str]
 ) -> Replacement:
     """Characters of the whole text replaced, by as few as differ; strings between are joined."""
-    old = strings.text[start:end]
-    ahead = alike(old, new)
-    behind = alike(old[ahead:][::-1], new[ahead:][::-1])
-    start, end, new = start + ahead, end - behind, new[ahead : len(new) - behind]
+    start, end, new = trimmed(start, strings.text[start:end], new)
     first, low = _literal_at(strings, start, after=start < end)
     last, high = _literal_at(strings, end, after=False)
     if first is None or last is None:
@@ -229,12 +186,6 @@ def _change(
     if start == end:
         last, high = first, low
     return Replacement(raw_offset(text, first, low), raw_offset(text, last, high), written(new))
-
-
-def alike(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their start."""
-    both = zip(one, other, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
 
 
 def _line_changes(

@@ -7,11 +7,10 @@ own; a cell without text has its announcement alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .edits import Replacement
+from .edits import Replacement, apply_replacements
 from .escapes import (
     BrokenEscape,
     cell_start,
@@ -23,7 +22,7 @@ from .escapes import (
     original,
     original_column,
 )
-from .json_strings import Reader, Strings, changes, offset_in
+from .json_strings import Strings, changes, offset_in, read_json, strings_in
 from .magics import cells_as_python
 from .markdown_cells import is_python_kernel
 
@@ -69,7 +68,7 @@ class JupyterNotebook:
         """
         if view == self.view:
             return self.text
-        return replaced(self.text, self.replacements(view))
+        return apply_replacements(self.text, self.replacements(view))
 
     def replacements(self, view: str) -> list[Replacement]:
         """Return what of the JSON text changes for `view` to be its view, in order.
@@ -159,16 +158,6 @@ class JupyterNotebook:
         return "".join(original(self.mark, line) for line in lines)
 
 
-def replaced(text: str, replacements: list[Replacement]) -> str:
-    """`text` with some ranges replaced, given in order."""
-    parts: list[str] = []
-    at = 0
-    for start, end, new in replacements:
-        parts += (text[at:start], new)
-        at = end
-    return "".join([*parts, text[at:]])
-
-
 def read_notebook(text: str) -> JupyterNotebook:
     """Return the notebook that a JSON text is; one in another language than Python has no cells.
 
@@ -198,59 +187,36 @@ def read_notebook(text: str) -> JupyterNotebook:
 
 
 def _code_cells(text: str) -> list[_Cell]:
+    if not text.lstrip().startswith("{"):
+        raise NoNotebook("its JSON is not an object")
     try:
-        reader = Reader(text)
-        found: list[Strings | None] | None = None
-        language = kernel = ""
-        if reader.peek() != "{":
-            raise NoNotebook("its JSON is not an object")
-        for key in reader.members():
-            if key == "cells" and reader.peek() == "[":
-                found = list(_cells(reader))
-            elif key == "worksheets" and reader.peek() == "[":
-                found = list(_worksheets(reader))
-            elif key == "metadata":
-                language, kernel = _language(reader.value())
-            else:
-                reader.value()
-        reader.finish()
+        document = read_json(text)
     except RecursionError:
         raise NoNotebook("is nested too deeply") from None
-    if found is None:
-        raise NoNotebook("its JSON has no cells")
-    if not is_python_kernel(language, kernel):
+    assert isinstance(document, dict)
+    match document:
+        case {"cells": [*cells]}:
+            pass
+        case {"worksheets": [*sheets]}:  # format 3
+            cells = []
+            for sheet in sheets:
+                match sheet:
+                    case {"cells": [*own]}:
+                        cells += own
+        case _:
+            raise NoNotebook("its JSON has no cells")
+    if not is_python_kernel(*_language(document.get("metadata"))):
         return []
-    return [_Cell(number, strings) for number, strings in enumerate(found, 1) if strings]
+    found = ((number, _source(cell)) for number, cell in enumerate(cells, 1))
+    return [_Cell(number, strings) for number, strings in found if strings is not None]
 
 
-def _worksheets(reader: Reader) -> Iterator[Strings | None]:
-    """Yield the cells of a notebook of format 3, of all its sheets."""
-    for _ in reader.items():
-        if reader.peek() != "{":
-            reader.value()
-            continue
-        for key in reader.members():
-            if key == "cells" and reader.peek() == "[":
-                yield from _cells(reader)
-            else:
-                reader.value()
-
-
-def _cells(reader: Reader) -> Iterator[Strings | None]:
-    """Yield the text of each cell; None for one that is not Python."""
-    for _ in reader.items():
-        strings: Strings | None = None
-        fields: dict[str, object] = {}
-        if reader.peek() == "{":
-            for key in reader.members():
-                if key in ("source", "input"):
-                    strings = reader.strings()
-                else:
-                    fields[key] = reader.value()
-        else:
-            reader.value()
-        is_code = fields.get("cell_type") == "code" and fields.get("language", "python") == "python"
-        yield strings if is_code else None
+def _source(cell: object) -> Strings | None:
+    """Return the text of a cell; None for one that is not Python."""
+    match cell:
+        case {"cell_type": "code", **rest} if rest.get("language", "python") == "python":
+            return strings_in(rest.get("source", rest.get("input")))
+    return None
 
 
 def _language(metadata: object) -> tuple[str, str]:
