@@ -385,7 +385,7 @@ def test_prose_and_other_things_of_the_name(code):
         ("import jax\nt.assertFalse(jax.config.jax_new_checkpoint)\n", "gone"),
         ("import jax\nx = jax.config.jax_new_checkpoint.value\n", "`.value`"),
         ("import jax\na = jax.config.jax_new_checkpoint = 0\n", "several targets"),
-        ('import os\nos.environ["JAX_NEW_CHECKPOINT"] = start()\n', "may do more"),
+        ('import os\nos.environ["JAX_NEW_CHECKPOINT"] = start()\n', "side effects"),
         (
             'import jax\ntry:\n    jax.config.update("jax_new_checkpoint", 0)\n    g()\n'
             "except AttributeError:\n    h()\n",

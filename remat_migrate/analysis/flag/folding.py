@@ -14,6 +14,7 @@ from typing import Final
 
 from ...codemod.tree.reductions import Reduction, is_pure
 from ...formats.setting import read_bool
+from ..names.mentions import last_name
 
 
 class TrueText:
@@ -84,16 +85,9 @@ def _folds(node: ast.expr, part: ast.expr) -> bool:
 
 def _conversion(call: ast.Call) -> str:
     """Return the name of the function that a call converts one value with, or nothing."""
-    name = _last_name(call.func)
+    name = last_name(call.func)
     if len(call.args) == 1 and not call.keywords and name in _TO_NUMBER | {"bool", "str"}:
         return name
-    return ""
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
     return ""
 
 
@@ -122,7 +116,7 @@ class _Folder:
                 return self._branch(above, above.orelse, reads)
             case ast.Assert(test=test) if test is root:
                 return _asserted(above, reads, holds=yes)
-            case ast.Call(func=called) if (name := _last_name(called)) in _ASSERTIONS:
+            case ast.Call(func=called) if (name := last_name(called)) in _ASSERTIONS:
                 statement = self.parent(above)
                 if above.args[:1] == [root] and isinstance(statement, ast.Expr):
                     return _asserted(statement, reads, holds=yes == _ASSERTIONS[name])
@@ -181,7 +175,7 @@ class _Folder:
 
     def _skip(self, call: ast.Call, test: ast.expr, yes: bool) -> Reduction | None:
         """`skipIf(test, reason)` and its like as a decorator of a test."""
-        name = _last_name(call.func)
+        name = last_name(call.func)
         if name not in ("skipIf", "skipUnless", "skipif") or call.args[:1] != [test]:
             return None
         above = self.parent(call)
@@ -343,11 +337,11 @@ def _fails(statement: ast.stmt) -> bool:
     """Return whether a statement always ends in an error, other than by skipping a test."""
     match statement:
         case ast.Raise(exc=ast.Call(func=what)) | ast.Raise(exc=ast.expr() as what):
-            return _last_name(what) not in _SKIPS
+            return last_name(what) not in _SKIPS
         case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
             return True
         case ast.Expr(value=ast.Call(func=what)):
-            return _last_name(what) in _EXITS
+            return last_name(what) in _EXITS
     return False
 
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...codemod.tree.reductions import Reduction, is_pure
+from ..names.mentions import find_mentions, last_name
 from .names import SETTING, Names, is_environment_name
-from .uses import FlagUse, Form, Forms, last_name, truth
+from .uses import SIDE_EFFECTS, FlagUse, Form, Forms, truth
 
 # Functions that set the configuration for a while: `jtu.with_config`, absl's `flagsaver`.
 _CONTEXTS = re.compile(
@@ -52,8 +53,7 @@ class Mappings:
             if not self._goes_to_config(node):
                 return self._option_in_mapping(node, key, asked)
         if not is_pure(value):
-            reason = "evaluating the value may do more: keep that by hand"
-            return FlagUse(key, form, asked, reason=reason)
+            return FlagUse(key, form, asked, reason=SIDE_EFFECTS)
         change = self._emptied(node) if len(node.keys) == 1 else None
         return FlagUse(key, form, asked, change or Reduction(remove=(key,)))
 
@@ -178,11 +178,8 @@ class Mappings:
     def _loads(self, target: ast.Name) -> list[ast.Name]:
         return [
             node
-            for node in self.module.nodes
-            if isinstance(node, ast.Name)
-            and node.id == target.id
-            and isinstance(node.ctx, ast.Load)
-            and any(_binds(b.node, target) for b in self.module.reaching(node))
+            for node in find_mentions(self.module).names.get(target.id, ())
+            if any(_binds(b.node, target) for b in self.module.reaching(node))
         ]
 
     # -- what is left of nothing
@@ -191,15 +188,6 @@ class Mappings:
         """Return what goes with a mapping that has nothing left; None: it stays, empty."""
         holder = self.module.parent(node)
         match holder:
-            case ast.AugAssign(op=ast.BitOr()):
-                return Reduction(remove=(holder,))
-            case ast.keyword(arg=None):
-                return Reduction(remove=(holder,))
-            case ast.Dict():
-                if any(
-                    k is None and v is node for k, v in zip(holder.keys, holder.values, strict=True)
-                ):
-                    return Reduction(remove=(node,))
             case ast.Call():
                 return self._emptied_call(holder, 2 if self._is_patch(holder) else 1)
             case ast.Attribute(attr="items"):
@@ -207,7 +195,7 @@ class Mappings:
                 loop = self.module.parent(call) if call is not None else None
                 if isinstance(loop, ast.For) and not loop.orelse:
                     return Reduction(remove=(loop,))
-        return None
+        return self.forms.emptied(node)
 
     def _emptied_call(self, call: ast.Call, arguments: int) -> Reduction | None:
         """Return what goes with a call that has nothing left to set but `arguments` of its
@@ -229,8 +217,7 @@ class Mappings:
             if any(node.value == SETTING.variable for node in own):
                 continue
             for node in ast.walk(statement):
-                name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-                if name in ("environ", "putenv", "setenv", "unsetenv"):
+                if last_name(node) in ("environ", "putenv", "setenv", "unsetenv"):
                     return True
         return False
 
@@ -252,8 +239,7 @@ class Mappings:
         elif not self._is_context(call):
             return None
         if not is_pure(keyword.value):
-            reason = "evaluating the value may do more: keep that by hand"
-            return FlagUse(keyword, form, asked, reason=reason)
+            return FlagUse(keyword, form, asked, reason=SIDE_EFFECTS)
         change: Reduction | None = None
         if form == "update" and len(call.keywords) == 1 and not call.args:
             change = self.forms.without(call)

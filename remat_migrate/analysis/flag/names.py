@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ...formats.setting import Setting
+from ..names.mentions import last_name
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant, Container, Function, Instance, Parameter, Result
@@ -54,8 +55,7 @@ class Names:
             return self.assumed[node]
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else ""
-        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-        if not isinstance(node, ast.Name | ast.Attribute) or name not in self._constants:
+        if last_name(node) not in self._constants:
             return ""
         values = self.project.values(self.module, node)
         match list(values):
@@ -84,8 +84,7 @@ class Names:
         """Return whether an expression that is not known is named as JAX's configuration would
         be.
         """
-        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-        return _CONFIG_NAME.fullmatch(name) is not None
+        return _CONFIG_NAME.fullmatch(last_name(node)) is not None
 
     def function(self, node: ast.expr) -> frozenset[str]:
         """Return the qualified names of a callee; those of methods of the configuration in one
@@ -166,8 +165,7 @@ def defines_own_option(project: Project) -> bool:
 
 
 def _defines(call: ast.Call) -> bool:
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if not _DEFINES.fullmatch(name):
+    if not _DEFINES.fullmatch(last_name(call.func)):
         return False
     words = [a.value for a in call.args if isinstance(a, ast.Constant)]
     return any(

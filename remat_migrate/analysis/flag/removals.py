@@ -16,13 +16,14 @@ from ...codemod.tree.reductions import Reduction
 from ...codemod.tree.removal import Removal, plan_removals
 from ...errors import SourceError
 from ..names.expected_failures import expects_failure
+from ..names.mentions import last_name
 from ..names.module import Module
 from ..project import Project
 from .folding import Folding, fold
 from .mappings import Mappings
 from .names import OWN_OPTION, SETTING, Names, defines_own_option
 from .strings import Strings
-from .uses import FlagUse, Forms, last_name
+from .uses import FlagUse, Forms
 
 __all__ = ["FlagUse", "find_flag_uses", "remove_flag_uses"]
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from ...codemod.tree.reductions import Reduction, is_pure
 from ...formats.setting import TextPlan, TextSyntaxError
 from ...formats.shell import plan_argv, plan_shell
-from ...text.replacements import join_pieces
+from ...text.replacements import Piece, join_pieces
+from ..names.mentions import find_mentions, last_name
 from .names import SETTING, Names, is_environment_name
 from .string_literals import HOLE, LiteralText, read_literal
-from .uses import FlagUse, Form, Forms, last_name, truth
+from .uses import SIDE_EFFECTS, FlagUse, Form, Forms, truth
 
 _COMMAND_NAME = re.compile(
     r"(?i)(\w*_)?(cmds?|commands?|cmdline|command_?line|args?|argv|flags|opts|options|script|launch"
@@ -136,22 +137,10 @@ class Strings:
 
     def _emptied(self, node: ast.expr) -> Reduction | None:
         """Return what goes with a list that has nothing left; None: it stays, empty."""
-        holder = self.module.parent(node)
-        match holder:
-            case ast.AugAssign(op=ast.Add()):
-                return Reduction(remove=(holder,))
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                other = right if node is left else left
-                statement = self.module.parent(holder)
-                match statement, other:
-                    case ast.Assign(targets=[ast.Name(id=name)]), ast.Name(id=same) if name == same:
-                        return Reduction(remove=(statement,))  # `cmd = cmd + [...]`
-                return Reduction(keep=((holder, other),))
-            case ast.Call(func=ast.Attribute(attr="extend"), args=[_]):
-                return self.forms.without(holder)
-            case ast.Starred():
-                return Reduction(remove=(holder,))
-        return None
+        match self.module.parent(node):
+            case ast.Call(func=ast.Attribute(attr="extend"), args=[_]) as call:
+                return self.forms.without(call)
+        return self.forms.emptied(node)
 
     def _rewritten(
         self,
@@ -171,9 +160,7 @@ class Strings:
             for start, end, put, causes in plan.pieces
             if number in causes
         ]
-        edits = [e for r in join_pieces(Path(), literal.value, pieces) for e in r.edits]
-        text = literal.without((e.start, e.end, e.text) for e in edits)
-        return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
+        return FlagUse(node, form, asked, _replacement(node, literal, pieces))
 
     def _literal(self, node: ast.expr) -> LiteralText | None:
         if not isinstance(node, ast.Constant | ast.JoinedStr):
@@ -248,7 +235,7 @@ class Strings:
             lost = any(HOLE in literal.value[low:high] for low, high, _, _ in plan.pieces)
             parts = [v.value for v in node.values if isinstance(v, ast.FormattedValue)]
             if lost and not all(map(is_pure, parts)):
-                refused = "evaluating the value may do more: keep that by hand"
+                refused = SIDE_EFFECTS
         if not refused and self._is_filled_in(node):
             lost = any(
                 re.search(r"[%{]", literal.value[low:high]) for low, high, _, _ in plan.pieces
@@ -258,9 +245,7 @@ class Strings:
             return FlagUse(node, form, asked, reason=refused)
         if gone is not None and (change := self._nothing_left(node)):
             return FlagUse(node, form, asked, change)
-        edits = [e for r in join_pieces(Path(), literal.value, plan.pieces) for e in r.edits]
-        text = literal.without((e.start, e.end, e.text) for e in edits)
-        return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
+        return FlagUse(node, form, asked, _replacement(node, literal, plan.pieces))
 
     def _is_filled_in(self, node: ast.expr) -> bool:
         """Return whether a string is a template: `"..." % values`, `"...".format(values)`."""
@@ -271,18 +256,13 @@ class Strings:
 
     def _nothing_left(self, node: ast.expr) -> Reduction | None:
         """Return what goes with a command line of which nothing is left; None: it stays, empty."""
-        holder = self.module.parent(node)
-        match holder:
-            case ast.AugAssign(op=ast.Add()):
-                return Reduction(remove=(holder,))
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return Reduction(keep=((holder, right if node is left else left),))
-            case ast.Call(func=function, args=[first, *_]) if first is node:
+        match self.module.parent(node):
+            case ast.Call(func=function, args=[first, *_]) as call if first is node:
                 if last_name(function) in _RUNS - {"split"}:
-                    return self.forms.without(holder)
-            case ast.List() | ast.Tuple() | ast.Set() if len(holder.elts) > 1:
-                return Reduction(remove=(node,))
-        return None
+                    return self.forms.without(call)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+                return Reduction(remove=(node,)) if len(elements) > 1 else None
+        return self.forms.emptied(node)
 
     # -- where a string goes
 
@@ -350,22 +330,22 @@ class Strings:
                 known = _by_name(name)
                 if known != "unknown" or depth > 2:
                     return known
-                found = {self._context(load, depth + 1) for load in self._loads(name)}
+                loads = find_mentions(self.module).names.get(name, ())
+                found = {self._context(load, depth + 1) for load in loads}
                 return "command" if "command" in found else known
         return "unknown"
-
-    def _loads(self, name: str) -> list[ast.Name]:
-        return [
-            node
-            for node in self.module.nodes
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        ]
 
     def _is_assigned(self, node: ast.expr) -> bool:
         holder = self.module.parent(node)
         while isinstance(holder, ast.List | ast.Tuple):
             holder = self.module.parent(holder)
         return isinstance(holder, ast.Assign | ast.AnnAssign | ast.AugAssign)
+
+
+def _replacement(node: ast.expr, literal: LiteralText, pieces: Sequence[Piece]) -> Reduction:
+    """Return the replacement of a literal by one without `pieces` of its text."""
+    edits = [e for r in join_pieces(Path(), literal.value, pieces) for e in r.edits]
+    return Reduction(replace=((node, literal.without((e.start, e.end, e.text) for e in edits)),))
 
 
 def _by_name(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 from ...codemod.tree.reductions import Reduction, is_pure
 from ...formats.setting import read_bool
 from ...text import Span
+from ..names.mentions import last_name
 from .folding import TRUE_TEXT, Known
 from .names import SETTING, Names
 
@@ -43,6 +44,7 @@ class FlagUse:
     place: Span | None = None
 
 
+SIDE_EFFECTS = "evaluating the value may have side effects: keep them by hand"
 _UNSEEN = "it cannot be seen that this is jax.config"
 _READS = frozenset({"read", "_read", "bool_env"})
 _ENVIRONMENT_READS = frozenset({"get", "pop", "setdefault", "__getitem__", "getenv"})
@@ -247,8 +249,7 @@ class Forms:
         asked = truth(value)
         if is_pure(value):
             return FlagUse(node, form, asked, Reduction(remove=(statement,)))
-        reason = "evaluating the value may do more: keep what it does by hand"
-        return FlagUse(node, form, asked, reason=reason)
+        return FlagUse(node, form, asked, reason=SIDE_EFFECTS)
 
     # -- calls that go
 
@@ -264,9 +265,7 @@ class Forms:
         if len(effects) == 1 and isinstance(self.module.parent(node), ast.Expr):
             text = self.module.segment(_effect(effects[0]))
             return FlagUse(node, form, asked, Reduction(replace=((node, text),)))
-        return FlagUse(
-            node, form, asked, reason="evaluating the arguments may do more: keep that by hand"
-        )
+        return FlagUse(node, form, asked, reason=SIDE_EFFECTS)
 
     def without(self, node: ast.Call) -> Reduction | None:
         """Return what goes when a call goes: its statement, its `with` item, its decorator."""
@@ -290,6 +289,26 @@ class Forms:
             case ast.Attribute(attr="start"):
                 call = self.module.parent(holder)
                 return self.without(call) if isinstance(call, ast.Call) else None
+        return None
+
+    def emptied(self, node: ast.expr) -> Reduction | None:
+        """Return what to remove with a value of which nothing is left; None: keep it, empty."""
+        holder = self.module.parent(node)
+        match holder:
+            case ast.AugAssign(op=ast.Add() | ast.BitOr()):
+                return Reduction(remove=(holder,))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                other = right if node is left else left
+                match self.module.parent(holder), other:
+                    case ast.Assign(targets=[ast.Name(id=name)]) as statement, ast.Name(id=same):
+                        if name == same:
+                            return Reduction(remove=(statement,))  # `cmd = cmd + [...]`
+                return Reduction(keep=((holder, other),))
+            case ast.keyword(arg=None) | ast.Starred():
+                return Reduction(remove=(holder,))
+            case ast.Dict(keys=keys, values=values):
+                if any(k is None and v is node for k, v in zip(keys, values, strict=True)):
+                    return Reduction(remove=(node,))
         return None
 
 
@@ -318,11 +337,3 @@ def _argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
     if len(node.args) > position:
         return node.args[position]
     return next((k.value for k in node.keywords if k.arg == name), None)
-
-
-def last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""

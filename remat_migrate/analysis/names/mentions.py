@@ -27,6 +27,14 @@ class Mentions:
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
 
 
+def last_name(node: ast.AST) -> str:
+    """Return a name, or the last part of a dotted name; "" for other expressions."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
 @once
 def find_mentions(module: Module) -> Mentions:
     """Return the mentions in a module, in no particular order."""

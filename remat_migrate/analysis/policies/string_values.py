@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..project import Project
@@ -243,9 +244,6 @@ def _joined(parts: list[Text]) -> Text:
 def _references(project: Project, name: str) -> Iterator[tuple[Module, ast.expr]]:
     """Yield the reads of anything called `name` in the project."""
     for module in project.mentioning((name,)):
-        for node in module.nodes:
-            match node:
-                case (
-                    ast.Name(ctx=ast.Load(), id=found) | ast.Attribute(ctx=ast.Load(), attr=found)
-                ) if found == name:
-                    yield module, node
+        mentions = find_mentions(module)
+        for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+            yield module, node

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
@@ -107,16 +108,15 @@ def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, P
 
 def aliases_of(module: Module, names: AbstractSet[str]) -> frozenset[str]:
     """Return `names` and the names that a module imports or assigns them to."""
-    found = set(names)
-    for node in module.nodes:
-        match node:
+    mentions = find_mentions(module)
+    found = {*names, *(alias for name in names for alias in mentions.renamed.get(name, ()))}
+    for assignment in mentions.assigned:
+        match assignment:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
                 value=ast.Name(id=last) | ast.Attribute(attr=last),
             ) if last in names:
                 found.add(name)
-            case ast.ImportFrom(names=aliases):
-                found |= {a.asname for a in aliases if a.asname and a.name in names}
     return frozenset(found)
 
 

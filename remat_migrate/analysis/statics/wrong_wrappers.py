@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ..names.mentions import last_name
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode
 from ..project import Project
@@ -191,16 +192,12 @@ def _possible_transforms(module: Module) -> list[ast.Call]:
     return [
         node
         for node in module.nodes
-        if isinstance(node, ast.Call) and node.args and _last_name(node.func) in _TRANSFORMS
+        if isinstance(node, ast.Call) and node.args and last_name(node.func) in _TRANSFORMS
     ]
 
 
-def _last_name(node: ast.expr) -> str:
-    return str(getattr(node, "attr", getattr(node, "id", "")))
-
-
 def _transforms(project: Project, module: Module, node: ast.expr) -> bool:
-    if _last_name(node) not in _TRANSFORMS:
+    if last_name(node) not in _TRANSFORMS:
         return False
     return any(n.startswith("haiku.") for n in project.qualified(module, node))
 
