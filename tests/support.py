@@ -15,6 +15,10 @@ from unittest.mock import patch
 
 import pytest
 
+from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.project_needs import project_needs
+from remat_migrate.analysis.statics.static_options import known_target
 from remat_migrate.cli.commands import main
 from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.check import fix_in_memory
@@ -113,6 +117,15 @@ def _written(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode()
+
+
+def needs_of(text: str) -> tuple[Need, ...]:
+    """Return the needs of the function that the only checkpoint of a module wraps."""
+    project = analysed(text).project
+    (site,) = sites_of(project)
+    target = known_target(project, site)
+    assert target is not None
+    return project_needs(project).of(target.function)
 
 
 def no_findings(rule: str, cases: Sequence[str], head: str = "") -> Callable[[str], None]:

@@ -1,4 +1,4 @@
-"""What a parameter or a field may hold: fixed where all that is passed is seen and agrees."""
+"""Functions that a parameter or a field holds: fixed if all are known and agree."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ AGREEING = {
     ),
 }  # fmt: skip
 
-# Whatever is passed: all arguments are closed over.
+# The fix closes over all arguments.
 CLOSED_OVER = {
     "other place": FACTORY + BLOCK + "@maybe_remat()\ndef g(on, x):\n    return x if on else -x\n",
     "unseen": FACTORY + BLOCK + "import other\n\ng = maybe_remat()(other.block)\n",
@@ -88,7 +88,7 @@ DISAGREEING = {
 
 
 @pytest.mark.parametrize("name", AGREEING)
-def test_fixed_where_all_agree(name: str) -> None:
+def test_fixed_if_all_agree(name: str) -> None:
     text, expected = AGREEING[name]
     after = fixed(text)["example.py"]
     assert "concrete" not in after
@@ -96,7 +96,7 @@ def test_fixed_where_all_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLOSED_OVER)
-def test_closed_over_where_they_do_not_or_cannot_be_seen(name: str) -> None:
+def test_closed_over_if_they_disagree_or_are_unknown(name: str) -> None:
     text = CLOSED_OVER[name]
     after = fixed(text)["example.py"]
     assert "return jax.checkpoint(lambda: fn(*args, **kwargs))()" in after
@@ -104,7 +104,7 @@ def test_closed_over_where_they_do_not_or_cannot_be_seen(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DISAGREEING)
-def test_left_where_they_do_not_or_cannot_be_seen(name: str) -> None:
+def test_left_alone_if_they_disagree_or_are_unknown(name: str) -> None:
     text = DISAGREEING[name]
     [found] = [f for f in findings(text) if f.code == "RMT101"]
     assert found.reason

@@ -1,4 +1,4 @@
-"""The table of what library functions take, against the installed JAX and in use."""
+"""The table of what library functions accept, compared with the installed JAX and in use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import analysed
+from support import needs_of as needs_of_checkpointed
 
-from remat_migrate.analysis.needs.need import Need
-from remat_migrate.analysis.sites.site import sites_of
-from remat_migrate.analysis.statics.project_needs import project_needs
 from remat_migrate.libraries.library_arguments import STATIC_ATTRIBUTES
 from remat_migrate.libraries.library_needs import (
     LibraryFunction,
@@ -25,7 +22,7 @@ from remat_migrate.libraries.library_needs import (
 )
 
 ROOT = Path(__file__).parents[2]
-# Every so many functions of the table are probed by default, and those that models use most.
+# By default, the test probes one in so many functions, and those that models use most.
 STEP = 120
 FREQUENT = (
     "jax.numpy.einsum",
@@ -40,14 +37,14 @@ FREQUENT = (
 
 
 def probing(module: str) -> Any:
-    """A module of the probe, which needs JAX."""
+    """Import a module of the probe, which needs JAX."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     return importlib.import_module(f"benchmarks.library_needs.{module}")
 
 
 def differences(name: str, function: Callable[..., Any]) -> Iterator[str]:
-    """Where the table says something else of a function than the installed version shows."""
+    """Yield the differences between the table and the installed version of a function."""
     table = needs_of(name)
     probed = probing("probe").probe(name, function)
     if probed is None:
@@ -152,17 +149,12 @@ def test_names_that_are_not_in_the_table():
 
 
 def needs(body: str) -> list[tuple[str, bool]]:
-    """Whether a function's body needs `v`, and whether that is certain."""
+    """Return whether a function's body needs `v`, and whether that is certain."""
     text = (
         "import jax\nimport jax.numpy as jnp\nfrom jax import lax\nimport einops\n\n\n"
         f"@jax.checkpoint\ndef f(x, v):\n    {body}\n"
     )
-    project = analysed(text).project
-    (site,) = sites_of(project)
-    target = importlib.import_module("remat_migrate.analysis.statics.static_options").known_target(
-        project, site
-    )
-    found: tuple[Need, ...] = project_needs(project).of(target.function)
+    found = needs_of_checkpointed(text)
     return sorted({(need.parameter, need.certain) for need in found if need.parameter == "v"})
 
 

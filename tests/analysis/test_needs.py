@@ -1,13 +1,12 @@
-"""What Python needs of a function's arguments."""
+"""Which parameters must be concrete at trace time."""
 
 from __future__ import annotations
 
 import itertools
 
 import pytest
-from support import analysed
+from support import analysed, needs_of
 
-from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.needs.needs import Needs
 from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.statics.project_needs import project_needs
@@ -16,18 +15,9 @@ from remat_migrate.analysis.statics.static_options import known_target
 HEADING = "import jax\nimport jax.numpy as jnp\n\n\n"
 
 
-def needs_of(text: str) -> tuple[Need, ...]:
-    """The needs of the function that the only checkpoint of a module wraps."""
-    project = analysed(text).project
-    (site,) = sites_of(project)
-    target = known_target(project, site)
-    assert target is not None
-    return project_needs(project).of(target.function)
-
-
 @pytest.mark.parametrize("number", [1, 8])
-def test_there_are_no_more_needs_where_there_are_more_ways(number):
-    """Each line doubles the ways on which `x` may come through an operation of JAX."""
+def test_paths_to_a_need_are_merged(number):
+    """Each line doubles the number of paths from `x` through JAX operations."""
     lines = "".join(f"    x = x + jnp.sin(x + {n})\n" for n in range(number))
     text = (
         f"{HEADING}@jax.checkpoint\ndef f(x):\n{lines}"
@@ -41,8 +31,8 @@ def test_there_are_no_more_needs_where_there_are_more_ways(number):
 
 
 @pytest.mark.parametrize("number", [1, 6])
-def test_there_are_no_more_needs_where_there_are_more_calls(number):
-    """The same through calls: each function may pass `x` on by an operation or as it is."""
+def test_calls_on_the_way_to_a_need_are_merged(number):
+    """Each function passes `x` on both as it is and through an operation."""
     inner = "def f0(x):\n    if x > 0:\n        return x\n    return -x\n\n\n"
     between = "".join(
         f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(jnp.sin(x))\n\n\n"
@@ -55,8 +45,8 @@ def test_there_are_no_more_needs_where_there_are_more_calls(number):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations("fgh")))
-def test_functions_that_call_one_another_have_the_same_needs(order):
-    """In whatever order they are analysed, and whatever they pass on under which name."""
+def test_mutually_recursive_functions_have_the_same_needs(order):
+    """The order of the analysis does not matter, nor do the names of the arguments."""
     text = (
         "import jax\n\n"
         "def f(x, a, b, n):\n    if a:\n        return g(x, a, b, n)\n    return x\n\n"
@@ -75,7 +65,7 @@ def test_functions_that_call_one_another_have_the_same_needs(order):
 
 @pytest.mark.parametrize(("number", "items"), [(3, ["w0", "w1", "w2"]), (120, [None])])
 def test_a_value_of_many_items_needs_the_parameter(number, items):
-    """The operations on the way are all there, however long the chain."""
+    """A long chain has all of its operations."""
     lines = "".join(f"    x = jnp.sin(x @ p['w{n}'])\n" for n in range(number))
     text = f"{HEADING}@jax.checkpoint\ndef f(p, x):\n{lines}    return x if x[0] > 0 else -x\n"
     needs = [need for need in needs_of(text) if need.reason == "a branch on it"]

@@ -1,4 +1,4 @@
-"""Arguments that JAX cannot trace: called, asked for a method, handed to code that is not seen."""
+"""Arguments that JAX cannot trace: the function calls them, a method of them, or unknown code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cast(h, x):
 
 
 def required(body: str, call: str = "", parameters: str = "h, p, x") -> set[str]:
-    """What must be static or closed over of a checkpointed function."""
+    """Return the parameters of a checkpointed function that must be concrete."""
     text = f"{HEAD}def f({parameters}):\n    return {body}\n\n\ng = jax.checkpoint(f)\n"
     if call:
         text += f"\n\ndef run(h, p, x):\n    return {call}\n"
@@ -123,14 +123,14 @@ def test_data_is_traced(body: str) -> None:
         ("p, x, h=None", None, set()),
     ],
 )
-def test_what_is_passed_tells(parameters: str, passed: str | None, expected: set[str]) -> None:
+def test_calls_show_what_is_passed(parameters: str, passed: str | None, expected: set[str]) -> None:
     body = "h.apply(p @ x)" if "Pair" in str(passed) else "h(p @ x)"
     call = "g(p, x)" if passed is None else f"g(h={passed}, p=p, x=x)"
     assert required(body, call, parameters) == expected
 
 
-def test_options_that_go_out_of_sight_are_not_traced() -> None:
-    """Beside other needed arguments, too; what is computed with is data."""
+def test_options_passed_to_unknown_code_are_not_traced() -> None:
+    """The same holds next to other needed arguments; an argument used in arithmetic is data."""
     assert required("h(p, p @ x, train)", "", "h, p, x, train") == {"h", "train"}
     assert required("h(p, x, train)", 'g(h, p, batch["x"], t)', "h, p, x, train") == {
         "h",

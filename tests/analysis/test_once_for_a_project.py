@@ -1,4 +1,4 @@
-"""What is found in the sites of all modules is found once, not again for each module."""
+"""Questions about the sites of all modules are answered once, not once per module."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ block(1.0, train=True)
     ("module", "name"),
     [
         ("remat_migrate.analysis.statics.misplaced_arguments", "_by_owner"),
-        ("remat_migrate.analysis.policies.references", "_find_added"),
+        ("remat_migrate.analysis.policies.references", "_added_names"),
         ("remat_migrate_rules.traced_compile_time_value", "_by_owner"),
     ],
 )
-def test_sites_of_all_modules_are_gone_through_once(monkeypatch, module, name):
+def test_sites_of_all_modules_are_visited_once(monkeypatch, module, name):
     place, calls = import_module(module), 0
     counted = getattr(place, name)
 

@@ -1,4 +1,4 @@
-"""What the table of Apis says of static arguments, against the libraries that are installed."""
+"""The table of Apis describes the static arguments of the installed libraries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_static_argnames(name: str) -> None:
 @pytest.mark.parametrize("name", ["jax.checkpoint", "jax.remat"])
 @pytest.mark.parametrize("given", [1, (1,), [1], {1}, range(1, 2), True, None])
 def test_the_types_of_indices(name: str, given: Any) -> None:
-    """Sets, ranges and the rest are refused, under the implementation of today."""
+    """The default implementation rejects sets, ranges and other types."""
     fits = type(given).__name__ in APIS[name].static_indices
     wrapped = installed(name)
     if fits:
@@ -78,7 +78,7 @@ def test_negative_indices_of_flax(index: int) -> None:
             flax_result("flax.linen.remat", index, 1.0, True)
 
 
-def test_partitioning_leaves_keywords_out() -> None:
+def test_partitioning_ignores_keywords() -> None:
     name = "flax.linen.partitioning.remat"
     assert APIS[name].static_calls == "keywords-ignored"
     with pytest.warns(RuntimeWarning, match="ignored"):

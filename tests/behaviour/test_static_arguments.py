@@ -1,7 +1,8 @@
-"""Programs whose static arguments are wrong: values and gradients after the fixes of RMT2.
+"""Programs with wrong static arguments: values and gradients after the fixes of RMT2.
 
-`fixtures/behaviour/static`: modules with a function `main()` that returns values and gradients, and
-fails as it is. What it is under a checkpoint that does nothing is what the fixed form must give.
+The modules in `fixtures/behaviour/static` have a function `main()` that returns values and
+gradients, and fails before the fix. With a checkpoint that does nothing, it returns the expected
+result.
 """
 
 from __future__ import annotations
