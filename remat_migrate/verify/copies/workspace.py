@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ...discovery.listing import list_files
+from ...discovery.roots import FOREIGN
 from ...errors import VerificationError
 
 MOST_FILES = 50_000
@@ -28,22 +29,7 @@ BIG_FILE = 16 << 20
 # write new files there, such as results, logs, and caches.
 _MOST_LINKS = 1_000
 # Neither copied nor linked: repositories, caches, and environments made by tools.
-_LEFT_OUT = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pytest_cache",
-        ".remat_migrate",
-        ".ruff_cache",
-        ".svn",
-        ".tox",
-        "__pycache__",
-        "node_modules",
-    }
-)
+_LEFT_OUT = FOREIGN - {".eggs", ".venv", "site-packages", "venv"}
 _SHOWN_NOTES = 10
 
 
