@@ -79,7 +79,8 @@ class Expressions(cst.CSTTransformer):
             updated = self._operation(original, updated)
         if isinstance(original, cst.Parameters):
             updated = self._parameters(original, updated)
-        for name in _LISTS:
+        # Items of a node that is replaced are gone with it.
+        for name in () if original in self.kept else _LISTS:
             items = getattr(original, name, None)
             if isinstance(items, Sequence) and any(item in self.gone for item in items):
                 updated = without_items(updated, name, [item in self.gone for item in items])

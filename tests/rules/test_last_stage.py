@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings
+from support import findings, fixed
 
 CODE = "RMT302"
 HEAD = """\
@@ -62,6 +62,13 @@ def test_left_alone(body: str) -> None:
 
 def test_a_head_is_left_alone() -> None:
     assert findings(code(FOUND[0], of="vocab_layer"), select=CODE) == []
+
+
+def test_fixed_with_an_option_of_the_same_checkpoint() -> None:
+    """One fix removes the checkpoint, and another an option of it."""
+    last = "jax.checkpoint(lambda x, w: layer(x, w), concrete=False)(layer(x, ws[0]), ws[1])"
+    after = fixed(code(f"return {last}.sum()"), select=(CODE, "RMT101"), unsafe=True)
+    assert "return (lambda x, w: layer(x, w))(layer(x, ws[0]), ws[1])" in after["example.py"]
 
 
 def test_unknown_code_is_left_alone() -> None:
