@@ -1,4 +1,5 @@
-"""A setting in shell scripts, Dockerfiles, YAML, TOML, Makefiles and `.env` files.
+"""Removes a setting from shell scripts, Dockerfiles, YAML, TOML, Makefiles, and `.env` files.
 
-`files.plan_text` is the way in. Nothing is imported here: most runs meet no such file.
+The entry point is `files.plan_text`. This package imports nothing, because most runs need no
+format.
 """

@@ -1,7 +1,7 @@
-"""A setting in a Dockerfile: `ENV`, `ARG`, and commands in the shell form and the JSON form.
+"""A setting in a Dockerfile: `ENV`, `ARG`, and commands in shell form and exec form.
 
-Instructions are told apart by their lines; what stands in them is parsed as shell. The grammar for
-Dockerfiles that is published understands neither `ARG NAME=` nor comments within an instruction.
+This module splits the file into instructions line by line and parses their arguments as shell. The
+published Dockerfile grammar supports neither `ARG NAME=` nor comments within an instruction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 @dataclass(frozen=True, slots=True)
 class _Instruction:
-    """An instruction; `arguments` is where they start, `comments` are lines in between."""
+    """An instruction; `arguments` is where its arguments start, `comments` are comment lines within
+    it.
+    """
 
     keyword: str
     start: int
@@ -39,7 +41,7 @@ class _Instruction:
 
 
 def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
-    """Note the uses of a setting in a Dockerfile in `plan`, and what takes them out."""
+    """Add the uses of a setting in a Dockerfile, and their removal, to `plan`."""
     if _ESCAPE.match(text):
         text = re.sub(r"`(?=[ \t]*\r?\n)", "\\\\", text)
     for instruction in _instructions(text):
@@ -88,7 +90,7 @@ def _instructions(text: str) -> Iterator[_Instruction]:
 def _plan_instruction(
     text: str, instruction: _Instruction, setting: Setting, plan: TextPlan
 ) -> Causes | None:
-    """Return the causes for which nothing is left of an instruction."""
+    """Plan one instruction; return the causes of its removal, or None if something is left of it."""
     start, end, comments = instruction.arguments, instruction.end, instruction.comments
     match instruction.keyword:
         case "ENV" | "ARG":

@@ -1,4 +1,4 @@
-"""A setting in a `.env` file: one `NAME=value` a line."""
+"""A setting in a `.env` file, which has one `NAME=value` per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VALUE = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[^\n#]*?(?=[ \t]+#|[ \t
 
 
 def plan_dotenv(text: str, setting: Setting, plan: TextPlan) -> None:
-    """Note the uses of a setting in a `.env` file in `plan`, and what takes them out."""
+    """Add the uses of a setting in a `.env` file, and their removal, to `plan`."""
     at = 0
     while at < len(text):
         end = line_end(text, at)

@@ -1,4 +1,4 @@
-"""Which kind a file is that is not Python, and the file without a setting."""
+"""Chooses the parser for a text file and plans the removal of a setting from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Planner = Callable[[str, Setting, TextPlan], object]
 
 
 def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
-    """A shell script; what stands before a statement that is not understood is, all the same."""
+    """Plan a shell script; if it has a syntax error, plan the statements before the error."""
     try:
         plan_shell(text, setting, plan)
     except TextSyntaxError as error:
@@ -70,19 +70,19 @@ def plan_text(
     *,
     keep_option: str = "",
 ) -> tuple[list[TextUse], list[Removal]]:
-    """Return the uses of a setting in a file, and the edits that take them out.
+    """Find the uses of a setting in a file and the edits that remove them.
 
-    Comments and prose are no uses. A use that cannot be taken out says why. As long as something
-    still reads the variable, it stays set.
+    Comments and prose are not uses. A use that cannot be removed gives the reason. The variable
+    stays set as long as something still reads it.
 
     Args:
         source: the file.
-        setting: what is looked for.
-        is_suppressed: whether the use at an offset is to be left alone.
-        keep_option: why the option must stay; "" when it need not.
+        setting: the setting to remove.
+        is_suppressed: whether to leave the use at an offset alone.
+        keep_option: why the option must stay; "" if it need not.
 
     Returns:
-        The uses in the order of the text, and Removals whose members are indices of the uses.
+        The uses in source order, and Removals whose members are indices of the uses.
     """
     planner = _planner(source)
     if planner is None or not setting.occurs(source.text):
@@ -107,7 +107,7 @@ def plan_text(
 
 
 def _planner(source: SourceFile) -> Planner | None:
-    """Return what plans a file of this kind; by its name, or a script by its first line."""
+    """Return the planner for a file, chosen by its name or, for a script, by its first line."""
     path = PurePath(source.path.name)
     if path.name in _BY_NAME:
         return _BY_NAME[path.name]
@@ -126,7 +126,7 @@ def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
 
 
 def _close_gaps(text: str, plan: TextPlan) -> None:
-    """Where lines that go stand between two blank lines, take one of those out too."""
+    """Remove one of the two blank lines around removed lines."""
     runs: list[tuple[int, int, Causes]] = []
     for start, end, put, causes in sorted(plan.pieces, key=lambda piece: piece[:2]):
         if put or start != line_start(text, start) or text[end - 1 : end] not in ("", "\n"):
@@ -146,14 +146,14 @@ def _close_gaps(text: str, plan: TextPlan) -> None:
 
 
 def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
-    """Return the lines with the setting in a file that cannot be read, but for its comments."""
+    """Return the uses in a file that cannot be parsed, except in comment lines."""
     why = f"the file cannot be read: {reason}"
     spans = _outside_comments(source.text, setting, 0)
     return [TextUse(*span, "variable", refused=why) for span in spans]
 
 
 def _outside_comments(text: str, setting: Setting, start: int) -> list[tuple[int, int]]:
-    """Return where a setting is named from an offset on, except in lines of comment."""
+    """Return where the setting is named after an offset, except in comment lines."""
     return [
         match.span()
         for match in setting.pattern.finditer(text, start)

@@ -1,6 +1,6 @@
-"""Syntax trees of text files, from tree-sitter grammars.
+"""Parses text files with tree-sitter grammars.
 
-tree-sitter is imported when the first text is parsed: only a file that holds a setting is.
+Importing this module does not import tree-sitter; parsing the first text that uses a setting does.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ _CHUNK = 8192
 
 
 def parse(grammar: Grammar, text: str, ranges: Sequence[Range]) -> Node:
-    """Parses the parts of a text that `ranges` names, as if nothing stood between them.
+    """Parse the ranges of a text as if nothing stood between them.
 
-    tree-sitter counts bytes. Every character that is not ASCII is parsed as `_`, so that the byte
-    offsets of the nodes are offsets of characters in `text`.
+    tree-sitter counts bytes. Non-ASCII characters are parsed as `_`, so that the byte offsets of
+    the nodes are character offsets in `text`.
 
     Raises:
-        TextSyntaxError: the parser gave up. Some errors take it the square of the text's length.
+        TextSyntaxError: the parser timed out; its error recovery can be quadratic in the length of
+            the text.
     """
     import tree_sitter
 
@@ -65,13 +66,13 @@ def _language(grammar: Grammar) -> Language:
 
     module = importlib.import_module(f"tree_sitter_{grammar}")
     with warnings.catch_warnings():
-        # Grammars that were built for older releases give a pointer as a number.
+        # Grammars built for older releases pass a pointer as an int.
         warnings.simplefilter("ignore", DeprecationWarning)
         return Language(module.language())
 
 
 def without(skipped: Iterable[Range], start: int, end: int) -> list[Range]:
-    """Return the ranges that are left of one when some inside it are skipped."""
+    """Return what is left of a range without the skipped ranges inside it."""
     found: list[Range] = []
     for low, high in skipped:
         if start < low:
@@ -81,7 +82,11 @@ def without(skipped: Iterable[Range], start: int, end: int) -> list[Range]:
 
 
 def check(text: str, root: Node) -> None:
-    """Raises a TextSyntaxError that names the line of the first error of a tree, if it has one."""
+    """Check that a tree has no syntax error.
+
+    Raises:
+        TextSyntaxError: it has one; the message names the line.
+    """
     for statement in [root] if root.is_error else root.children:
         for node in _errors(statement):
             line = text.count("\n", 0, node.start_byte) + 1
@@ -100,8 +105,8 @@ def _errors(node: Node) -> Iterator[Node]:
 
 
 def _is_nameless(node: Node) -> bool:
-    """Return whether all that misses is a command behind assignments, which the bash grammar
-    expects.
+    """Return whether the missing node is only a command after assignments, which bash does not
+    need.
     """
     name = node.parent
     if name is None or name.type != "command_name" or name.parent is None:
@@ -110,7 +115,7 @@ def _is_nameless(node: Node) -> bool:
 
 
 def descendants(node: Node, kinds: Iterable[str]) -> Iterator[Node]:
-    """Yield the outermost nodes of some kinds below a node."""
+    """Yield the outermost descendants of the given types."""
     for child in node.children:
         if child.type in kinds:
             yield child

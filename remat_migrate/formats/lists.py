@@ -1,4 +1,4 @@
-"""Taking items out of a list as it is written: words, commands, elements between commas."""
+"""Removes items from lists in a text: words, commands, or elements between commas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..text.replacements import Causes, united
 from .lines import line_start, next_line
 from .setting import TextPlan
 
-# What may stand behind an item; `kept` is more than a separator, and stays with the item.
+# What may follow an item. `kept` is more than a separator and stays with the item.
 COMMAS = re.compile(r"(?:\s|#[^\n]*\n)*,")
 BLANKS = re.compile(r"(?!)")
 COMMANDS = re.compile(r"[ \t]*(?:(?P<kept>&)|;)(?![;&])")
@@ -26,13 +26,13 @@ def drop_items(
     separator: re.Pattern[str],
     plan: TextPlan,
 ) -> None:
-    """Plan a list without some of its items: with their separators, and their lines if alone there.
+    """Plan the removal of list items with their separators, and of lines that hold nothing else.
 
     Args:
         text: the text.
         items: the range of each item.
-        gone: the indices of those that go.
-        separator: what may stand behind an item.
+        gone: the indices of the items to remove, with their causes.
+        separator: what may follow an item.
         plan: the plan to add to.
     """
     first = 0
@@ -56,7 +56,7 @@ def _ranges(
     start, end = items[first][0], items[stop - 1][1]
     own = separator.match(text, end)
     behind = own.end() if own else end
-    # Where the item before ends, alone and with its separator.
+    # The end of the previous item, without and with its separator.
     before, separated = (items[first - 1][1],) * 2 if first else (start, start)
     if first and (found := separator.match(text, before)):
         separated = found.end()
@@ -65,7 +65,7 @@ def _ranges(
     following = end if is_last else items[stop][0]
     rest = _LINE_END.match(text, behind)
     joint = _GOES_ON.match(text, separated) if first else None
-    # Whether what follows stands on a line that goes on from here.
+    # Whether the next item is on a line that continues this one.
     goes_on = rest is not None and rest["goes_on"] and not joint
     leads = not is_last and (goes_on or (separator is CHAINED and not first))
     if rest and not text[line_start(text, start) : start].strip() and not leads:

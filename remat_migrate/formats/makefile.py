@@ -1,4 +1,4 @@
-"""A setting in a Makefile: variables, `export`, and the commands of recipes."""
+"""A setting in a Makefile: variables, `export`, and recipe commands."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _COMMENT = re.compile(r"(?<!\\)#")
 
 @dataclass(slots=True)
 class _Recipe:
-    """The lines of one rule: their ranges, with the causes for which they go."""
+    """The recipe lines of one rule: their ranges, and the causes of their removal."""
 
     lines: list[tuple[int, int, Causes | None]] = field(default_factory=list)
 
     def write(self, text: str, plan: TextPlan) -> None:
-        """Plan the lines that go; a rule that had a recipe keeps one."""
+        """Plan the removal of lines; a rule that had a recipe keeps one."""
         gone = [(start, end, causes) for start, end, causes in self.lines if causes is not None]
         for index, (start, end, causes) in enumerate(gone):
             if index == 0 and len(gone) == len(self.lines):
@@ -41,7 +41,7 @@ class _Recipe:
 
 
 def plan_makefile(text: str, setting: Setting, plan: TextPlan) -> None:
-    """Note the uses of a setting in a Makefile in `plan`, and what takes them out."""
+    """Add the uses of a setting in a Makefile, and their removal, to `plan`."""
     shown = _without_references(text)
     recipe = _Recipe()
     defining = False
@@ -60,7 +60,7 @@ def plan_makefile(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def _without_references(text: str) -> str:
-    """Return the text as the shell sees it: `$$` for one dollar, make's own references unknown."""
+    """Replace `$$` by a single dollar and make references by underscores, at the same offsets."""
     shown = list(text)
     at = text.find("$")
     while 0 <= at < len(text) - 1:
@@ -85,7 +85,7 @@ def _without_references(text: str) -> str:
 def _plan_recipe(
     text: str, shown: str, start: int, end: int, setting: Setting, plan: TextPlan
 ) -> Causes | None:
-    """Return a command of a recipe; the causes for which nothing is left of it."""
+    """Plan a recipe line; return the causes of its removal, or None if something is left of it."""
     prefix = _PREFIX.match(text, start, end)
     return _plan_command(text, shown, prefix.end() if prefix else start, end, setting, plan)
 
@@ -118,14 +118,14 @@ def _plan_command(
 
 
 def _is_hidden(text: str, shown: str, start: int, end: int, setting: Setting) -> bool:
-    """Return whether the setting is passed in a call of one of make's functions."""
+    """Return whether the setting is passed to a make function."""
     return setting.tells(text[start:end].replace(",", " ")) and not setting.occurs(shown[start:end])
 
 
 def _plan_line(
     text: str, shown: str, start: int, end: int, setting: Setting, plan: TextPlan
 ) -> None:
-    """A line that is no recipe: an assignment, an export, a condition, a rule."""
+    """Plan a line outside a recipe: an assignment, an export, a condition, or a rule."""
     comment = _COMMENT.search(text, start, end)
     stop = comment.start() if comment else end
     while stop > start and text[stop - 1] in " \t":
@@ -153,7 +153,7 @@ def _plan_line(
 def _plan_export(
     text: str, names: int, start: int, stop: int, setting: Setting, plan: TextPlan
 ) -> None:
-    """`export A NAME`."""
+    """Plan `export A NAME`."""
     words = [word.span() for word in re.compile(r"\S+").finditer(text, names, stop)]
     gone: dict[int, Causes] = {}
     for index, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""A library's setting as text files name it: an environment variable and a command-line option."""
+"""A library setting, which has an environment variable and a command-line option."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
 class TextSyntaxError(Exception):
-    """A text is not of its kind, or beyond what is understood of that kind; nothing is planned.
+    """A text has a syntax error or uses unsupported syntax; nothing is planned.
 
     Attributes:
-        readable: up to which offset whole statements stand that are understood.
+        readable: the offset up to which the text consists of whole, supported statements.
     """
 
     def __init__(self, message: str, readable: int = 0) -> None:
@@ -32,26 +32,24 @@ class TextSyntaxError(Exception):
 
 
 def read_bool(text: str) -> bool | None:
-    """Return the Boolean that a text such as `1` or `"off"` spells; None if it spells none."""
+    """Parse a Boolean such as `1` or `"off"`; return None if the text is not one."""
     word = text.strip().strip("\"'").lower()
     return True if word in _YES else False if word in _NO else None
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting under its two names, `JAX_ENABLE_X64` and `jax_enable_x64`."""
+    """A setting with its two names, such as `JAX_ENABLE_X64` and `jax_enable_x64`."""
 
     variable: str
     option: str
 
     def is_option(self, word: str) -> bool:
-        """Return whether a word, without quotes, is the option: `--name`, `--noname`,
-        `--name=value`.
-        """
+        """Return whether an unquoted word is the option: `--name`, `--noname`, or `--name=value`."""
         return re.fullmatch(rf"--?(no)?{self.option}(=\S*)?", word) is not None
 
     def takes_next(self, word: str, following: str) -> bool:
-        """Return whether `--name` has its value in the word behind it."""
+        """Return whether a word is `--name` and the next word is its value."""
         named = word.lstrip("-") == self.option
         return named and read_bool(following) is not None
 
@@ -60,7 +58,7 @@ class Setting:
         return re.match(rf"{self.variable}\+?=", word) is not None
 
     def tells(self, text: str) -> bool:
-        """Return whether a text that may be prose names the setting as a command or code would."""
+        """Return whether a text that may be prose uses the setting as a command or code would."""
         option, variable = self.option, self.variable
         found = re.search(
             rf"(^|[\s\"'])(--?(no)?{option}\b|{variable}=)|[\"']({option}|{variable})[\"']", text
@@ -68,17 +66,17 @@ class Setting:
         return found is not None
 
     def occurs(self, text: str) -> bool:
-        """Return whether a text has either name in it."""
+        """Return whether a text contains either name."""
         return self.variable in text or self.option in text
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Either name as a word of its own."""
+        """Matches either name as a whole word."""
         return re.compile(rf"(?<!\w)(?:{self.variable}|(?:no)?{self.option})(?!\w)")
 
     @property
     def reading(self) -> re.Pattern[str]:
-        """The value of the variable asked for: `$NAME`, `${NAME:-0}`, `$(NAME)`, `env.NAME`."""
+        """Matches a read of the variable: `$NAME`, `${NAME:-0}`, `$(NAME)`, or `env.NAME`."""
         name = self.variable
         return re.compile(
             rf"\$\{{?{name}(?!\w)|\$\({name}\)|(?<!\w)env\.{name}(?!\w)|env\[.{name}.\]"
@@ -87,13 +85,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TextUse:
-    """A place in a text where a setting is used.
+    """A use of a setting in a text.
 
     Attributes:
         start, end: its offsets.
-        form: the variable set, the option passed, or the variable's value read.
-        value: what it is set to, as written; "" when it is unset or passed on.
-        refused: why it cannot be taken out.
+        form: whether the variable is set, the option is passed, or the variable is read.
+        value: what it is set to, as written; "" if it is unset or passed on.
+        refused: why it cannot be removed; "" if it can.
     """
 
     start: int
@@ -105,15 +103,15 @@ class TextUse:
 
 @dataclass(slots=True)
 class TextPlan:
-    """The uses in a text and the pieces that take them out; causes are indices of `uses`.
+    """The uses in a text and the pieces that remove them. Causes are indices of `uses`.
 
     Attributes:
-        uses: the uses found, those that stay too.
-        pieces: what goes.
-        reads: where the variable is read; what is not taken out with something else is a use.
-        keep_variable: why the variable must stay set; "" when it need not.
-        keep_option: why the option must stay; "" when it need not.
-        is_suppressed: whether the use at an offset is to be left alone.
+        uses: the uses found, including those that stay.
+        pieces: the removals and replacements.
+        reads: where the variable is read; a read outside every piece is a use.
+        keep_variable: why the variable must stay set; "" if it need not.
+        keep_option: why the option must stay; "" if it need not.
+        is_suppressed: whether to leave the use at an offset alone.
     """
 
     uses: list[TextUse] = field(default_factory=list)
@@ -126,7 +124,7 @@ class TextPlan:
     def take(
         self, start: int, end: int, form: Form, value: str = "", refused: str = ""
     ) -> Causes | None:
-        """Note a use that shall go; None if it has to stay, else its causes."""
+        """Add a use to remove; return its causes, or None if it must stay."""
         if self.is_suppressed(start):
             refused = refused or "it is suppressed"
         elif form in ("variable", "option"):
@@ -135,13 +133,13 @@ class TextPlan:
         return None if refused else frozenset((len(self.uses) - 1,))
 
     def refuse(self, start: int, end: int, form: Form, reason: str) -> None:
-        """Note a use that stays."""
+        """Add a use that stays."""
         self.uses.append(TextUse(start, end, form, "", reason))
 
     def note_reads(
         self, pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize
     ) -> None:
-        """Note where a pattern, such as `Setting.reading`, matches: the variable is read there."""
+        """Add the matches of a pattern, such as `Setting.reading`, as reads of the variable."""
         self.reads += [found.span() for found in pattern.finditer(text, start, end)]
 
     def put(self, start: int, end: int, text: str, causes: Causes) -> None:
@@ -150,15 +148,15 @@ class TextPlan:
             self.pieces.append((start, end, text, causes))
 
     def drop_lines(self, text: str, start: int, end: int, causes: Causes) -> None:
-        """Take whole lines out, with a comment behind what ends at `end`."""
+        """Remove whole lines, including a comment after `end`."""
         self.put(line_start(text, start), next_line(text, end), "", causes)
 
     def covers(self, start: int, end: int) -> bool:
-        """Return whether a range goes with some piece."""
+        """Return whether a piece covers a range."""
         return any(low <= start and end <= high for low, high, _, _ in self.pieces)
 
     def fork(self) -> TextPlan:
-        """Return an empty plan under the same conditions, to be taken over when it works out."""
+        """Return an empty plan with the same conditions, for `adopt` to merge if planning succeeds."""
         return TextPlan(
             keep_variable=self.keep_variable,
             keep_option=self.keep_option,
@@ -166,7 +164,7 @@ class TextPlan:
         )
 
     def adopt(self, other: TextPlan, causes: Causes | None = None) -> Causes | None:
-        """Take over what another plan holds; `causes` of it as they are called here."""
+        """Merge another plan into this one; return `causes` of that plan, renumbered."""
         shift = len(self.uses)
         self.uses += other.uses
         self.reads += other.reads

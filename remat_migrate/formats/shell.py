@@ -1,4 +1,4 @@
-"""A setting in a shell script: variables set, options passed; and the script without them."""
+"""A setting in a shell script: variables and options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .shell_words import NAME, SCRIPT_OPTIONS, Removed, WordPlanner, bare, drop
 
 _DECLARING = frozenset({"export", "declare", "typeset", "readonly", "local", "unset"})
 _SPEAKING = frozenset({"echo", "printf", "print", "log", "logger", "die", "warn", "info", "git"})
-# What runs the lines of a here-document as a script.
+# These commands run the lines of a here-document as a script.
 _SHELLS = frozenset({"bash", "sh", "zsh", "ksh", "dash", "ssh", "sbatch", "qsub", "bsub", "su"})
 _SCRIPT_FILE = re.compile(r"\.(sh|bash|zsh|ksh|slurm|sbatch|pbs|env|envrc|bashrc|profile)\b")
 _JOINING = frozenset({"&&", "||", "|", "|&"})
@@ -30,22 +30,22 @@ def plan_shell(
     skipped: Sequence[tuple[int, int]] = (),
     strict: bool = False,
 ) -> Causes | None:
-    """Note the uses of a setting in `text[start:end]` in `plan`, and what takes them out.
+    """Add the uses of a setting in `text[start:end]`, and their removal, to `plan`.
 
     Args:
-        text: the text that the offsets are of, as the shell gets to see it.
-        setting: what is looked for.
+        text: the whole text, as the shell sees it.
+        setting: the setting to remove.
         plan: the plan to add to.
         start: where the script starts.
-        end: where it ends, None for the end of the text.
-        skipped: ranges within it that are none of it, in order.
+        end: where it ends; None for the end of the text.
+        skipped: ranges within it that are not part of it, in order.
         strict: whether the text may be prose; then `NAME=0` is an assignment only before a command.
 
     Returns:
-        The causes for which nothing is left of the script; None if something is, or nothing went.
+        The causes of removing the whole script; None if some of it stays or nothing is removed.
 
     Raises:
-        TextSyntaxError: the script cannot be read; `plan` is as it was.
+        TextSyntaxError: the script cannot be parsed; `plan` is unchanged.
     """
     stop = len(text) if end is None else end
     commands = parse_shell(text, start, stop, skipped, setting.occurs)
@@ -64,10 +64,10 @@ def plan_variables(
     *,
     skipped: Sequence[tuple[int, int]] = (),
 ) -> Causes | None:
-    """Plan a list of assignments (`A=1 B=2`, or names alone) that are separated by blanks.
+    """Plan a blank-separated list of assignments or names, such as `A=1 B=2`.
 
     Returns:
-        The causes for which no word is left; then nothing is planned for the words themselves.
+        The causes of removing the whole list; then no pieces are planned for the words themselves.
     """
     commands = [
         link.command for link in parse_shell(text, start, end, skipped, setting.occurs).links
@@ -92,10 +92,10 @@ def plan_variables(
 def plan_argv(
     text: str, elements: Sequence[tuple[int, int]], setting: Setting, plan: TextPlan
 ) -> dict[int, Causes]:
-    """Return which elements of a list of arguments go, by index; `elements` are ranges without
-    quotes.
+    """Return the elements to remove from a list of arguments, by index, with their causes.
 
-    An argument that is a script (behind `-c`) is planned inside.
+    An argument that is a script (after `-c`) is planned inside. `elements` are ranges without
+    quotes.
     """
     words = [Word(start, end, text[start:end]) for start, end in elements]
     script = _Script(text, setting, plan)
@@ -106,7 +106,7 @@ def plan_argv(
             if len(plan.uses) == known and setting.tells(word.text):
                 plan.refuse(word.start, word.end, "variable", "it stands in a script")
             words[index] = Word(word.start, word.end, "_")
-    # What has blanks in it is no single word: a command line of a list of such.
+    # An element with blanks is not a single word: the list is one of command lines.
     words = [Word(w.start, w.end, "_") if re.search(r"\s", w.text) else w for w in words]
     removed: Removed = {}
     script.words.arguments(words, removed)
@@ -114,7 +114,7 @@ def plan_argv(
 
 
 class _Script:
-    """Finds which commands go and cuts words out of the others."""
+    """Finds the commands to remove, and removes words from the others."""
 
     def __init__(
         self, text: str, setting: Setting, plan: TextPlan, *, strict: bool = False
@@ -126,7 +126,7 @@ class _Script:
         self.words = WordPlanner(text, setting, plan, self.run_string, strict=strict)
 
     def run_string(self, start: int, end: int, strict: bool) -> None:
-        """Plan a part of the text that is a script of its own, if it can be read as one."""
+        """Plan a range of the text as a script of its own, if it can be parsed as one."""
         inner = self.plan.fork()
         try:
             plan_shell(self.text, self.setting, inner, start, end, strict=strict)
@@ -135,7 +135,7 @@ class _Script:
         self.plan.adopt(inner)
 
     def plan_list(self, commands: CommandList) -> None:
-        """Plan the commands of a list and of those inside it."""
+        """Plan the commands of a list and of the lists inside it."""
         links = commands.links
         for link, following in zip(links, (*links[1:], None), strict=False):
             if isinstance(link.command, Simple):
@@ -144,7 +144,7 @@ class _Script:
                 self._compound(link.command)
 
     def all_gone(self, commands: CommandList) -> Causes | None:
-        """Return the causes for which every command of a list goes; None if one stays."""
+        """Return the causes if every command of a list is removed; None if one stays."""
         if not commands.links or any(link.command not in self.gone for link in commands.links):
             return None
         return united(self.gone[link.command] for link in commands.links)
@@ -158,7 +158,7 @@ class _Script:
         if not empty or any(causes is None for causes in empty):
             return
         if command.kind == "function":
-            # Its body must be a group, if one with nothing in it.
+            # A function needs a body, even an empty one.
             for link in command.bodies[0].links:
                 self.gone.pop(link.command, None)
             return
@@ -198,7 +198,7 @@ class _Script:
             self.words.cut(command.parts, removed)
 
     def _command(self, name: str, words: Sequence[Word], removed: Removed) -> None:
-        """A command with its name; noted in `removed` with all its words if nothing is left."""
+        """Plan the words of a command, starting with its name."""
         variable = self.setting.variable
         start, end = words[0].start, words[-1].end
         operands = [word for word in words[1:] if not word.text.startswith("-")]
@@ -223,7 +223,7 @@ class _Script:
             self.words.arguments(words, removed, name)
 
     def _inside(self, word: Word, *, skip: bool = False) -> None:
-        """The commands in a word's `$(...)`, and the variable where its value is used."""
+        """Plan the commands in a word's `$(...)`, and add reads of the variable."""
         self._note_reads(word.start, word.end)
         for commands in () if skip else word.inner:
             self.plan_list(commands)
@@ -232,12 +232,12 @@ class _Script:
     def _note_reads(self, start: int, end: int) -> None:
         self.plan.note_reads(self.setting.reading, self.text, start, end)
 
-    # -- text that is written somewhere
+    # -- text that is written to a file
 
     def _speech(
         self, command: Simple, words: Sequence[Word], link: Link, following: Link | None
     ) -> None:
-        """`echo NAME=0 >> file` sets a variable; `echo` alone only talks about it."""
+        """Plan `echo NAME=0 >> file`, which sets a variable; `echo` alone does not."""
         to_file = any(r.operator in (">", ">>", ">|", "&>") for r in command.redirects)
         tee = _tee(link, following)
         said = [word for word in words if not re.fullmatch(r"-[neE]+", word.text)]
@@ -258,7 +258,7 @@ class _Script:
                 self.gone[tee] = causes
 
     def _document(self, redirect: Redirect, command: Simple, name: str) -> None:
-        """A here-document: a script if a shell reads it or it becomes the file of one."""
+        """Plan a here-document that a shell runs or that becomes a script file."""
         targets = [r.target for r in command.redirects if r is not redirect]
         targets += [word.text for word in command.words[1:]]
         written = name in ("cat", "tee") and any(map(_SCRIPT_FILE.search, targets))
@@ -275,7 +275,7 @@ class _Script:
             reason = f"it stands in a here-document for {name}"
             self.plan.refuse(*found.span(), "variable", reason)
 
-    # -- lists without the commands that go
+    # -- lists without the removed commands
 
     def write_list(self, commands: CommandList, *, required: bool) -> None:
         """Plan what remains of a list and the lists inside it; `required` leaves at least a `:`."""
@@ -320,7 +320,7 @@ class _Script:
 
 
 def _chains(commands: CommandList) -> list[list[Link]]:
-    """Return the commands of a list, those that `&&`, `||`, or pipes join in one group."""
+    """Group the commands of a list that `&&`, `||`, or pipes join."""
     chains: list[list[Link]] = []
     joined = False
     for link in commands.links:
@@ -347,7 +347,7 @@ def _tee(link: Link, following: Link | None) -> Simple | None:
 
 
 def _is_pure(test: CommandList) -> bool:
-    """Return whether a test only looks at things."""
+    """Return whether a test has no side effects."""
     for link in test.links:
         command = link.command
         if not isinstance(command, Simple) or not command.words:

@@ -1,7 +1,7 @@
 """The commands of a shell script, read from the syntax tree of the bash grammar.
 
-The grammar hangs a redirection on a whole pipeline, and what follows a here-document below the
-here-document. Here every command has its own words and redirections, and a list is flat.
+The grammar attaches a redirection to a whole pipeline, and what follows a here-document to the
+here-document. In this tree every command has its own words and redirections, and lists are flat.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TESTS = frozenset(("if", "elif", "while", "until"))
 _BODIES = frozenset(("then", "else", "do", "{", "("))
 _CLAUSES = frozenset(("elif_clause", "else_clause", "do_group", "case_item"))
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-# The grammar has no node for a `-` that is a word.
+# The grammar has no node for a word that is `-`.
 _DASH = re.compile(r"(?<!\S)-[ \t]+\Z")
 _GAP = re.compile(r"(?:[ \t\r-]|\\\r?\n)*")
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
@@ -51,11 +51,11 @@ _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as it stands in the script.
+    """A word of the script.
 
     Attributes:
         start, end: its offsets.
-        text: its characters, quotes and all.
+        text: its source, including quotes.
         inner: the lists of commands in its `$(...)` and backquotes.
         elements: the words of an array, `NAME=(a b c)`.
     """
@@ -69,7 +69,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection; `body` is the range of the lines of a here-document, if it is one."""
+    """A redirection; `body` is the range of the lines of a here-document."""
 
     start: int
     end: int
@@ -80,7 +80,7 @@ class Redirect:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Simple:
-    """A simple command: assignments, name, arguments and redirections, in order."""
+    """A simple command: assignments, name, arguments, and redirections, in order."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class Simple:
 
     @property
     def words(self) -> list[Word]:
-        """The words without the redirections."""
+        """The words, without the redirections."""
         return [part for part in self.parts if isinstance(part, Word)]
 
     @property
@@ -99,10 +99,10 @@ class Simple:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Compound:
-    """`if`, `while`, `for`, `case`, a group, a subshell or the definition of a function.
+    """An `if`, `while`, `for`, `case`, group, subshell, or function definition.
 
-    `tests` are the lists whose outcome decides, `bodies` the others; `words` what a `for` or a
-    `case` looks at.
+    `tests` are the lists used as conditions and `bodies` the others; `words` are the subjects of a
+    `for` or a `case`.
     """
 
     kind: str
@@ -118,7 +118,7 @@ Command = Simple | Compound
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Link:
-    """A command of a list and the operator behind it (`""` at the end of the list)."""
+    """A command of a list and the operator after it (`""` at the end of the list)."""
 
     command: Command
     operator: str = ""
@@ -127,7 +127,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CommandList:
-    """Commands one after the other."""
+    """Consecutive commands."""
 
     links: tuple[Link, ...] = ()
 
@@ -135,17 +135,18 @@ class CommandList:
 def parse_shell(
     text: str, start: int, end: int, skipped: Sequence[Range], occurs: Callable[[str], bool]
 ) -> CommandList:
-    """Return the commands in `text[start:end]`.
+    """Parse the commands in `text[start:end]`.
 
     Args:
-        text: the whole text; offsets in the result are of this text.
+        text: the whole text; offsets in the result refer to it.
         start: where the script starts.
         end: where it ends.
-        skipped: ranges within it that are none of it, in order.
-        occurs: whether what is looked for is in a text. Statements without it are not looked into.
+        skipped: ranges within it that are not part of it, in order.
+        occurs: whether a text contains what the caller looks for. Other statements are not
+            expanded.
 
     Raises:
-        TextSyntaxError: it is no script, or one that is beyond the grammar.
+        TextSyntaxError: the script has a syntax error or unsupported syntax.
     """
     body = text[start:end].rstrip()
     if body.endswith("\\") and not body.endswith("\\\\"):
@@ -169,7 +170,9 @@ class _Reader:
         self.occurs = occurs
 
     def commands(self, nodes: Sequence[Node], before: Sequence[Link] = ()) -> CommandList:
-        """Commands, and after them those among some nodes, each with the operator behind it."""
+        """Return the commands among some nodes, each with the operator after it, following
+        `before`.
+        """
         links = list(before)
         for node in nodes:
             if node.type in _STATEMENTS:
@@ -193,7 +196,7 @@ class _Reader:
         return self._simple(node)
 
     def _chain(self, node: Node) -> list[Link]:
-        # `a && b && c` is as deep as it is long, to the left.
+        # The tree of `a && b && c` nests to the left, as deep as the chain is long.
         rest: list[Node] = []
         while node.type in ("list", "pipeline"):
             rest += reversed(node.children[1:])
@@ -211,13 +214,13 @@ class _Reader:
             links[-1:] = [replace(first, negated=links[-1].negated), *others]
         else:
             links[-1] = replace(links[-1], command=replace(last, end=parts[-1].end))
-        # Commands behind `<<EOF` on its line stand below the here-document.
+        # The grammar puts commands after `<<EOF` on its line below the here-document.
         behind = [child for redirect in redirects for child in redirect.children]
         flat = [n for c in behind for n in (c.children if c.type == "pipeline" else [c])]
         return list(self.commands(flat, links).links)
 
     def _redirect(self, node: Node) -> list[Word | Redirect]:
-        """Return a redirection, and the words and redirections that the grammar hangs on it."""
+        """Return a redirection, and the words and redirections that the grammar attaches to it."""
         operator = next(child for child in node.children if not child.is_named)
         rest = node.children[node.children.index(operator) + 1 :]
         if node.type != "heredoc_redirect":
@@ -245,7 +248,7 @@ class _Reader:
         return Compound(kind, *node.byte_range, tuple(tests), tuple(bodies), words)
 
     def _clauses(self, node: Node, tests: list[CommandList], bodies: list[CommandList]) -> None:
-        """Adds the lists of a compound command, which keywords separate."""
+        """Add the lists of a compound command, which keywords separate."""
         into: list[CommandList] | None = bodies if node.type == "case_item" else None
         held: list[Node] = []
         for child in node.children:
@@ -273,7 +276,7 @@ class _Reader:
         return self._split(parts)
 
     def _split(self, parts: Sequence[Word | Redirect]) -> list[Link]:
-        """Commands of these words: the grammar now and then joins them over the end of a line."""
+        """Split parts into commands at line ends, which the grammar sometimes ignores."""
         line = max(self.start, line_start(self.text, parts[0].start))
         if _DASH.search(self.text, line, parts[0].start):
             raise TextSyntaxError("'-' is not understood")  # the item of a list in prose

@@ -11,7 +11,7 @@ from .setting import Setting, TextPlan, read_bool
 from .shell_tree import Redirect, Word
 
 NAME = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
-# Options whose argument is a script, and commands whose arguments are.
+# Options whose argument is a script, and commands whose arguments are scripts.
 SCRIPT_OPTIONS = frozenset({"-c", "-lc", "-ic", "-ec", "-xc", "-exc", "--command", "--wrap"})
 _SCRIPT_COMMANDS = frozenset({"eval", "ssh", "tmux", "watch", "parallel", "trap", "su"})
 # Options that take a variable: `docker run -e NAME=0`, `mpirun -x NAME`.
@@ -22,18 +22,17 @@ _VARIABLE_OPTIONS = frozenset(
         "-u", "--unset", "--env-add", "--env-rm",
     }
 )  # fmt: skip
-# Variables whose value is a text for people.
+# Variables that hold text for people.
 PROSE_NAME = re.compile(r"(?i)msg|message|help|usage|desc|text|comment|note|title|doc")
 
 Removed = dict[Word, Causes]
 
 
 class WordPlanner:
-    """Notes the uses in words in a plan, and in a dict the words that go with their causes.
+    """Adds the uses in words to a plan, and the words to remove with their causes to a dict.
 
-    `run_script(start, end, strict)` plans a range of the text that is a script of its own. A strict
-    planner takes `NAME=0` for an assignment only where it can be nothing else, for the text may be
-    prose.
+    `run_script(start, end, strict)` plans a range that is a script of its own. The text of a strict
+    planner may be prose: `NAME=0` is an assignment only where nothing else is possible.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class WordPlanner:
         self.strict = strict
 
     def assignment(self, word: Word, removed: Removed) -> None:
-        """`NAME=value` before a command or alone; the value may be a command line itself."""
+        """Plan `NAME=value` before a command or alone; the value may be a command line."""
         if self.setting.is_assignment(word.text):
             drop(removed, [word], self.variable(word, word.text.partition("=")[2]))
             return
@@ -75,7 +74,7 @@ class WordPlanner:
             self._script(start, word.end, strict=True)
 
     def operands(self, words: Sequence[Word], removed: Removed) -> None:
-        """The words behind `export` or `ENV`: assignments and names."""
+        """Plan the words after `export` or `ENV`: assignments and names."""
         for word in words:
             if self._is_operand(word):
                 drop(removed, [word], self.variable(word, bare(word.text).partition("=")[2]))
@@ -83,20 +82,20 @@ class WordPlanner:
                 self.assignment(word, removed)
 
     def arguments(self, words: Sequence[Word], removed: Removed, command: str = "") -> None:
-        """The words of a command that treats variables in no way of its own."""
+        """Plan the words of a command without special treatment of variables."""
         for index, word in enumerate(words):
             if word not in removed and self.setting.occurs(word.text):
                 self._argument(words, index, removed, command)
         self._drop_env(words, removed)
 
     def cut(self, parts: Sequence[Word | Redirect], removed: Removed) -> None:
-        """Plan `parts`, which stand side by side, without those that go."""
+        """Plan adjacent `parts` without the removed words."""
         gone = {i: removed[w] for i, w in enumerate(parts) if isinstance(w, Word) and w in removed}
         spans = [(part.start, part.end) for part in parts]
         drop_items(self.text, spans, gone, BLANKS, self.plan)
 
     def variable(self, word: Word, value: str) -> Causes | None:
-        """Take a word that sets the variable to `value`."""
+        """Plan a word that sets the variable to `value`."""
         refused = ""
         if word.inner:
             refused = "its value is the output of a command, which would no longer run"
@@ -140,7 +139,7 @@ class WordPlanner:
         return self.setting.is_assignment(bare(word.text)) and not re.search(r"\s", word.text)
 
     def _operand(self, word: Word, before: Word | None, removed: Removed) -> None:
-        """`NAME=value` or `NAME` among the arguments, with the option that takes it."""
+        """Plan `NAME=value` or `NAME` among the arguments, with the option that takes it."""
         if before is not None and before.text in _VARIABLE_OPTIONS:
             causes = self.variable(word, bare(word.text).partition("=")[2])
             drop(removed, [before, word], causes)
@@ -150,7 +149,7 @@ class WordPlanner:
             drop(removed, [word], self.variable(word, bare(word.text).partition("=")[2]))
 
     def _attached(self, word: Word, removed: Removed) -> bool:
-        """`--env=NAME=0`, `-eNAME=0`."""
+        """Plan `--env=NAME=0` or `-eNAME=0`; return whether the word is one."""
         name = self.setting.variable
         found = re.fullmatch(rf"(?:--?[\w-]+=|-\w){name}(?:=(\S*))?", bare(word.text))
         if found is None:
@@ -162,7 +161,7 @@ class WordPlanner:
         return True
 
     def _listed(self, word: Word, before: Word | None) -> bool:
-        """`--export=ALL,NAME=0`: one of a list."""
+        """Plan one item of `--export=ALL,NAME=0`; return whether the word has one."""
         name = self.setting.variable
         item = re.search(rf"(?:(?<=[,=])|^){name}(=[^,\s\"']*)?(?=[,\"']|$)", word.text)
         option = word.text.startswith("-") or (before is not None and before.text[:1] == "-")
@@ -182,7 +181,7 @@ class WordPlanner:
         return command in _SCRIPT_COMMANDS or (before is not None and before.text in SCRIPT_OPTIONS)
 
     def _script(self, start: int, end: int, *, strict: bool) -> None:
-        """A quoted string that is a command line."""
+        """Plan a quoted string that is a command line."""
         quote = self.text[start]
         if quote not in "\"'" or self.text[end - 1] != quote or end - start < 2:
             return
@@ -191,7 +190,7 @@ class WordPlanner:
             self.run_script(start + 1, end - 1, strict)
 
     def _drop_env(self, words: Sequence[Word], removed: Removed) -> None:
-        """`env` that has nothing left to set before its command is not needed."""
+        """Remove an `env` that no longer sets anything before its command."""
         for index, word in enumerate(words):
             if bare(word.text).rpartition("/")[2] != "env":
                 continue
@@ -207,7 +206,7 @@ class WordPlanner:
 
 
 def drop(removed: Removed, words: Sequence[Word], causes: Causes | None) -> None:
-    """Note that words go, unless the use has to stay."""
+    """Mark words for removal, unless the use must stay."""
     if causes is not None:
         removed |= dict.fromkeys(words, causes)
 

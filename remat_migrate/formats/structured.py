@@ -1,4 +1,4 @@
-"""A setting in YAML and TOML: environments, lists of arguments, commands."""
+"""A setting in YAML and TOML: environments, argument lists, and commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .trees import (
     parse_yaml,
 )
 
-# A key of these with nothing in it means the same as no such key.
+# An empty value of one of these keys means the same as no such key.
 _ENVIRONMENTS = re.compile(
     r"(?i)(.*[_-])?(env|environ|environment|envs|env_?vars|environment_?variables|variables|vars"
     r"|set_?env|pass_?env|passthrough|build[_-]?args)"
@@ -34,9 +34,9 @@ _SCRIPTS = re.compile(
 _PROSE = re.compile(
     r"(?i)name|title|display_?name|description|help|doc|comment|message|label|id|readme|summary"
 )
-# What a step of a workflow may have besides the script that is all it does.
+# What a workflow step may have besides its script.
 _STEP = frozenset({"name", "run", "shell", "if", "working-directory", "displayName", "script"})
-# What GitHub puts in before the shell gets to see it.
+# GitHub expands these templates before the shell runs.
 _TEMPLATE = re.compile(r"\$\{\{[^\n]*?\}\}")
 _ENTRY_NAMES = frozenset({"name", "key", "Name", "Key"})
 _ENTRY_REST = frozenset({"value", "valueFrom", "Value", "ValueFrom", "optional", "type"})
@@ -45,10 +45,10 @@ _PREFIXES = r"(?:[DR]:)*"
 
 
 def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
-    """Note the uses of a setting in a YAML file in `plan`, and what takes them out.
+    """Add the uses of a setting in a YAML file, and their removal, to `plan`.
 
     Raises:
-        TextSyntaxError: the file cannot be read.
+        TextSyntaxError: the file cannot be parsed.
     """
     planner = _Planner(text, setting, plan, is_toml=False)
     for root in parse_yaml(text, setting.occurs):
@@ -56,7 +56,7 @@ def plan_yaml(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
-    """The same for a TOML file."""
+    """Add the uses of a setting in a TOML file, and their removal, to `plan`."""
     planner = _Planner(text, setting, plan, is_toml=True)
     tables = parse_toml(text, setting.occurs)
     for table in tables:
@@ -66,7 +66,7 @@ def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def _may_go(table: Table, tables: Ordered[Table]) -> bool:
-    """Return whether a table with nothing in it means nothing."""
+    """Return whether an empty table can be removed."""
     return (
         bool(table.name)
         and not table.is_array
@@ -76,10 +76,9 @@ def _may_go(table: Table, tables: Ordered[Table]) -> bool:
 
 
 class _Planner:
-    """Visits nodes; `visit` gives the causes for which nothing is left of a node.
+    """Visits nodes; `visit` returns the causes if nothing is left of a node.
 
-    What is left of a node is planned when it is visited; that a node with nothing left goes is for
-    the node around it to plan.
+    Visiting a node plans the removal of its parts. The parent plans the removal of an empty node.
     """
 
     def __init__(self, text: str, setting: Setting, plan: TextPlan, *, is_toml: bool) -> None:
@@ -94,7 +93,7 @@ class _Planner:
         )
 
     def visit(self, node: Node, key: str, *, among: int = 0) -> Causes | None:
-        """Plan a node that stands under `key`, as one of `among` items of a sequence."""
+        """Plan a node under `key`, which is one of `among` items of a sequence."""
         if not self.setting.occurs(self.text[node.outer[0] : node.outer[1]]):
             return None
         match node:
@@ -106,7 +105,7 @@ class _Planner:
                 return self._sequence(node, key)
 
     def value(self, node: Node) -> str:
-        """Return a scalar's characters, without its quotes."""
+        """Return the text of a scalar, without its quotes."""
         return self.text[node.start : node.end] if isinstance(node, Scalar) else ""
 
     def _is_behind_dash(self, at: int) -> bool:
@@ -138,7 +137,7 @@ class _Planner:
         return united(gone.values()) if len(gone) == len(node.entries) else None
 
     def _may_go(self, key: str, value: Node) -> bool:
-        """Return whether an entry whose value is empty means nothing."""
+        """Return whether an entry with an empty value can be removed."""
         if value.anchor and re.search(rf"\*{re.escape(value.anchor)}(?![\w-])", self.text):
             return False
         if isinstance(value, Scalar) and self.is_toml:
@@ -148,15 +147,13 @@ class _Planner:
         )
 
     def _is_step(self, node: Mapping, entry: Entry, among: int) -> bool:
-        """Return whether a script that does nothing any more was all that an item of a list
-        does.
-        """
+        """Return whether a removed script was all that an item of a list did."""
         keys = {self.value(other.key) for other in node.entries}
         is_script = isinstance(entry.value, Scalar) and bool(keys & {"run", "script"})
         return is_script and among > 1 and keys <= _STEP
 
     def _empty(self, entry: Entry, causes: Causes) -> None:
-        """Plan an entry whose value has nothing left but must not go."""
+        """Plan an empty value for an entry that must stay."""
         value = entry.value
         match value:
             case Scalar(style=style):
@@ -177,7 +174,7 @@ class _Planner:
             return
         leading = 0
         if self._is_behind_dash(entries[0].start):
-            # The first entry stands on the line of its item's dash; another takes its place.
+            # The first entry is on the line of its item's dash; the next one takes its place.
             while leading in gone:
                 leading += 1
             if 0 < leading < len(entries):
@@ -232,7 +229,7 @@ class _Planner:
         return everything
 
     def _holds_scripts(self, node: Sequence, key: str) -> bool:
-        """Return whether the items are commands, and not the words of one."""
+        """Return whether the items are commands, not the words of one command."""
         scalars = [item.value for item in node.items if isinstance(item.value, Scalar)]
         if not _SCRIPTS.fullmatch(key):
             return False
@@ -240,14 +237,14 @@ class _Planner:
         return key != "command" or re.search(r"\s", first) is not None
 
     def _is_script(self, item: Scalar) -> bool:
-        """Return whether an item is a command of its own, and not one of the words of one."""
+        """Return whether an item is a whole command, not a word of one."""
         value = self.value(item)
         return item.style in ("literal", "folded") or (
             re.search(r"\S\s+\S", value) is not None and self.setting.tells(value)
         )
 
     def _goes_whole(self, item: Item, key: str) -> bool:
-        """Return whether an item with nothing left goes: a step, or the mapping of one variable."""
+        """Return whether to remove an empty item: a step, or the mapping of one variable."""
         if not isinstance(item.value, Mapping):
             return False
         keys = {self.value(entry.key) for entry in item.value.entries}
@@ -264,7 +261,7 @@ class _Planner:
         )
 
     def _named(self, item: Item) -> Causes | None:
-        """`- name: NAME` with its `value:`, as Kubernetes has it."""
+        """Plan the Kubernetes form, `- name: NAME` with its `value:`."""
         if not isinstance(item.value, Mapping) or not self._is_named(item.value):
             return None
         values = [e.value for e in item.value.entries if self.value(e.key) in ("value", "Value")]
@@ -272,7 +269,7 @@ class _Planner:
         return self.plan.take(item.value.outer[0], item.end, "variable", shown)
 
     def _empty_item(self, item: Item, causes: Causes) -> None:
-        """Plan an item that has nothing left but must not go: that would number the others anew."""
+        """Plan an empty item that must stay, because removing it would renumber the others."""
         value = item.value
         if isinstance(value, Scalar) or value.flow:
             return
@@ -303,7 +300,7 @@ class _Planner:
     # -- scalars
 
     def _scalar(self, node: Scalar, key: str) -> Causes | None:
-        """Return a command line or a script; the causes for which nothing is left of it."""
+        """Plan a command line or a script; return the causes if nothing is left of it."""
         self._note_reads(node)
         value = self.value(node)
         lines = self.is_toml and "\n" in value
@@ -331,7 +328,7 @@ class _Planner:
         return self.plan.adopt(inner, causes)
 
     def _plan_lines(self, shown: str, node: Scalar, plan: TextPlan, *, strict: bool) -> None:
-        """The settings of another tool (`legacy_tox_ini`), or a script."""
+        """Plan the lines of another tool's settings (`legacy_tox_ini`) or of a script."""
         at = node.start
         while at < node.end:
             end = min(line_end(self.text, at), node.end)
@@ -344,7 +341,7 @@ class _Planner:
             at = next_line(self.text, at)
 
     def _indents(self, node: Scalar) -> list[tuple[int, int]]:
-        """Return the indentation of the lines of a block scalar."""
+        """Return the ranges of the indentation in a block scalar."""
         lines = re.compile(rf"^{node.indent}", re.MULTILINE).finditer(self.text, *node.span)
         return [line.span() for line in lines] if node.indent else []
 
@@ -352,7 +349,7 @@ class _Planner:
         self.plan.note_reads(self.setting.reading, self.text, *node.span)
 
     def _as_read(self, node: Scalar) -> str:
-        """Return the file's text with a scalar as its reader gets it, at the same offsets."""
+        """Return the file's text with a scalar as its reader sees it, at the same offsets."""
         body = _TEMPLATE.sub(lambda m: "_" * len(m.group()), self.value(node))
         if node.style == "double":
             body = re.sub(r'\\(["\\/])', r"_\1", body)
@@ -363,6 +360,6 @@ class _Planner:
 
 
 def _head_end(entry: Entry) -> int:
-    """Return where an entry ends, or its first line if its value stands below."""
+    """Return where an entry ends, or its first line if its value starts below it."""
     below = isinstance(entry.value, Mapping | Sequence) and not entry.value.flow
     return entry.colon if below else entry.end

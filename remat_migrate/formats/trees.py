@@ -21,7 +21,7 @@ _YAML_STYLES: dict[str, Style] = {
     "double_quote_scalar": "double",
     "alias": "alias",
 }
-# The grammar counts lines in 16 bits, and crashes where its stack of indentations overflows.
+# The grammar counts lines in 16 bits, and crashes when its stack of indentations overflows.
 _MOST_LINES = 32_000
 _MOST_LEVELS = 100
 _INDENT = re.compile(r"^ *(?:[-?:][ \t]+)*(?=\S)", re.MULTILINE)
@@ -31,7 +31,7 @@ Style = Literal["plain", "single", "double", "literal", "folded", "alias", "null
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scalar:
-    """A scalar; `start` to `end` is its text without quotes, `outer` with them.
+    """A scalar; `start` to `end` excludes the quotes, `outer` includes them.
 
     `indent` is the white space before each line of a block scalar.
     """
@@ -45,13 +45,13 @@ class Scalar:
 
     @property
     def span(self) -> Range:
-        """Where its text stands, without quotes."""
+        """Its range, without quotes."""
         return self.start, self.end
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Entry:
-    """`key: value`; `colon` is the offset behind the colon and the value's anchor and tag."""
+    """`key: value`; `colon` is the offset after the colon and the value's anchor and tag."""
 
     key: Scalar
     start: int
@@ -79,7 +79,7 @@ class Item:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mapping:
-    """A mapping; `flow` if it is written in braces."""
+    """A mapping; `flow` if it is in braces."""
 
     entries: tuple[Entry, ...]
     outer: Range
@@ -89,7 +89,7 @@ class Mapping:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sequence:
-    """A sequence; `flow` if it is written in brackets."""
+    """A sequence; `flow` if it is in brackets."""
 
     items: tuple[Item, ...]
     outer: Range
@@ -102,7 +102,7 @@ Node = Scalar | Mapping | Sequence
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Table:
-    """A table with its header, or what stands before the first header (`name` is empty)."""
+    """A table with its header; the part before the first header has an empty `name`."""
 
     name: tuple[str, ...]
     header: Range
@@ -111,14 +111,14 @@ class Table:
 
 
 def parse_toml(text: str, occurs: Callable[[str], bool]) -> list[Table]:
-    """Return the tables of a file in order.
+    """Parse the tables of a file, in order.
 
     Args:
         text: the text.
-        occurs: whether what is looked for is in a text. Values without it are not looked into.
+        occurs: whether a text contains what the caller looks for. Other values are not expanded.
 
     Raises:
-        TextSyntaxError: it is no TOML as far as the grammar can tell.
+        TextSyntaxError: the file has a syntax error.
     """
     root = parse("toml", text, [(0, len(text))])
     check(text, root)
@@ -147,7 +147,7 @@ class _TomlReader:
         return tuple(self.entry(tree) for tree in trees if tree.type == "pair")
 
     def entry(self, tree: Tree) -> Entry:
-        """Return a `key = value` pair; of a dotted key, the last part."""
+        """Return a `key = value` pair; the key is the last part of a dotted key."""
         key, equals, value = [child for child in tree.children if child.type != "comment"][:3]
         while key.type == "dotted_key":
             key = key.children[-1]
@@ -165,7 +165,7 @@ class _TomlReader:
         return (self.text[slice(*tree.byte_range)].strip("\"'"),)
 
     def value(self, tree: Tree) -> Node:
-        """Return a value; numbers, booleans and dates are plain scalars."""
+        """Return a value; numbers, Booleans, and dates are plain scalars."""
         outer = tree.byte_range
         match tree.type:
             case "array":
@@ -182,14 +182,15 @@ class _TomlReader:
 
 
 def parse_yaml(text: str, occurs: Callable[[str], bool]) -> list[Node]:
-    """Return the root value of every document of a file.
+    """Parse the root value of each document of a file.
 
     Args:
         text: the text.
-        occurs: whether what is looked for is in a text. Collections without it are not looked into.
+        occurs: whether a text contains what the caller looks for. Other collections are not
+            expanded.
 
     Raises:
-        TextSyntaxError: it is no YAML, or beyond the grammar.
+        TextSyntaxError: the file has a syntax error or exceeds the grammar's limits.
     """
     if text.count("\n") > _MOST_LINES:
         raise TextSyntaxError("it has too many lines")
@@ -207,7 +208,7 @@ def parse_yaml(text: str, occurs: Callable[[str], bool]) -> list[Node]:
 
 
 def _levels(text: str) -> int:
-    """No less than how deeply the blocks of a text are nested."""
+    """Return an upper bound of how deeply the blocks of a text are nested."""
     columns: list[int] = []
     most = 0
     for found in _INDENT.finditer(text):
@@ -229,9 +230,7 @@ class _YamlReader:
         self.occurs = occurs
 
     def node(self, tree: Tree | None, at: int) -> Node:
-        """Return the value of a node with its anchor and tag; `at` is the place of one that is
-        missing.
-        """
+        """Return the value of a node with its anchor and tag; a missing value is null at `at`."""
         if tree is None:
             return Scalar("null", at, at, (at, at))
         anchor, content = "", None
@@ -276,7 +275,7 @@ class _YamlReader:
         return Entry(self.key(key), start, colon, node)
 
     def key(self, tree: Tree | None) -> Scalar:
-        """Return a key, which is a scalar."""
+        """Return a key, which must be a scalar."""
         node = self.node(tree, 0)
         if not isinstance(node, Scalar):
             raise TextSyntaxError("complex keys are not supported")

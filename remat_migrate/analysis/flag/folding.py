@@ -108,7 +108,7 @@ class _Folder:
         value = self._reduce(root, truth)
         if value is _UNKNOWN:
             return Folding(reads, self.change)
-        yes = isinstance(value, TrueText) or bool(value)
+        yes = bool(value)
         match above:
             case ast.If(test=test) if test is root:
                 return self._branch(above, above.body if yes else above.orelse, reads)
@@ -205,7 +205,7 @@ class _Folder:
                 value = self._reduce(operand, True)
                 if isinstance(value, _Unknown):
                     return value
-                return not (isinstance(value, TrueText) or bool(value))
+                return not value
             case ast.BoolOp():
                 return self._reduce_operands(node, truth)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -238,7 +238,7 @@ class _Folder:
             if isinstance(value, _Unknown):
                 kept.append(operand)
                 continue
-            yes = isinstance(value, TrueText) or bool(value)
+            yes = bool(value)
             if yes == decides:
                 gone += node.values[index + 1 :]
                 if not kept or (truth and all(map(is_pure, kept))):
@@ -267,7 +267,7 @@ class _Folder:
             for part in (node.body, node.orelse):
                 self._write(part, self._reduce(part, truth))
             return _UNKNOWN
-        branch = node.body if isinstance(test, TrueText) or test else node.orelse
+        branch = node.body if test else node.orelse
         value = self._reduce(branch, truth)
         if isinstance(value, _Unknown):
             self.change |= Reduction(keep=((node, branch),))
@@ -306,7 +306,7 @@ _UNKNOWN: Final = _Unknown()
 
 
 def _converted(value: Known, function: str) -> Known:
-    yes = isinstance(value, TrueText) or bool(value)
+    yes = bool(value)
     if function == "bool":
         return yes
     if function == "str":
