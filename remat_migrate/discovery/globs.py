@@ -1,4 +1,4 @@
-"""Gitignore patterns, in the settings and in `.gitignore` files."""
+"""Gitignore patterns in the settings and in `.gitignore` files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
     lines = list(patterns)
     if not lines:
         return lambda path: False
-    # Importing it takes as long as reading a small project.
+    # Imported here because it takes as long as reading a small project.
     from pathspec import GitIgnoreSpec
 
     try:
@@ -39,7 +39,7 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
 
 
 def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool:
-    """Return whether the innermost rules that match `path` ignore it."""
+    """Return whether the last rules that match `path`, those of the innermost folder, ignore it."""
     ignored = False
     for ignores in rules:
         verdict = ignores(path)

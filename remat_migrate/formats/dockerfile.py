@@ -90,7 +90,9 @@ def _instructions(text: str) -> Iterator[_Instruction]:
 def _plan_instruction(
     text: str, instruction: _Instruction, setting: Setting, plan: TextPlan
 ) -> Causes | None:
-    """Plan one instruction; return the causes of its removal, or None if something is left of it."""
+    """Plan one instruction; return the causes of its removal, or None if something is left of
+    it.
+    """
     start, end, comments = instruction.arguments, instruction.end, instruction.comments
     match instruction.keyword:
         case "ENV" | "ARG":

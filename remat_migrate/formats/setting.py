@@ -45,7 +45,9 @@ class Setting:
     option: str
 
     def is_option(self, word: str) -> bool:
-        """Return whether an unquoted word is the option: `--name`, `--noname`, or `--name=value`."""
+        """Return whether an unquoted word is the option: `--name`, `--noname`, or
+        `--name=value`.
+        """
         return re.fullmatch(rf"--?(no)?{self.option}(=\S*)?", word) is not None
 
     def takes_next(self, word: str, following: str) -> bool:
@@ -156,7 +158,9 @@ class TextPlan:
         return any(low <= start and end <= high for low, high, _, _ in self.pieces)
 
     def fork(self) -> TextPlan:
-        """Return an empty plan with the same conditions, for `adopt` to merge if planning succeeds."""
+        """Return an empty plan with the same conditions, for `adopt` to merge if planning
+        succeeds.
+        """
         return TextPlan(
             keep_variable=self.keep_variable,
             keep_option=self.keep_option,

@@ -1,4 +1,4 @@
-"""Text of files: decoding, positions, spans, edits."""
+"""Text of files: decoding, positions, spans, and edits."""
 
 from .edits import Edit, OffsetMap, Span, apply_edits
 from .source_file import SourceFile, first_line, read_source

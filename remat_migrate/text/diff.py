@@ -1,4 +1,4 @@
-"""How a change of a file is shown."""
+"""Unified diffs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _ESCAPES = {
 
 
 def unified_diff(before: SourceFile, after: SourceFile, shown_path: str) -> str:
-    """Return the difference as `diff -u` and `git diff` write it; empty if there is none.
+    """Return the difference in the format of `git diff`; empty if there is none.
 
-    Lines end at line feeds alone and keep their carriage returns, so that `git apply` and `patch`
-    take the result for files with Windows line endings too.
+    Only line feeds end lines and carriage returns are kept, so that `git apply` and `patch` accept
+    the result for files with Windows line endings.
 
     Args:
-        before: the file as it was.
-        after: as it would be.
+        before: the file before the change.
+        after: the file after it.
         shown_path: the path to show, with `/`.
     """
     prefixes = ("", "") if shown_path.startswith("/") or shown_path[1:3] == ":/" else ("a/", "b/")
@@ -34,9 +34,11 @@ def unified_diff(before: SourceFile, after: SourceFile, shown_path: str) -> str:
 
 
 def _header(name: str) -> str:
-    """Return a file's name in a patch as git writes it: what could end the line or steer a
-    terminal is
-    quoted, and one with a space in it has a tab behind it, so that it is not cut there."""
+    """Return a file name as git writes it in a patch.
+
+    A name with control characters, quotes, or unprintable characters is quoted; one with a space is
+    followed by a tab, so that `patch` does not cut it there.
+    """
     if not (_QUOTED.search(name) or any(not letter.isprintable() for letter in name)):
         return f"{name}\t" if " " in name else name
     quoted = (

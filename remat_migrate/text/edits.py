@@ -1,4 +1,4 @@
-"""Edits: replacements of character ranges, and how a set of them changes a text."""
+"""Edits, which replace character ranges, and what a set of them does to a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Return whether the two share a character, or an empty one lies within or at the start."""
+        """Return whether two spans share a character, or one is empty and inside or at the start of
+        the other.
+        """
         if self.start == other.start:
             return True
         return self.start < other.end and other.start < self.end
@@ -27,7 +29,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Replace `text[start:end]` of a file; offsets in characters. Empty range: an insertion."""
+    """Replace `text[start:end]` of a file, in characters; an empty range inserts."""
 
     path: Path
     start: int
@@ -41,7 +43,7 @@ class Edit:
 
 
 class Replacement(NamedTuple):
-    """Other text for a range of characters of a file as it lies on disk."""
+    """New text for a range of characters of a file on disk."""
 
     start: int
     end: int
@@ -49,7 +51,9 @@ class Replacement(NamedTuple):
 
 
 def trimmed(start: int, old: str, new: str) -> Replacement:
-    """Return the replacement of `old`, which starts at `start`, without their common ends."""
+    """Return the replacement of `old`, which starts at `start`, without their common prefix and
+    suffix.
+    """
     ahead = _common_length(old, new)
     behind = _common_length(old[ahead:][::-1], new[ahead:][::-1])
     return Replacement(start + ahead, start + len(old) - behind, new[ahead : len(new) - behind])
@@ -61,7 +65,7 @@ def _common_length(one: str, other: str) -> int:
 
 
 def apply_replacements(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
-    """Return `text` with ranges replaced, which are in order and do not overlap."""
+    """Replace ranges of a text, given in order and without overlaps."""
     parts: list[str] = []
     at = 0
     for start, end, new in replacements:
@@ -71,13 +75,13 @@ def apply_replacements(text: str, replacements: Iterable[tuple[int, int, str]]) 
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """`text` with `edits` of one file made, none overlapping another.
+    """Apply edits of one file, which must not overlap.
 
-    An insertion goes in front of a replacement that starts where it stands. The same edit twice is
-    made once.
+    An insertion goes before a replacement that starts at the same offset. Duplicate edits are
+    applied once.
 
     Raises:
-        ApplyError: two edits overlap or one lies outside the text.
+        ApplyError: two edits overlap, or one is outside the text.
     """
     ordered = sorted(set(edits))
     at = 0
@@ -96,7 +100,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class OffsetMap:
-    """Where offsets of a text come to lie when edits of it, none overlapping, are made."""
+    """Maps offsets of a text to offsets after non-overlapping edits."""
 
     def __init__(self, edits: Iterable[Edit]) -> None:
         ordered = sorted(set(edits))
@@ -112,15 +116,13 @@ class OffsetMap:
         return index == 0 or self._ends[index - 1] <= offset
 
     def untouched(self, start: int, end: int) -> bool:
-        """Return whether no character of a range is replaced and nothing inserted between two of
-        them.
-        """
+        """Return whether no character of a range is replaced and nothing is inserted within it."""
         index = bisect.bisect_left(self._starts, end)
         return index == 0 or self._ends[index - 1] <= start
 
     def moved(self, offset: int) -> int:
-        """Return the new offset of a kept character; of a replaced one, where its replacement
-        ends.
+        """Return the new offset of a kept character, or the end of a replaced character's
+        replacement.
         """
         index = bisect.bisect_right(self._starts, offset)
         if index and self._ends[index - 1] > offset:
@@ -128,8 +130,8 @@ class OffsetMap:
         return offset + self._shifts[index]
 
     def before(self, offset: int) -> int:
-        """Return the new offset of a boundary, in front of the new text of every edit that
-        touches it.
+        """Return the new offset of a boundary, before the new text of every edit that touches
+        it.
         """
         index = bisect.bisect_left(self._ends, offset)
         if index < len(self._starts) and self._starts[index] <= offset:
@@ -137,9 +139,7 @@ class OffsetMap:
         return offset + self._shifts[index]
 
     def after(self, offset: int) -> int:
-        """Return the new offset of a boundary, behind the new text of every edit that touches
-        it.
-        """
+        """Return the new offset of a boundary, after the new text of every edit that touches it."""
         index = bisect.bisect_right(self._starts, offset)
         if index and self._ends[index - 1] >= offset:
             offset = self._ends[index - 1]

@@ -1,15 +1,15 @@
-"""Lines that are no Python, in a text that is: how they are written so that none is lost.
+"""Escapes lines that are not Python in the Python view of a notebook.
 
-A notebook is seen as one Python module. What is no Python in it stands there in comments that start
-with `#` and a *mark*, a character of private use that the notebook itself does not hold; the sign
-behind the mark says what the line was:
+A view is one Python module. Text that is not Python goes into comments that start with `#` and a
+*mark*, a private-use character that the notebook does not contain. The character after the mark
+tells what the line was:
 
-    #M=%matplotlib inline                          the whole line stands behind
+    #M=%matplotlib inline                          the whole line follows
     if ready:
-        pass  #M+!ls                               a stand-in for what is behind, in a suite
-    names = get_ipython()  #M+!ls *.npz            the same for a value
-    f(x)  #M<%timeit -n 10                         Python, whose start stands behind
-    #M-cell 3                                      a cell begins; stands for no line
+        pass  #M+!ls                               a stand-in for the statement that follows
+    names = get_ipython()  #M+!ls *.npz            a stand-in for the value that follows
+    f(x)  #M<%timeit -n 10                         Python, whose prefix follows
+    #M-cell 3                                      announces a cell; stands for no line
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _PRIVATE = range(0xE0A0, 0xF900)
 
 
 class BrokenEscape(ValueError):
-    """An escaped line was changed, so that the line it stands for is lost."""
+    """An escaped line was changed, so that the original line is lost."""
 
 
 def free_mark(text: str) -> str | None:
-    """Return the first character of private use that `text` does not hold; None if it holds them
+    """Return the first private-use character that `text` does not contain; None if it has them
     all.
     """
     return next((chr(code) for code in _PRIVATE if chr(code) not in text), None)
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text with their endings, as Python's tokenizer has them."""
+    """Split a text into lines with their endings, like Python's tokenizer."""
     return _LINE.findall(text)
 
 
 def bare_lines_of(text: str) -> list[str]:
-    """Return the same without their endings."""
+    """Split a text into lines without their endings."""
     return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
 def whole(mark: str, line: str) -> str:
-    """Return a line that is no Python."""
+    """Escape a line that is not Python."""
     return f"#{mark}{WHOLE}{line}"
 
 
 def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
-    """Return a line of which `rest` is no Python: a value behind `kept`, or with `names` a use
-    of them.
+    """Escape `rest`, the part of a line that is not Python.
 
-    Where there is no value it is a statement of a suite, and `kept` its indentation.
+    It is a value after `kept`, or a statement indented by `kept`. With `names`, the stand-in uses
+    them.
     """
     value = kept.strip() or names
     stand_in = f"get_ipython({', '.join(names or ())})" if value else "pass"
@@ -63,18 +63,18 @@ def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None
 
 
 def started(mark: str, indent: str, prefix: str, code: str) -> str:
-    """Return a line that is Python after a prefix: `%timeit f(x)`."""
+    """Escape the prefix of a line that is Python otherwise: `%timeit f(x)`."""
     content = code.rstrip("\r\n")
     return f"{indent}{content}  #{mark}{STARTED}{prefix}{code[len(content) :]}"
 
 
 def cell_start(mark: str, number: int) -> str:
-    """Return the line that stands before the lines of a cell."""
+    """Return the line that announces a cell."""
     return f"#{mark}{CELL}cell {number}\n"
 
 
 def is_cell_start(mark: str, line: str) -> bool:
-    """Return whether a line stands before those of a cell."""
+    """Return whether a line announces a cell."""
     return line.startswith(f"#{mark}{CELL}")
 
 
@@ -84,10 +84,10 @@ def number_of(line: str) -> int:
 
 
 def original(mark: str, line: str) -> str:
-    """Return the line that one stands for.
+    """Return the original of a line of the view.
 
     Raises:
-        BrokenEscape: it stands for none any more.
+        BrokenEscape: the escape was changed, so that the original is lost.
     """
     at = line.find(mark)
     if at < 0:
@@ -106,7 +106,7 @@ def original(mark: str, line: str) -> str:
 
 
 def original_column(mark: str, line: str, column: int) -> int:
-    """Return the column, from 0, that one of an escaped line has in the line it stands for."""
+    """Return the column in the original line, from 0, of a column in an escaped line."""
     at = line.find(mark)
     if at < 0:
         return column
@@ -124,9 +124,7 @@ def original_column(mark: str, line: str, column: int) -> int:
 
 
 def escaped(mark: str, view: str) -> Iterator[str]:
-    """Yield what stands behind the mark in each escaped line, in order; it must survive every
-    edit.
-    """
+    """Yield the text after the mark in each escaped line, in order; every edit must keep it."""
     at = view.find(mark)
     while at >= 0:
         end = re.compile(r"[\r\n]|\Z").search(view, at)

@@ -1,4 +1,4 @@
-"""Edits of a file as it lies on disk: what tools apply that know nothing of views."""
+"""Edits of a file on disk, for tools that do not know about notebook views."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .source_file import SourceFile
 
 
 def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
-    """Return edits of one file as replacements in the text of `source.on_disk`, in order.
+    """Convert edits of one file into replacements in the text of `source.on_disk`, in order.
 
-    Of a notebook these are edits of its JSON or Markdown.
+    For a notebook, these replace its JSON or Markdown.
 
     Args:
-        source: the file; `edits` are edits of its text.
-        edits: those of one fix, none overlapping another.
+        source: the file; `edits` refer to its text.
+        edits: the edits of one fix, which must not overlap.
 
     Raises:
-        ApplyError: two edits overlap or one lies outside the text.
+        ApplyError: two edits overlap, or one is outside the text.
         BrokenEscape: an edit changes a line of a notebook that is not Python.
     """
     ordered = sorted(set(edits))
@@ -35,7 +35,9 @@ def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, 
 
 
 def _line_edits(before: str, after: str) -> Iterator[Replacement]:
-    """Yield the lines that differ; of each that stays a line only the characters that do."""
+    """Yield replacements of the lines that differ, trimmed to the characters that differ where
+    possible.
+    """
     old, new = lines_of(before), lines_of(after)
     starts = [0]
     for line in old:

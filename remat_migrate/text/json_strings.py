@@ -1,4 +1,4 @@
-"""Where the strings of a JSON text stand, and changes of some that leave all else as it is."""
+"""Locates strings in a JSON text and changes them without touching the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LETTER = re.compile(
 
 
 class Literal(NamedTuple):
-    """A string with the place of its literal, quotes included."""
+    """A string and the range of its literal, including quotes."""
 
     start: int
     end: int
@@ -28,11 +28,11 @@ class Literal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """A text that JSON holds as one string or as an array of them.
+    """A text that JSON stores as one string or as an array of strings.
 
     Attributes:
         start: where the value starts: a quote or a bracket.
-        end: behind it.
+        end: the offset after it.
         literals: its strings.
         is_list: whether it is an array.
     """
@@ -112,7 +112,7 @@ def strings_in(value: object) -> Strings | None:
 
 
 def raw_offset(text: str, literal: Literal, index: int) -> int:
-    """Return where in the JSON text the character `index` of a string stands, escapes counted."""
+    """Return the offset in the JSON text of character `index` of a string, counting escapes."""
     at = literal.start + 1
     for _ in range(index):
         found = _LETTER.match(text, at)
@@ -122,16 +122,16 @@ def raw_offset(text: str, literal: Literal, index: int) -> int:
 
 
 def offset_in(text: str, strings: Strings, index: int) -> int:
-    """Return where in the JSON text the character `index` of the whole text stands."""
+    """Return the offset in the JSON text of character `index` of the whole text."""
     literal, inner = _literal_at(strings, index, after=True)
     return strings.start if literal is None else raw_offset(text, literal, inner)
 
 
 def changes(text: str, strings: Strings, new: str) -> Iterator[Replacement]:
-    """Yield the replacements in the JSON text that give `strings` the text `new`.
+    """Yield the replacements in the JSON text that change the text of `strings` to `new`.
 
-    Lines that stay keep their bytes. Of a line that changes, only what differs is written anew:
-    letters beyond ASCII as escapes where the whole JSON text is ASCII.
+    Unchanged lines keep their bytes. In a changed line, only what differs is rewritten, with
+    non-ASCII characters escaped if the whole JSON text is ASCII.
     """
     written = _writer(text)
     old = strings.text
@@ -158,9 +158,10 @@ def _is_list_of_lines(strings: Strings) -> bool:
 
 
 def _literal_at(strings: Strings, index: int, *, after: bool) -> tuple[Literal | None, int]:
-    """Return the string with the character `index` of the whole text, and its place there.
+    """Return the string that contains character `index` of the whole text, and the index in it.
 
-    A place between two strings is the start of the later one if `after`, else the earlier's end.
+    An index between two strings is the start of the later one if `after`, else the end of the
+    earlier one.
     """
     start = 0
     last: tuple[Literal | None, int] = (None, 0)
@@ -176,7 +177,7 @@ def _literal_at(strings: Strings, index: int, *, after: bool) -> tuple[Literal |
 def _change(
     text: str, strings: Strings, start: int, end: int, new: str, written: Callable[[str], str]
 ) -> Replacement:
-    """Characters of the whole text replaced, by as few as differ; strings between are joined."""
+    """Replace as few characters of the whole text as possible, joining the strings between."""
     start, end, new = trimmed(start, strings.text[start:end], new)
     first, low = _literal_at(strings, start, after=start < end)
     last, high = _literal_at(strings, end, after=False)

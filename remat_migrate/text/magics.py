@@ -1,4 +1,4 @@
-"""The lines of a notebook's cell as Python: magics and shell commands escaped, line by line."""
+"""Escapes magics and shell commands in a notebook cell, line by line, so that it is Python."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from .escapes import lines_of, opaque, started, whole
 
-# What is called by its own name with a command, as a cell may without `%`.
+# Commands that a cell may run by name, without `%`.
 _AUTOMAGIC = re.compile(
     r"(?:pip3?|conda|mamba)\s+(?:install|uninstall|list|show|freeze)\b|time(?:it)?\s+[\w-]"
 )
 _HELP = re.compile(r"\s*%{0,2}[A-Za-z_*][\w.*]*(?:\[[^\]\n]*\])?\s*\?{1,2}\s*$")
 _ASSIGNED = re.compile(r"(\s*[A-Za-z_][\w., \t*\[\]'\"]*=\s*)([!%][^\n\r=].*)", re.DOTALL)
 _NAME = re.compile(r"%{0,2}\s*([A-Za-z_]\w*)")
-# The rest of the cell is Python that runs among the notebook's names.
+# Cell magics whose cell is Python that runs in the notebook's namespace.
 _PYTHON_CELLS = frozenset(
     (
         "time",
@@ -35,7 +35,7 @@ _PYTHON_CELLS = frozenset(
         "autovisualize",
     )
 )
-# The rest of the line is such Python.
+# Line magics whose line is such Python.
 _PYTHON_LINES = frozenset(("time", "timeit", "prun", "memit", "debug", "snakeviz", "px"))
 _OPTION = re.compile(r"--?[A-Za-z]\S*\s*")
 _WORD = re.compile(r"\S+\s+")
@@ -50,8 +50,8 @@ class CellText:
     """A cell as Python.
 
     Attributes:
-        text: as many lines as the cell has.
-        reason: why nothing of it is read; empty if it is.
+        text: the Python, with as many lines as the cell.
+        reason: why the whole cell is escaped; "" if it is not.
     """
 
     text: str
@@ -59,7 +59,9 @@ class CellText:
 
 
 def cells_as_python(cells: Sequence[str], mark: str) -> list[CellText]:
-    """Return the cells of a notebook, see `cell_as_python`; what one defines is known in all."""
+    """Convert the cells of a notebook with `cell_as_python`, which learns the names all cells
+    define.
+    """
     found = [cell_as_python(cell, mark) for cell in cells]
     if all(one.text == cell for one, cell in zip(found, cells, strict=True)):
         return found
@@ -74,25 +76,25 @@ def cells_as_python(cells: Sequence[str], mark: str) -> list[CellText]:
 
 
 def no_names(text: str) -> tuple[str, ...]:
-    """For a first look, when the names of a notebook are not known yet."""
+    """Return no names: the names that the notebook defines are not known yet."""
     return ()
 
 
 def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
-    """Return the text of a cell as Python with as many lines, what is none escaped.
+    """Convert a cell to Python with as many lines, escaping what is not Python.
 
-    A cell that is no Python even so is escaped as a whole.
+    A cell that cannot be parsed even then is escaped as a whole.
 
     Args:
         cell: the text; the last line may lack its ending.
-        mark: marks escaped lines.
-        names: those of the notebook's functions that a text calls. Where one is called in what
-            cannot be read, it goes out of sight, as if it was passed to something unknown.
+        mark: the character that marks escaped lines.
+        names: returns the functions of the notebook that a text calls. An escaped text that calls
+            one counts as passing it to an unknown function.
     """
     if not cell.strip() or _parses(cell):
         return CellText(cell)
     lines = lines_of(cell)
-    # Colab takes comments above a magic for the form of the cell: `#@title Setup`.
+    # Colab allows comments such as `#@title Setup` above a cell magic.
     stripped = [line.strip() for line in lines]
     first = next((i for i, line in enumerate(stripped) if line and line[0] != "#"), 0)
     if lines[first].startswith("%%"):
@@ -109,7 +111,7 @@ def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
 
 
 def _defined_names(text: str) -> frozenset[str]:
-    """Return the names that the top level of a text of Python defines or assigns."""
+    """Return the names that the top level of a Python text defines or assigns."""
     found: set[str] = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -124,7 +126,7 @@ def _parses(text: str) -> bool:
 
 
 def _fault(text: str) -> str:
-    """Why a cell is no Python by itself; empty if it is."""
+    """Return why a cell cannot be parsed as Python; "" if it can."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -148,7 +150,7 @@ def _magic_name(line: str) -> str:
 
 
 class _Lines:
-    """The lines of a cell, of which those that start a statement may be magics."""
+    """Converts the lines of a cell, in which a line that starts a statement may be a magic."""
 
     def __init__(self, lines: list[str], mark: str, names: Names) -> None:
         self._lines = lines
@@ -178,7 +180,7 @@ class _Lines:
         return not (self._quote or self._depth or self._continued)
 
     def _magic(self, line: str) -> str | None:
-        """Return a magic as Python; None if the line is none."""
+        """Return a magic as Python; None if the line is not a magic."""
         bare = line.lstrip(" \t")
         indent = line[: len(line) - len(bare)]
         if bare.startswith(("%", "!", "?")) or _HELP.match(line) or _AUTOMAGIC.match(bare):
@@ -196,7 +198,9 @@ class _Lines:
         return None
 
     def _timed(self, indent: str, bare: str) -> str | None:
-        """`%timeit -n 10 f(x)` as the Python it runs; None if it is not such a magic."""
+        """Return the Python that a magic such as `%timeit -n 10 f(x)` runs; None for other
+        magics.
+        """
         name = _NAME.match(bare)
         if name is None or name.group(1) not in _PYTHON_LINES or _goes_on(bare):
             return None
@@ -214,7 +218,7 @@ class _Lines:
         return started(self._mark, indent, bare[:at], code) if code.strip() else None
 
     def _read(self, line: str) -> None:
-        """Note in what string or brackets a line of Python ends."""
+        """Update the open string and the bracket depth after a line of Python."""
         at = 0
         self._continued = False
         text = line.rstrip("\r\n")

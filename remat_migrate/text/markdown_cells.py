@@ -1,7 +1,7 @@
-"""Notebooks in Markdown: MyST's `{code-cell}` directives, and jupytext's fences of Python.
+"""Notebooks in Markdown: MyST `{code-cell}` directives and jupytext Python fences.
 
-A file is a notebook if it has a `{code-cell}`, or if the YAML at its head has an entry `jupytext:`;
-in any other Markdown code is shown, not run. Its view has the lines of the file, each in its place.
+A file is a notebook if it has a `{code-cell}`, or if its YAML header has a `jupytext:` entry; code
+in other Markdown is only shown. The view has the same lines as the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OTHER_KERNEL = re.compile(
 
 
 def is_notebook(data: bytes) -> bool:
-    """Return whether a Markdown file is a notebook in Python."""
+    """Return whether a Markdown file is a Python notebook."""
     if b"{code-cell}" not in data and b"jupytext" not in data:
         return False
     head = _head(data)
@@ -47,7 +47,7 @@ def is_notebook(data: bytes) -> bool:
 
 
 def is_python_kernel(language: str, kernel: str) -> bool:
-    """Return whether a notebook is in Python, by its language, or else its kernel's name."""
+    """Return whether a notebook is in Python, judged by its language or else its kernel name."""
     if language:
         return bool(_PYTHON.fullmatch(language)) or language.lower() in ("sage", "xonsh")
     return not _OTHER_KERNEL.fullmatch(kernel)
@@ -55,13 +55,13 @@ def is_python_kernel(language: str, kernel: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MarkdownNotebook:
-    """A notebook in Markdown as one Python module.
+    """A Markdown notebook as one Python module.
 
     Attributes:
         text: the file.
-        view: its lines; all that is not Python is escaped.
-        mark: marks escaped lines.
-        unread: the cells of which nothing is read, by the number of lines above, and why.
+        view: its lines; those that are not Python are escaped.
+        mark: the character that marks escaped lines.
+        unread: the cells that are escaped as a whole, by the number of lines above, and why.
     """
 
     text: str
@@ -81,7 +81,7 @@ class MarkdownNotebook:
         return starts
 
     def restore(self, view: str) -> str:
-        """Return the file of which `view` is the view.
+        """Return the text of the file that has this view.
 
         Raises:
             BrokenEscape: a line that is not Python was changed.
@@ -93,7 +93,7 @@ class MarkdownNotebook:
         return "".join(original(self.mark, line) for line in lines_of(view))
 
     def settled(self, view: str) -> str:
-        """`view` as it is when the file is read again."""
+        """Return the view that reading the changed file again gives."""
         return view
 
     def reread(self, text: str) -> MarkdownNotebook:
@@ -101,11 +101,11 @@ class MarkdownNotebook:
         return read_markdown(text)
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Return lines of Markdown are counted over the whole file."""
+        """Return None: lines of Markdown are numbered over the whole file."""
         return None
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Return where a character of the view stands in the file."""
+        """Return the offset in the file of a character of the view."""
         start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset)) + 1
         number = len(lines_of(view[:start]))
         line = lines_of(view[start:offset] + view[offset:].split("\n", 1)[0])
@@ -114,10 +114,10 @@ class MarkdownNotebook:
 
 
 def read_markdown(text: str) -> MarkdownNotebook:
-    """Return the notebook that a Markdown file is.
+    """Read a Markdown file as a notebook.
 
     Raises:
-        ValueError: it holds every character of private use, so that none is left for a mark.
+        ValueError: the file contains every private-use character, so none is left for a mark.
     """
     mark = free_mark(text)
     if mark is None:
@@ -155,10 +155,10 @@ def _is_in_python(head: bytes) -> bool:
 
 
 def _cells(lines: list[str], data: bytes) -> list[tuple[int, int]]:
-    """Return the lines of code of each cell, by number from 0, the end not included."""
+    """Return the code lines of each cell, as half-open ranges of line numbers from 0."""
     head = _head(data)
     written = _FORMAT.search(head)
-    # Only where nothing says that directives are the cells: there fences of Python are shown.
+    # Fences are cells only if directives are not; otherwise they only show Python.
     fences = bool(_JUPYTEXT.search(head)) and not (
         written.group(1) == b"myst" if written else _CODE_CELL.search(data)
     )
@@ -213,7 +213,7 @@ def _after_comment(lines: list[str], number: int) -> int:
 
 
 def _after_options(lines: list[str], number: int, end: int) -> int:
-    """Return the line below the options of a cell: `:tags: [a]`, or a block of YAML."""
+    """Return the line after the options of a cell: `:tags: [a]`, or a YAML block."""
     if number < end and lines[number].rstrip() == "---":
         for at in range(number + 1, end):
             if lines[at].rstrip() == "---":

@@ -1,7 +1,7 @@
-"""Notebooks of Jupyter: the code cells of one as a Python module, and the JSON text back from it.
+"""Jupyter notebooks: the code cells as a Python module, and edits of it as edits of the JSON.
 
-Of the view each cell has a line that announces it, its own lines, and a line break that is not its
-own; a cell without text has its announcement alone.
+In the view each cell has a line that announces it, its own lines, and an extra line break. A cell
+without text has the announcement only.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .json_strings import Strings, changes, offset_in, read_json, strings_in
 from .magics import cells_as_python
 from .markdown_cells import is_python_kernel
 
-# What a string of JSON may hold, and no text of Python: null, and halves of surrogate pairs.
+# JSON strings may contain null characters and lone surrogates; Python source may not.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class NoNotebook(ValueError):
-    """A JSON text that is no notebook."""
+    """A JSON text is not a notebook."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell of code: its number, counted from 1 over all cells, and where its text stands."""
+    """A code cell: its number, counted from 1 over all cells, and its text with its position."""
 
     number: int
     strings: Strings
@@ -44,14 +44,14 @@ class _Cell:
 
 @dataclass(frozen=True, eq=False)
 class JupyterNotebook:
-    """A notebook as one Python module.
+    """A Jupyter notebook as one Python module.
 
     Attributes:
         text: the file.
-        view: its cells of code; all that is not Python is escaped.
-        mark: marks escaped lines.
-        cells: the cells of code.
-        unread: the cells of which nothing is read, by number, and why.
+        view: its code cells; lines that are not Python are escaped.
+        mark: the character that marks escaped lines.
+        cells: the code cells.
+        unread: the cells that are escaped as a whole, by number, and why.
     """
 
     text: str
@@ -61,20 +61,21 @@ class JupyterNotebook:
     unread: dict[int, str]
 
     def restore(self, view: str) -> str:
-        """Return the file of which `view` is the view.
+        """Return the text of the file that has this view.
 
         Raises:
-            BrokenEscape: a line that is not Python was changed, or a line came outside of a cell.
+            BrokenEscape: a line that is not Python was changed, or a line was added outside the
+                cells.
         """
         if view == self.view:
             return self.text
         return apply_replacements(self.text, self.replacements(view))
 
     def replacements(self, view: str) -> list[Replacement]:
-        """Return what of the JSON text changes for `view` to be its view, in order.
+        """Return the replacements in the JSON text that give it this view, in order.
 
         Raises:
-            BrokenEscape: as `restore` does.
+            BrokenEscape: see `restore`.
         """
         if list(escaped(self.mark, view)) != self._escaped:
             raise BrokenEscape("a line of the notebook that is not Python would be changed")
@@ -87,7 +88,9 @@ class JupyterNotebook:
         return sorted(found)
 
     def settled(self, view: str) -> str:
-        """`view` as it is when the file is read again: nothing is left of a cell without text."""
+        """Return the view that reading the changed file again gives: an empty cell loses its line
+        break.
+        """
         parts = []
         for cell, chunk in zip(self.cells, self._cut(view), strict=True):
             parts += [cell_start(self.mark, cell.number), "" if chunk == "\n" else chunk]
@@ -98,7 +101,7 @@ class JupyterNotebook:
         return read_notebook(text)
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Return the number of the cell, counted from 1 over all, and the line in it."""
+        """Return the number of the cell, counted from 1 over all cells, and the line in it."""
         start = self._announcement(view, offset)
         if start < 0:
             return None
@@ -107,8 +110,8 @@ class JupyterNotebook:
         return number_of(view[start : end - 1]), line + 1
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Return where a character of the view, or of one with the same cells, stands in the
-        file.
+        """Return the offset in the file of a character of the view, or of a view with the same
+        cells.
         """
         start = self._announcement(view, offset)
         if start < 0:
@@ -136,7 +139,7 @@ class JupyterNotebook:
         sign = cell_start(self.mark, 0)[:3]
         if view.startswith(sign, offset):
             return offset
-        # The announcement in whose line the offset may lie is found, too.
+        # The offset may be inside the announcement itself.
         return view.rfind(sign, 0, offset + len(sign) - 1)
 
     def _cut(self, view: str) -> list[str]:
@@ -159,12 +162,12 @@ class JupyterNotebook:
 
 
 def read_notebook(text: str) -> JupyterNotebook:
-    """Return the notebook that a JSON text is; one in another language than Python has no cells.
+    """Read a JSON text as a notebook; one in a language other than Python has no cells.
 
     Raises:
-        json.JSONDecodeError: the text is no JSON.
-        NoNotebook: it is no notebook.
-        ValueError: it holds every character of private use.
+        json.JSONDecodeError: the text is not JSON.
+        NoNotebook: the JSON is not a notebook.
+        ValueError: the cells contain every private-use character.
     """
     cells = _code_cells(text)
     written = [cell.strings.text for cell in cells]
@@ -212,7 +215,7 @@ def _code_cells(text: str) -> list[_Cell]:
 
 
 def _source(cell: object) -> Strings | None:
-    """Return the text of a cell; None for one that is not Python."""
+    """Return the text of a cell; None for one that is not Python code."""
     match cell:
         case {"cell_type": "code", **rest} if rest.get("language", "python") == "python":
             return strings_in(rest.get("source", rest.get("input")))
@@ -220,7 +223,7 @@ def _source(cell: object) -> Strings | None:
 
 
 def _language(metadata: object) -> tuple[str, str]:
-    """Return the language that a notebook's metadata name, and the kernel."""
+    """Return the language and the kernel name in a notebook's metadata."""
     if not isinstance(metadata, dict):
         return "", ""
     spec, info = metadata.get("kernelspec"), metadata.get("language_info")

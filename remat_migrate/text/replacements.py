@@ -1,4 +1,4 @@
-"""Pieces of text that go or are replaced, each with its reasons, and how they become edits."""
+"""Groups removed and replaced pieces of a text, each with its causes, into edits."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 from .edits import Edit
 
 Causes = frozenset[int]
-# Where it starts and ends, what takes its place, and the numbers of the changes that want it.
+# Start, end, new text, and the indices of the changes that cause it.
 Piece = tuple[int, int, str, Causes]
 
 
 def united(causes: Iterable[Causes]) -> Causes:
-    """Return all causes together."""
+    """Return the union of all causes."""
     return frozenset[int]().union(*causes)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Edits of one file that must be made together.
+    """Edits of one file that must be applied together.
 
     Attributes:
-        members: indices of the changes that they come from.
-        edits: none of them overlapping another, nor an edit of another Removal of the same plan.
+        members: indices of the changes that cause them.
+        edits: edits that overlap neither each other nor those of another Removal of the same plan.
     """
 
     members: frozenset[int]
@@ -32,11 +32,11 @@ class Removal:
 
 
 def join_pieces(path: Path, text: str, pieces: Sequence[Piece]) -> list[Removal]:
-    """Return the edits that make all `pieces` of a text, grouped by the changes that they share.
+    """Convert pieces of a text to edits, grouped by the changes that share them.
 
-    Pieces may overlap and lie within one another; what is put inside a piece that goes as a whole
-    is not written. A group is what must be applied together: the two statements that empty a block.
-    An empty piece changes nothing; it ties its causes to the piece around it.
+    Pieces may overlap and nest; text put inside a piece that is removed as a whole is dropped. The
+    edits of a group depend on each other, such as the removals of two statements that empty a
+    block. An empty piece changes nothing, but ties its causes to the piece around it.
     """
     merged = _merged(pieces)
     group: dict[int, int] = {}
@@ -73,7 +73,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _outermost(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces in order, without the text that is put inside what goes as a whole."""
+    """Return the pieces in order, without new text inside pieces that are removed as a whole."""
     found: list[Piece] = []
     low = reach = -1
     for start, end, put, causes in sorted(pieces, key=lambda p: (p[0], -p[1], bool(p[2]))):

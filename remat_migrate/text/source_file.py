@@ -1,8 +1,8 @@
 """A file's text with its encoding and positions.
 
-Offsets count characters of the decoded text from 0. `ast` counts columns in UTF-8 bytes; lines end
-at `\\n`, `\\r\\n` and `\\r` alone, as in Python's own tokenizer (not at form feeds, unlike
-`str.splitlines`).
+Offsets count characters of the decoded text from 0. `ast` counts columns in UTF-8 bytes. Only
+`\\n`, `\\r\\n`, and `\\r` end lines, as in Python's tokenizer (unlike `str.splitlines`, form feeds
+do not).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
 class Container(Protocol):
-    """A file that holds Python among other things: a notebook.
+    """A notebook: a file that contains Python among other things.
 
     Its *view* is the text of a Python module, in which lines that are not Python are escaped.
-    Methods that take a view take the container's own, or one with edits in its lines of Python.
+    Methods that take a view accept the container's own, or one with edits in its Python lines.
     """
 
     @property
     def view(self) -> str:
-        """The view of the file as it is."""
+        """The view of the file as read."""
 
     @property
     def mark(self) -> str:
@@ -58,29 +58,31 @@ class Container(Protocol):
         """
 
     def settled(self, view: str) -> str:
-        """Return a view as it is once its file is read again."""
+        """Return the view that reading the changed file again gives."""
 
     def reread(self, text: str) -> Container:
-        """Return the container of the file with other text."""
+        """Return the container of the file with another text."""
 
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Return the number of a cell and the line in it, where lines are counted in cells."""
+        """Return the cell number and the line in the cell; None if lines are numbered over the
+        file.
+        """
 
     def file_offset(self, view: str, offset: int) -> int:
-        """Return where in the file's own text a character of this container's view stands."""
+        """Return the offset in the file's own text of a character of this container's view."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One file as text.
+    """A text file.
 
     Attributes:
-        path: absolute path.
-        text: decoded content, newlines as they stand in the file, without a byte-order mark. Of a
-            notebook it is a view: the Python module that its cells make.
-        encoding: the codec that decodes and encodes the file.
+        path: the absolute path.
+        text: the decoded content, with its own newlines and without a byte-order mark; for a
+            notebook a view, the Python module that its cells make.
+        encoding: the codec of the file.
         bom: whether the file starts with a UTF-8 byte-order mark.
-        container: what turns the view of a notebook back; None for other files.
+        container: converts the view of a notebook back; None for other files.
     """
 
     path: Path
@@ -101,10 +103,10 @@ class SourceFile:
         return found.group() if found else "\n"
 
     def encode(self, text: str) -> bytes:
-        """`text` as bytes in this file's encoding, with its byte-order mark.
+        """Encode `text` as this file, including its byte-order mark.
 
         Raises:
-            BrokenEscape: `text` is no view of a notebook that differs in its Python alone.
+            BrokenEscape: the file is a notebook, and `text` changes lines that are not Python.
         """
         if self.container is not None:
             text = self.container.restore(text)
@@ -113,16 +115,16 @@ class SourceFile:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the whole text."""
+        """The content of the file in bytes."""
         return self.encode(self.text)
 
     def replaced(self, text: str) -> SourceFile:
-        """Return the same file with other text."""
+        """Return the same file with another text."""
         return SourceFile(self.path, text, self.encoding, self.bom, self.container)
 
     @cached_property
     def on_disk(self) -> SourceFile:
-        """The file's own text, with its places: of a notebook the JSON or the Markdown."""
+        """The file's own text and positions: for a notebook, those of the JSON or Markdown."""
         if self.container is None:
             return self
         text = self.container.restore(self.text)
@@ -130,21 +132,21 @@ class SourceFile:
 
     @cached_property
     def own_container(self) -> Container | None:
-        """The container that is made of this very text."""
+        """The container whose view is this text."""
         container = self.container
         if container is None or container.view == self.text:
             return container
         return container.reread(self.on_disk.text)
 
     def file_offset(self, offset: int) -> int:
-        """Return where in the text of `on_disk` a character stands."""
+        """Return the offset in the text of `on_disk` of a character."""
         container = self.own_container
         return offset if container is None else container.file_offset(self.text, offset)
 
     def file_position(self, offset: int) -> tuple[int, int]:
-        """Line and column in the file as it lies on disk, both from 1, for tools that open it.
+        """Return the line and column in the file on disk, both from 1, for tools that open it.
 
-        In a notebook of Jupyter that is the place within a string of JSON.
+        In a Jupyter notebook, that is a position within a JSON string.
         """
         if self.container is None:
             return self.position(offset)
@@ -153,49 +155,45 @@ class SourceFile:
     def cell(self, offset: int) -> tuple[int, int] | None:
         """Return the number of the cell, counted from 1 over all cells, and the line in it.
 
-        None where lines are counted over the whole file, as in all but notebooks of Jupyter.
+        Return None if lines are numbered over the whole file, as in all but Jupyter notebooks.
         """
         return None if self.container is None else self.container.cell(self.text, offset)
 
     def place(self, offset: int) -> str:
-        """Line and column as a reader is told them: `14:26`, in a cell of Jupyter `cell 3:2:5`."""
+        """Return the line and column to show: `14:26`, or `cell 3:2:5` in a Jupyter notebook."""
         line, column = self.position(offset)
         return f"{self.line_place(offset)}:{self.shown_column(line, column - 1) + 1}"
 
     def line_place(self, offset: int) -> str:
-        """As `place`, without the column."""
+        """Return the line to show, as in `place` without the column."""
         found = self.cell(offset)
         return f"cell {found[0]}:{found[1]}" if found else str(self.position(offset)[0])
 
     def shown_number(self, line: int) -> int:
-        """Return the number of a line as a reader is told it: in a cell of Jupyter that in the
-        cell.
-        """
+        """Return the line number to show: in a Jupyter notebook, the line within the cell."""
         found = None if self.container is None else self.cell(self.line_starts[line - 1])
         return found[1] if found else line
 
     def shown_line(self, line: int) -> str:
-        """Return a line as its author wrote it, without what a notebook's view puts into it."""
+        """Return a line as its author wrote it, without the escapes of a notebook's view."""
         text = self.line_text(line)
         return text if self.container is None else original(self.container.mark, text)
 
     def shown_column(self, line: int, column: int) -> int:
-        """Return the column, from 0, that one of a line has in its `shown_line`."""
+        """Return the column in `shown_line`, from 0, of a column of the view."""
         if self.container is None:
             return column
         return original_column(self.container.mark, self.line_text(line), column)
 
     def is_escaped(self, offset: int) -> bool:
-        """Return whether a character stands in a line of a notebook of which nothing is Python."""
+        """Return whether a character is in a notebook line that contains no Python."""
         if self.container is None:
             return False
         line = self.line_text(self.position(offset)[0])
         return line.lstrip(" \t").startswith(f"#{self.container.mark}")
 
     def line_text(self, line: int) -> str:
-        """Return the text of a line counted from 1, without its ending; empty past the last
-        line.
-        """
+        """Return the text of a line counted from 1, without its ending; "" past the last line."""
         starts = self.line_starts
         if not 1 <= line <= len(starts):
             return ""
@@ -203,9 +201,7 @@ class SourceFile:
         return self.text[starts[line - 1] : end].rstrip("\r\n")
 
     def offset(self, line: int, utf8_column: int) -> int:
-        """Return the character offset of a position as `ast` gives it (line from 1, column in
-        bytes).
-        """
+        """Return the character offset of an `ast` position: line from 1, column in bytes."""
         start = self.line_starts[line - 1]
         end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         if self.text.isascii():
@@ -216,13 +212,13 @@ class SourceFile:
         return start + len(content.encode()[:utf8_column].decode(errors="ignore"))
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both from 1, the column in characters."""
+        """Return the line and column of an offset, both from 1, the column in characters."""
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def span(self, node: Located) -> Span:
-        """Return the characters of a node of this file's tree (a `def` or class without
-        decorators).
+        """Return the range of a node of this file's tree, without the decorators of a `def` or
+        class.
         """
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
@@ -232,22 +228,22 @@ class SourceFile:
         )
 
     def full_span(self, node: Located) -> Span:
-        """Return the characters of a node, starting at the `@` of its first decorator."""
+        """Return the range of a node, starting at the `@` of its first decorator."""
         start, end = self.span(node)
         if decorators := getattr(node, "decorator_list", None):
             start = self.text.rindex("@", 0, self.span(decorators[0]).start)
         return Span(start, end)
 
     def segment(self, node: Located) -> str:
-        """Return the text of a node of this file's tree."""
+        """Return the source of a node of this file's tree."""
         start, end = self.span(node)
         return self.text[start:end]
 
     def parse(self) -> ast.Module:
-        """Return the file as Python.
+        """Parse the file as Python.
 
         Raises:
-            SourceError: it is not Python that this interpreter can parse.
+            SourceError: this Python version cannot parse it.
         """
         try:
             with warnings.catch_warnings():
@@ -266,21 +262,21 @@ class SourceFile:
             raise SourceError(self.path, f"cannot be parsed: {error}") from error
 
 
-# A pipe that has taken the place of a file since it was found is not waited for.
+# O_NONBLOCK: opening a pipe that replaced the file since discovery must not block.
 _READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def first_line(node: Located) -> int:
-    """Return the first line of a node, its decorators included."""
+    """Return the first line of a node, including its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, without the buffers of an open file: a run reads thousands.
+    """Read a file without buffered I/O, because a run reads thousands of files.
 
     Raises:
-        SourceError: it cannot be read.
+        SourceError: the file cannot be read.
     """
     try:
         descriptor = os.open(path, _READING)
@@ -304,12 +300,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:
-    """Read and decode a file: UTF-8, or for Python what its coding cookie says (PEP 263).
+    """Read and decode a file as UTF-8, or for Python with its coding cookie (PEP 263).
 
-    What is asked for as Python and is a notebook by its name is read as one.
+    With `python`, a file with the suffix of a notebook is read as a notebook.
 
     Raises:
-        SourceError: the file cannot be read, is binary, is not in its encoding, or is no notebook.
+        SourceError: the file cannot be read, is binary, has encoding errors, or is not a notebook.
     """
     if data is None:
         data = read_bytes(path)
@@ -336,7 +332,7 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
 
 
 def may_be_notebook(path: Path) -> bool:
-    """Return whether a file may be a notebook, by its name."""
+    """Return whether a file name has the suffix of a notebook."""
     return path.suffix.lower() in (".ipynb", ".md", ".markdown", ".myst")
 
 
@@ -367,7 +363,7 @@ def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:
         if found := _COOKIE.match(line):
             name = found.group(1).decode("ascii")
             try:
-                # As the tokenizer has it, with Emacs' line endings: `utf-8-unix`, `latin-1-dos`.
+                # Like the tokenizer, accept Emacs line endings: `utf-8-unix`, `latin-1-dos`.
                 encoding = _KNOWN_NAME.sub(r"\1", name.lower().replace("_", "-"))
                 encoding = codecs.lookup(encoding).name
                 "".encode(encoding)  # `hex` and its like do not encode text

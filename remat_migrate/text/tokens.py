@@ -1,4 +1,4 @@
-"""The tokens, comments, and lines of a Python file: what `ast` leaves out."""
+"""The tokens, comments, and lines of a Python file, which `ast` leaves out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ONE_LINE_STRING = re.compile(r"""\w*(["'])(?!\1\1)""")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token with its text and place; an f-string is one token of kind STRING."""
+    """A token with its text and position; an f-string is one token of kind STRING."""
 
     kind: int
     text: str
@@ -62,7 +62,7 @@ class Layout:
 
     @cached_property
     def quote(self) -> str:
-        """The quote that most one-line strings of the file have; `"` if there are none."""
+        """The quote of most one-line strings in the file; `"` if there are none."""
         quotes = collections.Counter(
             found.group(1)
             for token in self.tokens
@@ -76,21 +76,19 @@ class Layout:
         return self.comments[low : bisect.bisect_left(self._comment_starts, end)]
 
     def line_start(self, offset: int) -> int:
-        """Return the offset at which the line of `offset` starts."""
+        """Return where the line at an offset starts."""
         starts = self.source.line_starts
         return starts[bisect.bisect_right(starts, offset) - 1]
 
     def line_end(self, offset: int) -> int:
-        """Return the offset at which the line of `offset` ends, its line ending not counted."""
+        """Return where the line at an offset ends, without its line ending."""
         start = self.next_line(offset)
         while start > offset and self.source.text[start - 1] in "\r\n":
             start -= 1
         return start
 
     def next_line(self, offset: int) -> int:
-        """Return the offset at which the line after that of `offset` starts, or the end of the
-        text.
-        """
+        """Return where the line after that at an offset starts, or the end of the text."""
         starts = self.source.line_starts
         at = bisect.bisect_right(starts, offset)
         return starts[at] if at < len(starts) else len(self.source.text)
@@ -98,14 +96,13 @@ class Layout:
 
 @lru_cache(maxsize=4)
 def layout_of(source: SourceFile) -> Layout:
-    """Return the layout of a file, kept for a while: what finds many sites asks for each of
-    them.
-    """
+    """Return the layout of a file; cached, because it is requested for each of many sites."""
     return Layout(source)
 
 
 def _tokenize(source: SourceFile) -> Iterator[Token]:
-    # Lone carriage returns end lines for `ast` but not for `tokenize`; the lengths stay the same.
+    # A lone carriage return ends a line for `ast` but not for `tokenize`; the lengths stay the
+    # same.
     text = source.text.replace("\r\n", "\0").replace("\r", "\n").replace("\0", "\r\n")
     starts = source.line_starts
     depth = opened = 0
