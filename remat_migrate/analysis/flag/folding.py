@@ -1,8 +1,8 @@
-"""What expressions and statements come to once the values of some of their parts are known.
+"""Folds expressions and statements that depend on known values.
 
-A test that is known takes its statement down to one branch; `not`, `and`, `or`, comparisons,
-conditional expressions and conversions are followed; where a value cannot be folded away it is
-written out.
+An `if` with a known test is reduced to one branch. `not`, `and`, `or`, comparisons, conditional
+expressions, and conversions are evaluated. A value that cannot be folded away is written as a
+literal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..names.mentions import last_name
 
 
 class TrueText:
-    """A string that says yes in one of the spellings of yes: what an environment variable holds."""
+    """A string that spells true, such as the value of an environment variable."""
 
 
 TRUE_TEXT: Final = TrueText()
@@ -34,7 +34,7 @@ _EXITS = frozenset({"exit", "_exit", "quit", "abort", "fail"})
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What becomes of one expression with known parts, or why nothing does."""
+    """How an expression with known parts changes, or why it stays."""
 
     reads: tuple[ast.expr, ...]
     change: Reduction = field(default_factory=Reduction)
@@ -44,9 +44,9 @@ class Folding:
 def fold(
     known: Mapping[ast.expr, Known], parent: Callable[[ast.AST], ast.AST | None]
 ) -> list[Folding]:
-    """Fold what depends on `known` expressions, whose values are given.
+    """Fold the expressions that depend on the `known` ones.
 
-    One Folding for each outermost expression that is made of known parts, in the order of `known`.
+    Return one Folding per outermost expression made of known parts, in the order of `known`.
     """
     roots: dict[ast.expr, list[ast.expr]] = {}
     for node in known:
@@ -55,12 +55,12 @@ def fold(
 
 
 def literal(value: Known) -> str:
-    """Return the Python text of a known value."""
+    """Return the source of a known value."""
     return '"1"' if isinstance(value, TrueText) else repr(value)
 
 
 def _root(node: ast.expr, parent: Callable[[ast.AST], ast.AST | None]) -> ast.expr:
-    """Return the outermost expression around `node` that may be folded."""
+    """Return the outermost expression around `node` that can be folded."""
     while True:
         above = parent(node)
         if isinstance(above, ast.Attribute) and above.attr in _TEXT_METHODS:
@@ -84,7 +84,7 @@ def _folds(node: ast.expr, part: ast.expr) -> bool:
 
 
 def _conversion(call: ast.Call) -> str:
-    """Return the name of the function that a call converts one value with, or nothing."""
+    """Return the name of the function with which a call converts one value; "" for other calls."""
     name = last_name(call.func)
     if len(call.args) == 1 and not call.keywords and name in _TO_NUMBER | {"bool", "str"}:
         return name
@@ -100,7 +100,7 @@ class _Folder:
         self.change = Reduction()
 
     def settle(self, root: ast.expr, reads: tuple[ast.expr, ...]) -> Folding:
-        """Return what becomes of `root` and of the statement that it decides."""
+        """Return how `root` and the statement that it decides change."""
         above = self.parent(root)
         truth = isinstance(above, ast.If | ast.While | ast.Assert | ast.comprehension) and (
             not isinstance(above, ast.Assert) or above.test is root
@@ -145,7 +145,7 @@ class _Folder:
         )
 
     def _unreached(self, statement: ast.stmt, suite: list[ast.stmt]) -> tuple[ast.stmt, ...]:
-        """Return the statements after `statement` that are not reached once it is `suite`."""
+        """Return the statements that become unreachable when `statement` is replaced by `suite`."""
         jumps = ast.Return | ast.Raise | ast.Continue | ast.Break
         if not suite or not isinstance(suite[-1], jumps):
             return ()
@@ -159,7 +159,7 @@ class _Folder:
             function, ast.FunctionDef | ast.AsyncFunctionDef
         ):
             function = self.parent(function)
-        # A `yield` makes a generator and a binding makes a name local even where never reached.
+        # A `yield` makes a generator and a binding makes a name local even if never reached.
         if function is None or any(
             isinstance(node, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal)
             for part in tail
@@ -174,7 +174,7 @@ class _Folder:
         return () if bound & used else tuple(tail)
 
     def _skip(self, call: ast.Call, test: ast.expr, yes: bool) -> Reduction | None:
-        """`skipIf(test, reason)` and its like as a decorator of a test."""
+        """Fold a test decorator such as `skipIf(test, reason)`."""
         name = last_name(call.func)
         if name not in ("skipIf", "skipUnless", "skipif") or call.args[:1] != [test]:
             return None
@@ -185,7 +185,7 @@ class _Folder:
         )
         if yes == (name == "skipUnless"):
             return Reduction(remove=(call,)) if decorates else None
-        # The test is one of the old implementation: it stays skipped.
+        # The test is for the old implementation: it stays skipped.
         if decorates and isinstance(call.func, ast.Attribute):
             base = ast.unparse(call.func.value)
             return Reduction(remove=(test,), replace=((call.func, f"{base}.skip"),))
@@ -194,9 +194,9 @@ class _Folder:
     # -- expressions
 
     def _reduce(self, node: ast.expr, truth: bool) -> Known | _Unknown:
-        """Return the value of an expression, or _UNKNOWN with what changes inside it noted.
+        """Return the value of an expression; if it is _UNKNOWN, record the changes inside it.
 
-        `truth` says that only the truth of the expression matters, not its value.
+        `truth` means that only the truth of the value matters.
         """
         if node in self.known:
             return self.known[node]
@@ -227,7 +227,9 @@ class _Folder:
             self.change |= Reduction(replace=((node, literal(value)),))
 
     def _reduce_operands(self, node: ast.BoolOp, truth: bool) -> Known | _Unknown:
-        """`and` / `or`: operands that cannot decide go, the first that decides ends the chain."""
+        """Fold `and` or `or`: drop operands that cannot decide, and end the chain at the first that
+        does.
+        """
         decides = isinstance(node.op, ast.Or)
         kept: list[ast.expr] = []
         gone: list[ast.expr] = []
@@ -247,7 +249,7 @@ class _Folder:
                 kept.append(operand)
                 break
             if last and not truth and kept:
-                # `x and True` is x or True; only its truth is that of x.
+                # `x and True` is x or True: only its truth is that of x.
                 self._write(operand, value)
                 kept.append(operand)
             else:
@@ -292,14 +294,14 @@ class _Folder:
 
 
 def _asserted(statement: ast.stmt, reads: tuple[ast.expr, ...], *, holds: bool) -> Folding:
-    """Return an assertion that always holds goes; one that never does insists on what is gone."""
+    """Remove an assertion that always holds; refuse one that never does."""
     if holds:
         return Folding(reads, Reduction(remove=(statement,)))
     return Folding(reads, refused="the assertion holds only for the implementation that is gone")
 
 
 class _Unknown:
-    """No value is known."""
+    """The type of `_UNKNOWN`, for values that are not known."""
 
 
 _UNKNOWN: Final = _Unknown()
@@ -310,7 +312,7 @@ def _converted(value: Known, function: str) -> Known:
     if function == "bool":
         return yes
     if function == "str":
-        # str(True) is compared with "True": as good a spelling of yes as any.
+        # str(True) is compared with "True", one more spelling of true.
         return TRUE_TEXT if yes else value
     return int(yes)
 
@@ -334,7 +336,7 @@ def _among(known: Known, others: ast.expr) -> bool | _Unknown:
 
 
 def _fails(statement: ast.stmt) -> bool:
-    """Return whether a statement always ends in an error, other than by skipping a test."""
+    """Return whether a statement always fails, other than by skipping a test."""
     match statement:
         case ast.Raise(exc=ast.Call(func=what)) | ast.Raise(exc=ast.expr() as what):
             return last_name(what) not in _SKIPS

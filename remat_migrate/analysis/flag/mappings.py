@@ -1,4 +1,4 @@
-"""The flag in mappings, keyword arguments and lists of names, and where those go."""
+"""The flag in mappings, keyword arguments, and lists of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..names.mentions import find_mentions, last_name
 from .names import SETTING, Names, is_environment_name
 from .uses import SIDE_EFFECTS, FlagUse, Form, Forms, truth
 
-# Functions that set the configuration for a while: `jtu.with_config`, absl's `flagsaver`.
+# Functions that set the configuration temporarily: `jtu.with_config`, absl's `flagsaver`.
 _CONTEXTS = re.compile(
     r"((jtu|with|set|override|update|use|temp\w*|scoped|local|patch(ed)?)_)?(jax_)?(config|flags?)"
     r"(_context|_override|_scope|_values|saver)?"
@@ -21,7 +21,7 @@ _TO_PROGRAMS = re.compile(r"os\.(exec|spawn|posix_spawn)\w*")
 
 
 class Mappings:
-    """Recognises entries, keywords and elements of one module."""
+    """Recognises dict entries, keywords, and list elements of one module."""
 
     def __init__(self, names: Names, forms: Forms) -> None:
         self.names = names
@@ -31,7 +31,7 @@ class Mappings:
     # -- entries of dicts
 
     def entries(self, node: ast.Dict) -> Iterator[FlagUse]:
-        """Yield the entries of a dict with the flag or the variable for a key."""
+        """Yield the entries of a dict whose key is the flag or the variable."""
         for key, value in zip(node.keys, node.values, strict=True):
             kind = self.names.key(key)
             if key is not None and kind:
@@ -60,9 +60,7 @@ class Mappings:
     def _option_in_mapping(
         self, node: ast.Dict, key: ast.expr, asked: bool | None
     ) -> FlagUse | None:
-        """Return a dict of one's own may use the name as it likes; one of JAX's options is told
-        of.
-        """
+        """Report an option in an unknown mapping, if the mapping has other JAX options."""
         others = [k.value for k in node.keys if isinstance(k, ast.Constant) and k is not key]
         if not any(isinstance(other, str) and other.startswith("jax_") for other in others):
             return None
@@ -70,7 +68,7 @@ class Mappings:
         return FlagUse(key, "update", asked, reason=reason, sure=False)
 
     def _is_environment(self, node: ast.expr, depth: int = 0) -> bool:
-        """Return whether a mapping, or a name that is bound to it, is used as an environment."""
+        """Return whether a mapping, or a name bound to it, is used as an environment."""
         if depth > 4:
             return False
         if isinstance(node, ast.Dict | ast.Call) and self.names.environment(node):
@@ -117,7 +115,9 @@ class Mappings:
         return False
 
     def _is_entry_of_environment(self, holder: ast.Dict, node: ast.expr, depth: int) -> bool:
-        """`{"env": {...}}`, `{**os.environ, **{...}}`."""
+        """Return whether a mapping is part of an environment: `{"env": {...}}`, `{**os.environ,
+        **{...}}`.
+        """
         for key, value in zip(holder.keys, holder.values, strict=True):
             if value is not node:
                 continue
@@ -128,7 +128,7 @@ class Mappings:
         return False
 
     def _merges(self, call: ast.Call, node: ast.expr) -> bool:
-        """Return whether a call takes a mapping into an environment or hands it to a program."""
+        """Return whether a call merges a mapping into an environment or passes it to a program."""
         match call.func:
             case ast.Attribute(value=base, attr="update"):
                 return self.names.environment(base)
@@ -151,7 +151,7 @@ class Mappings:
         return False
 
     def _goes_to_config(self, node: ast.expr) -> bool:
-        """Return whether the items of a mapping are handed to `jax.config.update`."""
+        """Return whether the items of a mapping are passed to `jax.config.update`."""
         for load in [node, *self._names_of(node)]:
             holder = self.module.parent(load)
             match holder:
@@ -185,7 +185,7 @@ class Mappings:
     # -- what is left of nothing
 
     def _emptied(self, node: ast.expr) -> Reduction | None:
-        """Return what goes with a mapping that has nothing left; None: it stays, empty."""
+        """Return what to remove with an empty mapping; None: keep it, empty."""
         holder = self.module.parent(node)
         match holder:
             case ast.Call():
@@ -198,9 +198,7 @@ class Mappings:
         return self.forms.emptied(node)
 
     def _emptied_call(self, call: ast.Call, arguments: int) -> Reduction | None:
-        """Return what goes with a call that has nothing left to set but `arguments` of its
-        arguments.
-        """
+        """Return what to remove with a call that sets nothing besides `arguments` of its arguments."""
         if len(call.args) + len(call.keywords) > arguments:
             return None
         if not self._is_patch(call):
@@ -224,7 +222,9 @@ class Mappings:
     # -- keyword arguments
 
     def keyword(self, call: ast.Call, keyword: ast.keyword) -> FlagUse | None:
-        """`with_config(jax_new_checkpoint=False)`, `dict(os.environ, JAX_NEW_CHECKPOINT="0")`."""
+        """Recognise `with_config(jax_new_checkpoint=False)` or `dict(os.environ,
+        JAX_NEW_CHECKPOINT="0")`.
+        """
         if keyword.arg not in (SETTING.option, SETTING.variable):
             return None
         asked = truth(keyword.value)
@@ -248,7 +248,7 @@ class Mappings:
         return FlagUse(keyword, form, asked, change or Reduction(remove=(keyword,)))
 
     def _is_context(self, call: ast.Call) -> bool:
-        """Return whether a call sets JAX's configuration by its keywords."""
+        """Return whether a call sets JAX's configuration by keyword."""
         name = last_name(call.func)
         functions = self.names.function(call.func)
         if functions and all(f.startswith(("jax.", "absl.testing.flagsaver")) for f in functions):
@@ -259,7 +259,7 @@ class Mappings:
     # -- lists of names
 
     def element(self, node: ast.expr) -> FlagUse | None:
-        """Return a name of the flag or the variable in a list that a loop goes over."""
+        """Recognise the name of the flag or the variable in a list that a loop iterates over."""
         holder = self.module.parent(node)
         kind = self.names.key(node)
         if not isinstance(holder, ast.List | ast.Tuple | ast.Set) or not kind:
@@ -285,7 +285,7 @@ class Mappings:
         return None
 
     def _is_pair_update(self, whole: ast.expr) -> bool:
-        """`os.environ.update([(name, value)])`."""
+        """Return whether a list is passed to an update: `os.environ.update([(name, value)])`."""
         call = self.module.parent(whole)
         return isinstance(call, ast.Call) and whole in call.args and self._merges(call, whole)
 
@@ -299,7 +299,7 @@ class Mappings:
         return Reduction(remove=(item,))
 
     def _loop_updates(self, iterable: ast.expr, *, pairs: bool, key: str = SETTING.option) -> bool:
-        """Return whether a loop over names, or pairs of name and value, sets what it is given."""
+        """Return whether a loop over names, or pairs of name and value, sets or reads each of them."""
         loop = self.module.parent(iterable)
         if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not iterable:
             return False
@@ -321,9 +321,7 @@ class Mappings:
         )
 
     def _sets(self, name: ast.Name, key: str) -> bool:
-        """Return whether a name, if it were the flag's, would stand where the flag is set or
-        read.
-        """
+        """Return whether a name would set or read the flag if it were the flag's name."""
         self.names.assumed[name] = key
         try:
             holder = self.module.parent(name)

@@ -1,4 +1,4 @@
-"""Which expressions denote JAX's configuration, the environment, or the name of the flag."""
+"""Recognises JAX's configuration, environments, and the name of the flag."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..project import Project
 from ..values.values import Constant, Container, Function, Instance, Parameter, Result
 
 SETTING = Setting("JAX_NEW_CHECKPOINT", "jax_new_checkpoint")
-# Why `--jax_new_checkpoint` stays where the project has an option of that name.
+# Why `--jax_new_checkpoint` stays if the project has an option of that name.
 OWN_OPTION = "the project defines an option of this name itself"
 
-# `jax.config` is an object; before 0.4.25 it was also a module with the object `config` in it.
+# `jax.config` is an object; before 0.4.25 it was also a module with the object `config`.
 _CONFIG = re.compile(
     r"jax(\.\w+)*\.config(\.config)?(\.(flags\.)?FLAGS)?|absl\.flags\.FLAGS|jax\._src\.config\.FLAGS"
 )
@@ -34,7 +34,7 @@ Owner = Literal["config", "other", "unknown"]
 
 
 class Names:
-    """Answers for one module; `assumed` names stand for a key while a loop is looked at."""
+    """Recognises names in one module; `assumed` gives names a value while a loop is examined."""
 
     def __init__(self, module: Module, project: Project) -> None:
         self.module = module
@@ -43,7 +43,7 @@ class Names:
         self._constants = _constant_names(module, project)
 
     def key(self, node: ast.expr | None) -> str:
-        """Return the flag's or the variable's name, if that is what an expression is; else ""."""
+        """Return the name of the flag or the variable if an expression is that string; else ""."""
         value = self.text(node)
         return value if value in (SETTING.option, SETTING.variable) else ""
 
@@ -64,9 +64,7 @@ class Names:
         return ""
 
     def config(self, node: ast.expr) -> Owner:
-        """Return whether an expression is JAX's configuration, something else, or cannot be
-        told.
-        """
+        """Return whether an expression is JAX's configuration, something else, or unknown."""
         names = self.project.qualified(self.module, node)
         if names:
             if all(_CONFIG.fullmatch(name) for name in names):
@@ -81,15 +79,11 @@ class Names:
         return "unknown"
 
     def looks_like_config(self, node: ast.expr) -> bool:
-        """Return whether an expression that is not known is named as JAX's configuration would
-        be.
-        """
+        """Return whether an expression has a name typical of a configuration."""
         return _CONFIG_NAME.fullmatch(last_name(node)) is not None
 
     def function(self, node: ast.expr) -> frozenset[str]:
-        """Return the qualified names of a callee; those of methods of the configuration in one
-        form.
-        """
+        """Return the qualified names of a callee, with configuration methods as `jax.config.NAME`."""
         found = self.project.qualified(self.module, node)
         return frozenset(
             f"jax.config.{method}" if _CONFIG.fullmatch(owner) else name
@@ -98,8 +92,8 @@ class Names:
         )
 
     def environment(self, node: ast.expr, depth: int = 0) -> bool:
-        """Return whether an expression is `os.environ`, a copy of it, or a mapping named like
-        one.
+        """Return whether an expression is `os.environ`, a copy of it, or is named like an
+        environment.
         """
         if depth > 8:
             return False
@@ -135,9 +129,7 @@ class Names:
         )
 
     def takes_anything(self, callee: ast.expr, name: str) -> bool | None:
-        """Return whether a function of the project takes a keyword in its `**kwargs`; None: not
-        known.
-        """
+        """Return whether a project function takes a keyword in its `**kwargs`; None if unknown."""
         for value in self.project.values(self.module, callee):
             if isinstance(value, Function):
                 arguments = value.node.args
@@ -150,12 +142,12 @@ class Names:
 
 
 def is_environment_name(name: str) -> bool:
-    """Return whether a name says that something is an environment."""
+    """Return whether a name is typical of an environment."""
     return _ENVIRONMENT_NAME.fullmatch(name) is not None
 
 
 def defines_own_option(project: Project) -> bool:
-    """Return whether the project has an option of its own with the flag's name."""
+    """Return whether the project defines its own option with the flag's name."""
     return any(
         _defines(node)
         for module in project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
@@ -174,9 +166,7 @@ def _defines(call: ast.Call) -> bool:
 
 
 def may_use_flag(module: Module, project: Project) -> bool:
-    """Return whether a module mentions the flag, or a constant of another module that holds its
-    name.
-    """
+    """Return whether a module mentions the flag, or another module's constant that holds its name."""
     text = module.source.text
     return SETTING.occurs(text) or any(
         re.search(rf"\b{re.escape(name)}\b", text) for name in project.once(_exported)
@@ -184,7 +174,7 @@ def may_use_flag(module: Module, project: Project) -> bool:
 
 
 def _exported(project: Project) -> frozenset[str]:
-    """Return the module-level names of the modules that were parsed, and hold the flag's name."""
+    """Return the module-level names of parsed modules whose value mentions the flag."""
     return frozenset(
         name
         for module in project.parsed
@@ -194,7 +184,7 @@ def _exported(project: Project) -> frozenset[str]:
 
 
 def _constant_names(module: Module, project: Project) -> frozenset[str]:
-    """Return names and attributes of a module that may be a string that mentions the flag."""
+    """Return the names and attributes in a module that may be a string that mentions the flag."""
     found = {*_assigned(module.nodes), *project.once(_exported)}
     for node in module.nodes:
         if isinstance(node, ast.alias) and node.name in found and node.asname:

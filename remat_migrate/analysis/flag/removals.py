@@ -1,7 +1,7 @@
-"""Every use of `jax_new_checkpoint` in Python, and the edits that take the uses out.
+"""Finds and removes every use of `jax_new_checkpoint` in Python.
 
-The flag reads as True: the new implementation of `jax.checkpoint` is the only one. What sets it
-goes; what depends on it comes down to the side of True.
+The flag reads as True, because the new implementation of `jax.checkpoint` is the only one. Code
+that sets the flag is removed; code that depends on it is reduced to the case of True.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _SPEAKING = re.compile(r"print|log\w*|debug|info|warn\w*|error|exception|skipTes
 
 
 def find_flag_uses(module: Module, project: Project) -> list[FlagUse]:
-    """Return the uses of the flag in a module, in the order of the text.
+    """Find the uses of the flag in a module, in source order.
 
-    Prose, docstrings, and options of the project's own with the same name are no uses; neither is
-    what stands in a block that expects an error.
+    Prose, docstrings, the project's own options with the same name, and code in a block that
+    expects an error are not uses.
     """
     names = Names(module, project)
     own = project.once(defines_own_option)
@@ -56,12 +56,12 @@ def remove_flag_uses(
     uses: Sequence[FlagUse],
     is_suppressed: Callable[[int], bool] = lambda offset: False,
 ) -> list[Removal]:
-    """Return the changes that take `uses` out of a module; members of a Removal are indices of
+    """Return the changes that remove `uses` from a module; members of a Removal are indices of
     `uses`.
 
-    A use at an offset that is suppressed stays, with what it needs.
+    A suppressed use stays, with what it needs.
     """
-    # Reads in one expression have one change: if one of them stays, so do the others.
+    # Reads in one expression share one change: if one of them stays, so do the others.
     kept = [use.change for use in uses if use.reason or is_suppressed(module.span(use.node).start)]
     changes = [Reduction() if use.change in kept else use.change for use in uses]
     strings = {SETTING.option, SETTING.variable}
@@ -114,7 +114,7 @@ def _recognise(names: Names) -> Iterator[FlagUse]:
 
 
 def _unless_own(use: FlagUse) -> FlagUse:
-    """Return where the project has an option of that name, `--jax_new_checkpoint` may be for it."""
+    """Refuse the removal of an option that may be the project's own."""
     if use.form != "option":
         return use
     return replace(use, change=Reduction(), reason=OWN_OPTION, sure=False)
@@ -124,9 +124,7 @@ def _unless_own(use: FlagUse) -> FlagUse:
 
 
 def _with_guards(module: Module, uses: Sequence[FlagUse]) -> list[FlagUse]:
-    """Return whether the flag exists: no, but for a test that guards a read, which the flag
-    decides.
-    """
+    """Set what existence tests read as: False, unless the test guards a read of the flag."""
     reads = {use.node for use in uses if use.known is not None and use.form != "exists"}
     found: list[FlagUse] = []
     for use in uses:
@@ -139,7 +137,7 @@ def _with_guards(module: Module, uses: Sequence[FlagUse]) -> list[FlagUse]:
 
 
 def _guarded(module: Module, test: ast.expr) -> ast.AST:
-    """Return the statement or expression that a test decides about."""
+    """Return the statement or expression that a test controls."""
     child: ast.AST = test
     region: ast.AST = test
     for around in module.ancestors(test):
@@ -168,7 +166,7 @@ def _with_folded_reads(module: Module, uses: Sequence[FlagUse]) -> list[FlagUse]
 
 
 def _outside_f_strings(module: Module, use: FlagUse) -> FlagUse:
-    """Inside an f-string only a value may be written; Python 3.11 does not know places there."""
+    """Refuse changes inside an f-string other than literals; Python 3.11 has no positions there."""
     inside = any(isinstance(around, ast.JoinedStr) for around in module.ancestors(use.node))
     if not inside or not use.change:
         return use
@@ -194,7 +192,7 @@ def _is_placed(module: Module, node: ast.expr) -> bool:
 
 
 def _with_try(module: Module, use: FlagUse, uses: Sequence[FlagUse]) -> FlagUse:
-    """Return a `try` around what fails today comes down to what happens today."""
+    """Reduce a `try` around code that fails today to what runs today."""
     if use.reason or use.form not in _RAISES | {"environment-read"}:
         return use
     statement = module.statement(use.node)
@@ -226,7 +224,7 @@ def _with_try(module: Module, use: FlagUse, uses: Sequence[FlagUse]) -> FlagUse:
 
 
 def _with_tried_read(use: FlagUse, statement: ast.stmt, watch: ast.Try) -> FlagUse:
-    """`try: new = config.flag`, where nothing can fail once the value is written out."""
+    """Unwrap `try: new = config.flag`, which cannot fail once the value is a literal."""
     value = getattr(statement, "value", None)
     constant = any(node is value for node, _ in use.change.replace)
     if not constant or watch.body != [statement] or watch.finalbody or watch.orelse:
@@ -245,7 +243,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Return whether a statement of a handler only passes over the error or tells of it."""
+    """Return whether a statement of a handler only ignores or reports the error."""
     match statement:
         case ast.Pass() | ast.Raise() | ast.Expr(value=ast.Constant()):
             return True
@@ -258,7 +256,7 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 
 class _Importers:
-    """The files of the project that may take names of a module from it, read when first asked."""
+    """The files of the project that may import names of a module, read on first use."""
 
     def __init__(self, module: Module, project: Project) -> None:
         self.module = module
@@ -268,7 +266,7 @@ class _Importers:
 
     @cached_property
     def texts(self) -> list[bytes]:
-        """What stands in those files."""
+        """The contents of those files."""
         path = self.module.source.path
         found: list[bytes] = []
         for other in self.project.files.all:
@@ -283,7 +281,7 @@ class _Importers:
         return found
 
     def take(self, name: str) -> bool:
-        """Return whether one of them takes `name`."""
+        """Return whether one of the files imports or reads `name`."""
         word, stem = re.escape(name).encode(), re.escape(self.stem)
         pattern = (
             rb"from\s+[\w.]*\b%(stem)b\s+import\s+(?:\([^)]*\b%(name)b\b|[^\n(]*\b%(name)b\b|\*)"

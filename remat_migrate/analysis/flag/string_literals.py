@@ -1,7 +1,7 @@
-"""String literals as they stand in Python source: the characters they mean, and where each stands.
+"""String literals in Python source: their value, and the source range of each character.
 
-Concatenated literals (`"a" "b"`) are one text; in an f-string each `{...}` is one character that
-stands for what is not known.
+Concatenated literals (`"a" "b"`) are one text. In an f-string each `{...}` is one placeholder
+character.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-# Stands for the value of an expression in an f-string.
+# Placeholder for the value of an expression in an f-string.
 HOLE = "\ufffc"
 
 _OPENING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")")
@@ -23,7 +23,7 @@ _ESCAPE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """One literal of a concatenation: its range with prefix and quotes, and without."""
+    """One literal of a concatenation: its range with and without prefix and quotes."""
 
     start: int
     end: int
@@ -37,9 +37,9 @@ class LiteralText:
 
     Attributes:
         segment: the literal's source.
-        value: the characters that it means.
+        value: the characters it denotes; an expression in an f-string is `HOLE`.
         spans: for each character of `value`, its range in `segment`.
-        tokens: the literals that are concatenated.
+        tokens: the concatenated literals.
     """
 
     segment: str
@@ -48,7 +48,7 @@ class LiteralText:
     tokens: tuple[_Token, ...]
 
     def without(self, pieces: Iterable[tuple[int, int, str]]) -> str:
-        """Return the source with ranges of `value` replaced, none overlapping another."""
+        """Return the source with ranges of `value` replaced, which must not overlap."""
         cuts: list[tuple[int, int, str]] = []
         for start, end, put in pieces:
             for low, high in self._ranges(start, end):
@@ -66,7 +66,7 @@ class LiteralText:
         return found
 
     def _ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the source that mean `value[start:end]`, one for each literal."""
+        """Yield the source ranges of `value[start:end]`, one per literal."""
         for token in self.tokens:
             own = [
                 span
@@ -77,7 +77,7 @@ class LiteralText:
                 yield own[0][0], own[-1][1]
 
     def _emptied(self, cuts: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-        """Of several literals, those with nothing left go."""
+        """Yield removals of the literals that become empty, except the last one left."""
         empty = [
             sum(
                 high - low
@@ -101,7 +101,7 @@ class LiteralText:
 
 
 def read_literal(segment: str) -> LiteralText | None:
-    """Return the text of a string literal's source; None for bytes."""
+    """Parse the source of a string literal; return None for bytes."""
     tokens: list[_Token] = []
     value: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def read_literal(segment: str) -> LiteralText | None:
 
 
 def _characters(segment: str, at: int, quotes: str, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters of one literal with their places, up to its closing quotes."""
+    """Yield the characters of one literal with their ranges, up to its closing quotes."""
     raw, formatted = "r" in prefix, "f" in prefix or "t" in prefix
     while at < len(segment) and not segment.startswith(quotes, at):
         letter = segment[at]
@@ -141,7 +141,7 @@ def _characters(segment: str, at: int, quotes: str, prefix: str) -> Iterator[tup
             stop = escape.end() if escape else at + 1
             meant = _unescaped(segment[at:stop])
             if len(meant) > 1:
-                # An unknown escape stands for itself.
+                # Python keeps the backslash of an unknown escape.
                 yield from ((segment[i], i, i + 1) for i in range(at, stop))
             elif meant:
                 yield meant, at, stop
@@ -168,7 +168,7 @@ def _unescaped(escape: str) -> str:
 
 
 def _expression_end(segment: str, at: int) -> int:
-    """Past the brace that closes the one at an offset of an f-string."""
+    """Return the offset after the brace that closes an f-string expression."""
     depth = 0
     while at < len(segment):
         opening = _OPENING.match(segment, at) if depth else None

@@ -1,4 +1,4 @@
-"""The flag in lists of arguments and in command lines that are strings of Python."""
+"""The flag in argument lists and in command lines inside Python strings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RUNS = frozenset(
         "run_command", "run_cmd", "run_shell", "sh", "execute", "check_run", "spawn",
     }
 )  # fmt: skip
-# Called with the words of a command one by one.
+# Functions that take the words of a command as separate arguments.
 _RUNS_WORDS = re.compile(r"(os\.)?(exec|spawn)l\w*|create_subprocess_exec")
 _SPEAKS = re.compile(
     r"print|p?print|echo|log\w*|debug|info|warn\w*|error|exception|critical|fatal|fail|skip\w*"
@@ -47,21 +47,19 @@ Words = ast.List | ast.Tuple | ast.Set
 
 
 class Strings:
-    """Recognises arguments and command lines of one module."""
+    """Recognises arguments and command lines in one module."""
 
     def __init__(self, names: Names, forms: Forms) -> None:
         self.names = names
         self.forms = forms
         self.module = names.module
-        # The strings that are elements of a list of arguments, found with it.
+        # Strings found as elements of an argument list.
         self._elements: set[ast.expr] = set()
 
     # -- lists of arguments
 
     def words(self, node: Words | ast.Call) -> Iterator[FlagUse]:
-        """Yield the uses in the words of a command: the elements of a list, the arguments of
-        `execl`.
-        """
+        """Yield the uses in the words of a command: elements of a list, or arguments of `execl`."""
         if isinstance(node, ast.Call):
             if not _RUNS_WORDS.fullmatch(last_name(node.func)):
                 return
@@ -96,9 +94,7 @@ class Strings:
                 yield self._rewritten(elements[index], plan, number, spans[index], form, asked)
 
     def _is_named_apart(self, node: ast.expr) -> bool:
-        """Return whether the program is named before its words: `os.execvp("env", ["env",
-        ...])`.
-        """
+        """Return whether a separate argument names the program: `os.execvp("env", ["env", ...])`."""
         call = self.module.parent(node)
         if isinstance(node, ast.Call):
             return True
@@ -108,14 +104,14 @@ class Strings:
         )
 
     def _text(self, node: ast.expr) -> str:
-        """Return the characters of an element; what is not known is a hole."""
+        """Return the text of an element; `HOLE` if it is unknown."""
         if isinstance(node, ast.JoinedStr):
             literal = read_literal(self.module.segment(node))
             return literal.value if literal else HOLE
         return self.names.text(node) or HOLE
 
     def _is_line(self, text: str) -> bool:
-        """Return whether an element is a command line of its own: the list is one of commands."""
+        """Return whether an element is itself a command line, so that the list is one of commands."""
         return re.search(r"\S\s+\S", text) is not None and SETTING.tells(f" {text}")
 
     def _without(
@@ -136,7 +132,7 @@ class Strings:
         return FlagUse(shown, form, asked, change or Reduction(remove=tuple(gone)))
 
     def _emptied(self, node: ast.expr) -> Reduction | None:
-        """Return what goes with a list that has nothing left; None: it stays, empty."""
+        """Return what to remove with an empty list; None: keep it, empty."""
         match self.module.parent(node):
             case ast.Call(func=ast.Attribute(attr="extend"), args=[_]) as call:
                 return self.forms.without(call)
@@ -151,7 +147,7 @@ class Strings:
         form: Form,
         asked: bool | None,
     ) -> FlagUse:
-        """Return an element that is a script (behind `-c`) without the use."""
+        """Return the use in an element that is a script (after `-c`), with the rewritten element."""
         literal = self._literal(node)
         if literal is None:
             return FlagUse(node, form, asked, reason="the string is not written out here")
@@ -170,7 +166,7 @@ class Strings:
     # -- single strings
 
     def string(self, node: ast.Constant | ast.JoinedStr) -> FlagUse | None:
-        """Return a string that is an argument or a command line."""
+        """Recognise a string that is an argument or a command line."""
         holder = self.module.parent(node)
         if node in self._elements or isinstance(holder, ast.JoinedStr | ast.FormattedValue):
             return None
@@ -187,7 +183,7 @@ class Strings:
         return self._line(node, literal)
 
     def _appended(self, node: ast.expr, holder: ast.AST | None, word: str) -> FlagUse | None:
-        """`cmd.append("--jax_new_checkpoint=0")`."""
+        """Recognise `cmd.append("--jax_new_checkpoint=0")`."""
         match holder:
             case ast.Call(func=ast.Attribute(attr="append" | "insert" | "remove")):
                 change = self.forms.without(holder)
@@ -197,7 +193,7 @@ class Strings:
         return None
 
     def _line(self, node: ast.Constant | ast.JoinedStr, literal: LiteralText) -> FlagUse | None:
-        """Return a command line."""
+        """Recognise a command line."""
         outer = self._outer(node)
         context = self._context(outer)
         if context == "prose":
@@ -248,14 +244,14 @@ class Strings:
         return FlagUse(node, form, asked, _replacement(node, literal, plan.pieces))
 
     def _is_filled_in(self, node: ast.expr) -> bool:
-        """Return whether a string is a template: `"..." % values`, `"...".format(values)`."""
+        """Return whether a string is a template: `"..." % values` or `"...".format(values)`."""
         match self.module.parent(node):
             case ast.BinOp(op=ast.Mod()) | ast.Attribute(attr="format" | "format_map"):
                 return True
         return False
 
     def _nothing_left(self, node: ast.expr) -> Reduction | None:
-        """Return what goes with a command line of which nothing is left; None: it stays, empty."""
+        """Return what to remove with an empty command line; None: keep it, empty."""
         match self.module.parent(node):
             case ast.Call(func=function, args=[first, *_]) as call if first is node:
                 if last_name(function) in _RUNS - {"split"}:
@@ -267,7 +263,7 @@ class Strings:
     # -- where a string goes
 
     def _outer(self, node: ast.expr) -> ast.expr:
-        """Return the expression that a string is put together in."""
+        """Return the outermost expression that builds a string from this one."""
         while True:
             holder = self.module.parent(node)
             match holder:

@@ -1,4 +1,4 @@
-"""The forms in which Python code sets and reads the flag, and what each asks to be changed."""
+"""The ways Python code sets and reads the flag, and how each is removed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..names.mentions import last_name
 from .folding import TRUE_TEXT, Known
 from .names import SETTING, Names
 
-# How today's JAX takes a use: `update` and `read` raise AttributeError, `option` ends the program;
-# `attribute`, `environment` and `environment-read` have no effect.
+# The effect of a use on current JAX: `update` and `read` raise AttributeError, `option` ends the
+# program; `attribute`, `environment`, and `environment-read` have no effect.
 Form = Literal["update", "read", "exists", "attribute", "environment", "environment-read", "option"]
 
 
@@ -24,14 +24,14 @@ class FlagUse:
     """One use of the flag.
 
     Attributes:
-        node: the expression, keyword or statement to show.
+        node: the expression, keyword, or statement to report.
         form: what it does.
-        asked: what it sets the flag to, where that is written out.
-        change: what takes it out; empty for a read that is folded, and where `reason` says why not.
-        reason: why it stays; "" if it goes.
-        sure: whether it is certain that this is the flag.
-        known: for a read, what it reads as.
-        place: the characters to show, where they are fewer than those of `node`.
+        asked: the value it sets the flag to, if that is a literal.
+        change: its removal; empty for a read to be folded, and if `reason` says why it stays.
+        reason: why it stays; "" if it is removed.
+        sure: whether it certainly is this flag.
+        known: for a read, the expression and what it reads as.
+        place: the characters to report, if fewer than those of `node`.
     """
 
     node: ast.expr | ast.keyword | ast.stmt
@@ -54,7 +54,7 @@ _ENVIRONMENT_WRITES = frozenset(
 
 
 class Forms:
-    """Recognises calls, attributes, subscripts and comparisons of one module."""
+    """Recognises calls, attributes, subscripts, and comparisons in one module."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -63,7 +63,7 @@ class Forms:
     # -- calls
 
     def call(self, node: ast.Call) -> FlagUse | None:
-        """Return a call that has the flag's or the variable's name among its first arguments."""
+        """Recognise a call with the name of the flag or the variable among its first arguments."""
         position, key = self._key_argument(node)
         if key == SETTING.option:
             return self._option_call(node, position)
@@ -106,7 +106,7 @@ class Forms:
         return self.dropped(node, "update", [value] if value is not None else [])
 
     def _attribute_call(self, node: ast.Call, method: str, owner: str) -> FlagUse | None:
-        """`getattr(config, name)` and its like, and those of `monkeypatch` and `mock.patch`."""
+        """Recognise `getattr(config, name)` and the like, also on `monkeypatch` and `mock.patch`."""
         if owner == "other":
             return None
         if owner == "unknown":
@@ -123,7 +123,7 @@ class Forms:
         return self.dropped(node, "attribute", [value] if value is not None else [])
 
     def _patched_path(self, node: ast.Call) -> FlagUse | None:
-        """`mock.patch("jax.config.jax_new_checkpoint", False)`."""
+        """Recognise `mock.patch("jax.config.jax_new_checkpoint", False)`."""
         if not node.args or last_name(node.func) not in ("patch", "setattr", "delattr"):
             return None
         path = node.args[0]
@@ -142,7 +142,7 @@ class Forms:
         function = self.names.function(node.func)
         effects = node.args[position + 1 :]
         if method in ("setenv", "delenv") and position == 0:
-            # pytest's monkeypatch; nothing else has methods of these names.
+            # These methods exist only on pytest's monkeypatch.
             return self.dropped(node, "environment", effects)
         if method in ("setitem", "delitem") and position == 1:
             return self.dropped(node, "environment", effects)
@@ -179,7 +179,7 @@ class Forms:
     # -- attributes, subscripts, comparisons
 
     def attribute(self, node: ast.Attribute) -> FlagUse | None:
-        """`config.jax_new_checkpoint` read, assigned or deleted."""
+        """Recognise a read, assignment, or deletion of `config.jax_new_checkpoint`."""
         owner = self.names.config(node.value)
         if owner != "config":
             if owner == "other" or not self.names.looks_like_config(node.value):
@@ -190,7 +190,7 @@ class Forms:
         return self._target(node, "attribute")
 
     def subscript(self, node: ast.Subscript) -> FlagUse | None:
-        """`os.environ[name]`, `config.values[name]`."""
+        """Recognise `os.environ[name]` and `config.values[name]`."""
         key = self.names.key(node.slice)
         if not key:
             return None
@@ -210,7 +210,7 @@ class Forms:
         return self._target(node, "environment")
 
     def membership(self, node: ast.Compare) -> FlagUse | None:
-        """`name in os.environ`, `name in config.values`."""
+        """Recognise `name in os.environ` and `name in config.values`."""
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
             return None
         key, container = self.names.key(node.left), node.comparators[0]
@@ -232,7 +232,7 @@ class Forms:
         return None
 
     def _target(self, node: ast.Attribute | ast.Subscript, form: Form) -> FlagUse:
-        """Return what is assigned to or deleted."""
+        """Return the use for the target of an assignment or deletion."""
         holder = self.module.parent(node)
         match holder:
             case ast.Assign(targets=[_], value=value) | ast.AugAssign(value=value):
@@ -254,7 +254,7 @@ class Forms:
     # -- calls that go
 
     def dropped(self, node: ast.Call, form: Form, values: Sequence[ast.expr]) -> FlagUse:
-        """Return a call that goes, with the arguments that would no longer be evaluated."""
+        """Return the use for a call to remove; its `values` would no longer be evaluated."""
         asked = truth(values[0]) if values else None
         effects = [value for value in values if not is_pure(value)]
         if not effects:
@@ -268,7 +268,7 @@ class Forms:
         return FlagUse(node, form, asked, reason=SIDE_EFFECTS)
 
     def without(self, node: ast.Call) -> Reduction | None:
-        """Return what goes when a call goes: its statement, its `with` item, its decorator."""
+        """Return what to remove with a call: its statement, its `with` item, or its decorator."""
         holder = self.module.parent(node)
         match holder:
             case ast.Expr():
@@ -313,7 +313,7 @@ class Forms:
 
 
 def truth(node: ast.expr) -> bool | None:
-    """Return what a value that is written out sets the flag to."""
+    """Return the Boolean that a literal sets the flag to; None if it is not one."""
     if not isinstance(node, ast.Constant):
         return None
     if isinstance(node.value, str):
@@ -322,7 +322,7 @@ def truth(node: ast.expr) -> bool | None:
 
 
 def _effect(node: ast.expr) -> ast.expr:
-    """Return the part of an expression that does something: `load()` of `not load().flag`."""
+    """Return the part of an expression that has side effects: `load()` in `not load().flag`."""
     match node:
         case ast.Attribute(value=inner) | ast.UnaryOp(operand=inner):
             return _effect(inner)

@@ -1,4 +1,4 @@
-"""Names that `checkpoint_name` gives, and names that policies list, over the whole project."""
+"""The names that `checkpoint_name` gives and that policies list, across the project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .values import aliases_of, denotes_one_of, factory_calls, given_to, origins
 
 _LAST = "checkpoint_name"
 
-# Packages whose functions give no names to what they compute; others may.
+# Packages whose functions do not name the values they compute; other packages may.
 NAMELESS_PACKAGES = frozenset(
     {
         "jax", "jaxlib", "flax", "haiku", "equinox", "optax", "chex", "orbax", "numpy", "scipy",
@@ -36,20 +36,20 @@ NAMELESS_PACKAGES = frozenset(
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
 )
-# The modules of JAX that name values, under names that the caller gives.
+# A JAX module that names values, with names that the caller passes.
 _PALLAS_OPS = b"jax.experimental.pallas.ops"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Naming:
-    """One place that gives a name to a value.
+    """A place that names a value.
 
     Attributes:
-        module: where.
+        module: the module.
         node: the call, or the keyword's value.
         name: the expression of the name.
-        text: what it may be.
-        sure: whether it is JAX's function for certain.
+        text: the strings that it may be.
+        sure: whether it certainly is JAX's function.
     """
 
     module: Module
@@ -61,15 +61,15 @@ class Naming:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Listed:
-    """One name that a policy lists.
+    """A name that a policy lists.
 
     Attributes:
-        module: where.
+        module: the module.
         node: what to report: the string, or the argument that holds it.
-        literal: the string's own literal; None where it is written elsewhere.
+        literal: the string literal; None if it is in another module.
         name: the name.
-        role: what is done with what bears it.
-        policy: the factory.
+        role: what the policy does with values of that name.
+        policy: the name of the factory.
     """
 
     module: Module
@@ -86,19 +86,19 @@ class Names:
 
     Attributes:
         namings: the places that name values.
-        defined: what these names may be, all together.
+        defined: the union of the names they may give.
     """
 
     namings: tuple[Naming, ...]
     defined: Text
 
     def gives(self, name: str) -> bool:
-        """Return whether some value may bear a name, as far as the project's code tells."""
+        """Return whether the project's code may give a value this name."""
         return self.defined.matches(name)
 
 
 def names_of(project: Project) -> Names:
-    """Return the names that the project gives, in all of its files."""
+    """Find the names that the files of the project give."""
     texts = Texts(project)
     namings: list[Naming] = []
     loose = NONE
@@ -108,7 +108,7 @@ def names_of(project: Project) -> Names:
 
 
 def _collect(project: Project, module: Module, texts: Texts, namings: list[Naming]) -> Text:
-    """Note the namings of a module; what else it may name, out of sight."""
+    """Add the namings of a module to `namings`; return the names it may give elsewhere."""
     aliases = aliases_of(module, {_LAST})
     loose = NONE
     for node in module.nodes:
@@ -163,9 +163,7 @@ def _naming(
 
 
 def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
-    """Return the defaults of parameters that are called so:
-    `residual_checkpoint_name="context"`.
-    """
+    """Return the defaults of parameters such as `residual_checkpoint_name="context"`."""
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
     pairs = [
@@ -183,7 +181,7 @@ def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
 
 
 def listed_names(project: Project, module: Module) -> Iterator[Listed]:
-    """Yield the names that the policies of a module list, as far as they resolve."""
+    """Yield the names that the policies of a module list, if they can be resolved."""
     texts = Texts(project)
     for call, policy in factory_calls(project, module):
         for names in policy.names:
@@ -199,9 +197,7 @@ def listed_names(project: Project, module: Module) -> Iterator[Listed]:
 
 
 def _parts(project: Project, module: Module, node: ast.expr) -> list[tuple[Module, ast.expr]]:
-    """Return the elements of a sequence that is one literal, without those that are spread into
-    it.
-    """
+    """Return the elements of a literal sequence, except unpacked ones."""
     found: list[tuple[Module, ast.expr]] = []
     for origin in origins(project, module, node):
         if not isinstance(origin.node, ast.expr):
@@ -232,7 +228,7 @@ def _listed(
 
 
 def foreign_packages(project: Project) -> frozenset[str]:
-    """Packages outside the project that its files import and that may name values themselves."""
+    """Return the imported packages outside the project that may name values themselves."""
     own = {path.stem for path in project.files.all}
     own |= {part for path in project.files.all for part in path.parts}
     found: set[str] = set()

@@ -1,7 +1,7 @@
-"""What a function given as policy answers for one primitive: its code, run on what is known of it.
+"""What a policy function answers for a primitive, by abstract interpretation of its code.
 
-Nothing is executed: names of primitives are compared, `if` and `and`, `or`, `not` are followed, and
-what cannot be seen is unknown.
+Nothing is executed. The interpreter compares names of primitives and follows `if`, `and`, `or`, and
+`not`; everything else is unknown.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..values.values import Container, External, Function
 from .jax_remat3 import CONSULTED
 from .known_policies import DOTS, policy_of
 
-# The name of a primitive that no code can name.
+# Stands for all primitives that the policy does not name.
 ANY_OTHER = "\0"
 
 _MOST_STEPS = 4
 
 
 class Answer(enum.Enum):
-    """What becomes of the result of a primitive."""
+    """What happens to the result of a primitive."""
 
     SAVED = "saved"
     COMPUTED_AGAIN = "computed again"
@@ -34,7 +34,7 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """An object that is the primitive of this name."""
+    """A primitive object."""
 
     name: str
 
@@ -44,18 +44,18 @@ class _Unknown(enum.Enum):
 
 
 _UNKNOWN = _Unknown.UNKNOWN
-# What an expression is: a primitive, a constant, an answer, several of them, or not known.
+# The value of an expression: a primitive, a constant, an answer, a tuple of them, or unknown.
 _Known = Primitive | Answer | str | bool | None | tuple["_Known", ...] | _Unknown
 
 
 @dataclass(slots=True)
 class Policy:
-    """A function of the project that is asked what to save.
+    """A policy function of the project.
 
     Attributes:
-        project: where it is.
+        project: the project.
         function: the function.
-        named: the primitives that it tells from others, as far as they were seen.
+        named: the primitives that it has been seen to distinguish.
     """
 
     project: Project
@@ -63,11 +63,11 @@ class Policy:
     named: set[str] = field(default_factory=set)
 
     def answer(self, primitive: str) -> Answer:
-        """Return what it answers for the primitive of a name."""
+        """Return what it answers for a primitive."""
         return _Run(self, primitive).of(self.function, 0)
 
     def primitives(self) -> frozenset[str]:
-        """Return the names of the primitives that it tells from others."""
+        """Return the names of the primitives that it distinguishes."""
         while True:
             before = frozenset(self.named)
             for primitive in (ANY_OTHER, *CONSULTED, *before):
@@ -78,13 +78,13 @@ class Policy:
 
 @dataclass(slots=True)
 class _Run:
-    """One question to a policy."""
+    """The evaluation of a policy for one primitive."""
 
     policy: Policy
     primitive: str
 
     def of(self, function: Function, depth: int) -> Answer:
-        """Return what a function answers whose first parameter is the primitive."""
+        """Return the answer of a function whose first parameter is the primitive."""
         node = function.node
         parameters = [*node.args.posonlyargs, *node.args.args]
         if not parameters or isinstance(node, ast.AsyncFunctionDef) or depth > _MOST_STEPS:
@@ -100,7 +100,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Scope:
-    """The names of one function, as far as they are known."""
+    """The known values of one function's names."""
 
     run_of: _Run
     module: Module
@@ -110,7 +110,7 @@ class _Scope:
     # -- statements
 
     def run(self, body: Sequence[ast.stmt]) -> Iterator[Answer]:
-        """Yield the answers that some statements may give; falling off the end is one, too."""
+        """Yield the possible answers of some statements; reaching the end is unknown."""
         for number, statement in enumerate(body):
             rest = body[number + 1 :]
             match statement:
@@ -150,7 +150,7 @@ class _Scope:
     # -- expressions
 
     def answered(self, node: ast.expr) -> Answer:
-        """Return what the value of an expression means as an answer."""
+        """Return the answer that an expression's value stands for."""
         value = self.value(node)
         if isinstance(value, Answer):
             return value
@@ -159,14 +159,14 @@ class _Scope:
         return Answer.UNKNOWN
 
     def truth(self, node: ast.expr) -> bool | None:
-        """Return whether an expression is true; None where that is not known."""
+        """Return the truth of an expression; None if unknown."""
         value = self.value(node)
         if isinstance(value, Answer):
             return None if value is Answer.UNKNOWN else value is Answer.SAVED
         return None if isinstance(value, _Unknown | Primitive) else bool(value)
 
     def value(self, node: ast.expr) -> _Known:
-        """Return what an expression is."""
+        """Return the value of an expression."""
         match node:
             case ast.Constant(value=str() | bool() | None as value):
                 return value
@@ -197,14 +197,16 @@ class _Scope:
         return _UNKNOWN
 
     def _joined(self, is_or: bool, parts: Sequence[ast.expr]) -> _Known:
-        """`a or b`: the first that is true decides, and what is not known may be that one."""
+        """Evaluate `or` or `and`: the first operand that decides is the value, if those before are
+        known.
+        """
         unknown = False
         last: _Known = _UNKNOWN
         for part in parts:
             last = self.value(part)
             known = self.truth(part)
             if known is is_or:
-                # True whatever the others are; which of two true values it is does not matter.
+                # Decided whatever the other operands are; which true value it is does not matter.
                 return last
             unknown = unknown or known is None
         return _UNKNOWN if unknown else last
@@ -246,14 +248,16 @@ class _Scope:
         return _UNKNOWN
 
     def _note(self, left: _Known, right: _Known) -> None:
-        """Note the primitive that is compared with the one that is asked about."""
+        """Record the primitive that is compared with the given one."""
         for one, other in ((left, right), (right, left)):
             asked = self.run_of.primitive
             if one in (asked, Primitive(asked)) and isinstance(other, str | Primitive):
                 self.run_of.policy.named.add(other if isinstance(other, str) else other.name)
 
     def _note_part(self, part: str) -> None:
-        """Note a primitive of which a part of the name is looked for, if that is another one."""
+        """Record a part of a name that the policy looks for, unless it matches a consulted
+        primitive.
+        """
         if part and not any(part in name for name in CONSULTED):
             self.run_of.policy.named.add(part)
 
@@ -279,7 +283,7 @@ class _Scope:
         return self._asked(node)
 
     def _asked(self, node: ast.Call) -> _Known:
-        """Another policy that is asked, or an object that is an answer."""
+        """Evaluate a call of another policy, or of an object that is an answer."""
         project = self.run_of.policy.project
         first = self.value(node.args[0]) if node.args else _UNKNOWN
         values = project.values(self.module, node.func)
@@ -296,14 +300,14 @@ class _Scope:
                 for value in project.values(self.module, node.func.func)
                 if isinstance(value, External)
             }
-            # A factory of JAX makes a policy of dots, or of names.
+            # A factory of JAX makes a policy for matrix products or named values.
             if made and None not in made and first.name not in CONSULTED:
                 return any(p is not None and p.constant is True for p in made)
         return _UNKNOWN
 
 
 def _external(name: str) -> _Known:
-    """Return what an object of a library is: `lax.dot_general_p` is a primitive."""
+    """Return the value of a library object: `lax.dot_general_p` is a primitive."""
     last = name.rpartition(".")[2]
     if last in ("Saveable", "Recompute"):
         return Answer.SAVED if last == "Saveable" else Answer.COMPUTED_AGAIN
@@ -319,5 +323,5 @@ def _library(name: str, primitive: str) -> _Known:
         return _UNKNOWN
     if policy.constant is not None:
         return policy.constant
-    # Which products have batch dimensions depends on their operands.
+    # Whether a product has batch dimensions depends on its operands.
     return _UNKNOWN if primitive in DOTS else False

@@ -1,7 +1,7 @@
-"""`jax_remat3`, the next implementation of checkpoints: what it does in another way, as data.
+"""How `jax_remat3`, the next implementation of checkpoints, differs.
 
-Read from the sources of jax 0.10.0 to 0.12.0; `tests/model/test_next_implementation.py` compares
-it with the JAX that is installed, with the flag on. What becomes of policies is in `policies.py`.
+Taken from the sources of jax 0.10.0 to 0.12.0; `tests/model/test_next_implementation.py` compares
+it with the installed JAX with the flag on. `known_policies.py` says what happens to policies.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from ..project import Project
 from .known_policies import Version
 
 FLAG = "jax_remat3"
-# Without cotangents in its barriers nothing keeps the recomputation behind the forward pass.
+# Without cotangents in its barriers, XLA may move the recomputation into the forward pass.
 BARRIER_FLAG = "jax_remat_barrier_no_cotangents"
 FLAGS_SINCE: Mapping[str, Version] = {FLAG: (0, 10, 2), BARRIER_FLAG: (0, 11, 1)}
 
-# The primitives that a function given as policy is asked about, and the release from which it is;
-# before that one none but some of JAX's own policies have an effect.
+# The primitives that a policy function is consulted about, and the first release with that rule.
+# Before it, only some of JAX's own policies have an effect.
 CONSULTED = frozenset({"dot_general", "conv_general_dilated", "name"})
 CONSULTED_SINCE: Version = (0, 12, 0)
-# The primitives that no policy is asked about today either: each has a rule of its own.
+# The primitives that policies are not consulted about today either: each has its own rule.
 NEVER_ASKED = frozenset(
     {
         "addupdate", "call", "closed_call", "cond", "core_map", "debug_callback", "debug_print",
@@ -29,15 +29,15 @@ NEVER_ASKED = frozenset(
         "swap", "while", "xla_metadata_call", "xla_pmap",
     }
 )  # fmt: skip
-# From this release on flags for single arguments in `prevent_cse` cannot be combined with static
+# From this release on, `prevent_cse` flags for single arguments cannot be combined with static
 # arguments; before it they have no effect.
 SOME_CSE_REFUSED_SINCE: Version = (0, 11, 1)
 
-# How the primitive of a checkpoint is called without the flag, and what has its place with it.
+# The name of the checkpoint primitive without the flag, and its replacement with it.
 PRIMITIVE = "remat2"
 NEXT_PRIMITIVE = "call_hi_primitive"
 NEXT_CLASS = "RematTraced"
-# Where the library has it, with the primitive of named values, which has no place any more, too.
+# Where the library defines that primitive and the one for named values, which is also gone.
 PRIMITIVE_OBJECTS: Mapping[str, str] = {
     "jax._src.ad_checkpoint.remat_p": PRIMITIVE,
     "jax.extend.core.primitives.remat_p": PRIMITIVE,
@@ -48,9 +48,7 @@ _NAMES = ("jax_remat3", "JAX_REMAT3")
 
 
 def uses_next_implementation(project: Project) -> bool:
-    """Return whether some module sets the flag: by `update`, as an attribute, in the
-    environment.
-    """
+    """Return whether a module sets the flag by `update`, as an attribute, or in the environment."""
     for module in project.mentioning(_NAMES):
         for node in module.nodes:
             match node:

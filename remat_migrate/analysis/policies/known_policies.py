@@ -1,7 +1,7 @@
-"""The policies of `jax.checkpoint_policies` as data: one entry per name.
+"""The policies of `jax.checkpoint_policies` as data, one entry per name.
 
-Read from the sources of jax 0.3.0 to 0.12.0; `tests/model/test_policies.py` compares the table with
-what is installed.
+Taken from the sources of jax 0.3.0 to 0.12.0; `tests/model/test_policies.py` compares the table
+with the installed JAX.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...libraries.apis import APIS
 
 Version = tuple[int, ...]
 
-# "policy": given as it is. "factory": called first; what it returns is the policy. "class": the
-# same for a class whose instances are policies.
+# "policy": passed as it is. "factory": a call of it returns the policy. "class": its instances are
+# policies.
 PolicyKind = Literal["policy", "factory", "class"]
 
-# What a factory does with the names that a parameter lists.
+# What a factory does with the values named in a parameter.
 NamesRole = Literal["saved", "offloaded", "excluded"]
 
 
@@ -28,8 +28,8 @@ class NamesParameter:
 
     Attributes:
         name: the parameter.
-        role: what is done with what bears these names.
-        star: whether the names are arguments of their own (`*names`); else it takes a sequence.
+        role: what the policy does with values of these names.
+        star: whether the names are separate arguments (`*names`) instead of a sequence.
     """
 
     name: str
@@ -43,19 +43,19 @@ class Policy:
 
     Attributes:
         name: the name.
-        kind: how it is given to a checkpoint.
-        saves: what it saves, in words that follow "saves".
-        parameters: a factory's parameters that may be passed by position, without `*names`.
-        keyword_only: a factory's parameters that may not.
-        names: those of its parameters that list names, `*names` included.
-        policies: those of its parameters that are policies themselves.
+        kind: how it is passed to a checkpoint.
+        saves: what it saves, as the object of "saves".
+        parameters: a factory's positional parameters, without `*names`.
+        keyword_only: a factory's keyword-only parameters.
+        names: the parameters that list names, including `*names`.
+        policies: the parameters that are policies themselves.
         since: the first jax release that has it.
-        removed_in: the first that has it no more, or None.
-        constant: what it answers for every value, or None where it depends on the value.
-        constant_since: the first release in which it answers so.
-        offloads: whether it moves values to another memory instead of computing them again.
-        same_as: the name of the same policy that is the usual one.
-        under_remat3: what `jax_remat3` makes of it in jax 0.12, where that is something else.
+        removed_in: the first release without it, or None.
+        constant: what it answers for every value, or None if that depends on the value.
+        constant_since: the first release in which it does.
+        offloads: whether it moves values to another memory space instead of recomputing them.
+        same_as: the preferred name of the same policy.
+        under_remat3: what `jax_remat3` makes of it in jax 0.12, if that differs.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Policy:
 
     @property
     def is_made(self) -> bool:
-        """Whether it has to be called to give a policy."""
+        """Whether a call of it makes the policy."""
         return self.kind != "policy"
 
     def is_in(self, version: Version) -> bool:
@@ -83,7 +83,7 @@ class Policy:
         return self.since <= version and (self.removed_in is None or version < self.removed_in)
 
     def answer(self, version: Version) -> bool | None:
-        """Return what it answers for every value in a release; None where that depends."""
+        """Return what it answers for every value in a release; None if that depends on the value."""
         return self.constant if version >= self.constant_since else None
 
 
@@ -211,39 +211,39 @@ _ENTRIES = (
 
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ENTRIES}
 
-# The primitives that the policies of dots are about.
+# The primitives that the matrix product policies are about.
 DOTS = frozenset({"dot_general", "conv_general_dilated", "scaled_matmul_wrapper"})
 
-# The object whose attributes they are, by the names under which it is reached.
+# The object that has the policies as attributes, by its qualified names.
 NAMESPACE = "jax.checkpoint_policies"
 NAMESPACES: tuple[str, ...] = (
     NAMESPACE,
     "jax.ad_checkpoint.checkpoint_policies",
     "jax._src.ad_checkpoint.checkpoint_policies",
 )
-# The module that defines them, as functions of their own.
+# The module that defines the policies.
 _DEFINED_IN = "jax._src.ad_checkpoint."
 
-# The option of every Api that takes a policy.
+# The option of each Api that takes a policy.
 POLICY_OPTION = "policy"
 TAKES_POLICY = frozenset(APIS)
 
-# The function that names a value for policies: it names its first argument by the second, `name`.
+# The functions that name a value for policies; the second parameter, `name`, is the name.
 CHECKPOINT_NAME = frozenset(
     {"jax.ad_checkpoint.checkpoint_name", "jax._src.ad_checkpoint.checkpoint_name"}
 )
 
-# The first release in which a policy that answers neither yes nor no fails.
+# The first release that rejects a policy whose answer is neither yes nor no.
 ANSWER_IS_CHECKED_SINCE: Version = (0, 4, 16)
-# The first in which `save_from_both_policies` refuses a policy that offloads.
+# The first release in which `save_from_both_policies` rejects an offloading policy.
 BOTH_SAY_YES_OR_NO_SINCE: Version = (0, 4, 38)
 
 
 def asked_for(qualified: str) -> str | None:
-    """Return the attribute of `jax.checkpoint_policies` that a qualified name reads, be it there
-    or not.
+    """Return the attribute of `jax.checkpoint_policies` that a qualified name reads, whether it
+    exists or not.
 
-    Of the module that defines the policies only those it defines.
+    In the module that defines the policies, only the policies count.
     """
     for namespace in NAMESPACES:
         rest = qualified.removeprefix(namespace + ".")
@@ -254,7 +254,7 @@ def asked_for(qualified: str) -> str | None:
 
 
 def policy_of(qualified: str) -> Policy | None:
-    """Return the policy that a qualified name denotes, in whatever release."""
+    """Return the policy that a qualified name denotes, in any release."""
     name = asked_for(qualified)
     return POLICIES.get(name) if name is not None else None
 

@@ -1,4 +1,4 @@
-"""Where names of `jax.checkpoint_policies` are read: attributes, `getattr`, imports."""
+"""Reads of names in `jax.checkpoint_policies`: attributes, `getattr`, and imports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "E
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PolicyName:
-    """One name that is read from `jax.checkpoint_policies`.
+    """A name read from `jax.checkpoint_policies`.
 
     Attributes:
-        module: where.
-        node: the attribute, the call of `getattr`, or the import.
+        module: the module.
+        node: the attribute, the `getattr` call, or the import.
         name: the name.
         place: what to report.
-        written: the module and the attribute or string that has the name, if it may be changed.
+        written: the module and the attribute or string that holds the name, if it may be changed.
         default: the default of `getattr`.
-        sure: whether it is this name that is read, whatever way the code took.
+        sure: whether the name is the only possible one.
         by_import: whether it is imported as if from a module.
     """
 
@@ -42,9 +42,7 @@ class PolicyName:
 
 
 def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
-    """Yield the names that a module reads, in order of place; not where it is ready for their
-    absence.
-    """
+    """Yield the names that a module reads, in source order, except where it handles their absence."""
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
@@ -81,9 +79,8 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
 
 
 def _is_ready(module: Module, node: ast.AST) -> bool:
-    """Return whether the code has another way for a JAX that lacks the name.
-
-    A `try` around it, or an `if` that asks for the version or for the name.
+    """Return whether the code handles a JAX without the name, by `try` or by an `if` that tests for
+    it.
     """
     for around in module.ancestors(node):
         match around:
@@ -99,7 +96,7 @@ def _is_ready(module: Module, node: ast.AST) -> bool:
 
 
 def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
-    """Return whether the function asks what a name is before, or besides, it reads the policy."""
+    """Return whether the function also compares or tests the name besides reading the policy."""
     if isinstance(asked, ast.Constant):
         return False
     shown = ast.dump(asked)

@@ -1,4 +1,4 @@
-"""Which strings an expression may be: constants, f-strings, configuration, what callers pass."""
+"""The possible values of a string expression: constants, f-strings, configuration, arguments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..values.containers import elements
 from ..values.values import Class, Constant, Container, ModuleValue
 
 _MOST = 64
-# Expressions that are looked into for one question, and letters of one string. Names that are put
-# together from names, twice each, would take time and memory without end.
+# Limits on the expressions examined per question and the length of a string: names that are
+# concatenated from names grow exponentially.
 _MOST_STEPS = 5_000
 _LONGEST = 10_000
 _ANY = ".*"
@@ -26,13 +26,13 @@ Place = tuple[Module, ast.Constant]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The strings that an expression may be.
+    """The possible values of a string expression.
 
     Attributes:
-        exact: those that are known.
-        patterns: regular expressions for those known in part: `layer_.*` for `f"layer_{i}"`.
-        open: whether it may be others.
-        places: where the exact ones are written, as far as they are one literal each.
+        exact: the known values.
+        patterns: regular expressions for partly known values: `layer_.*` for `f"layer_{i}"`.
+        open: whether it may have other values.
+        places: the literals of exact values, if each is a single literal.
     """
 
     exact: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Text:
 
     @property
     def only(self) -> str | None:
-        """The one string that it is."""
+        """The value, if there is only one."""
         if len(self.exact) == 1 and not self.patterns and not self.open:
             return next(iter(self.exact))
         return None
@@ -64,7 +64,7 @@ NONE, OPEN = Text(), Text(open=True)
 
 
 def together(texts: Iterable[Text]) -> Text:
-    """Return one of several."""
+    """Return the union of several."""
     found = NONE
     for text in texts:
         found |= text
@@ -72,7 +72,9 @@ def together(texts: Iterable[Text]) -> Text:
 
 
 def written_text(text: Text, name: str) -> tuple[Module, ast.Constant] | None:
-    """Return the literal of a string, if it is written in one plain literal."""
+    """Return the only literal that holds a string, if it is plain: no prefix, escape, or
+    concatenation.
+    """
     places = {node: module for module, node in text.places if node.value == name}
     if len(places) != 1:
         return None
@@ -92,7 +94,7 @@ class Texts:
         self._steps = 0
 
     def of(self, module: Module, node: ast.expr) -> Text:
-        """Return the strings that an expression may be."""
+        """Return the possible values of an expression."""
         self._steps = self._steps + 1 if self._running else 0
         if node in self._running or len(self._running) > _MOST or self._steps > _MOST_STEPS:
             return OPEN
@@ -158,7 +160,7 @@ class Texts:
         return OPEN
 
     def _element(self, module: Module, iterable: ast.expr) -> Text:
-        """Return the strings that a loop over literals sees."""
+        """Return the possible elements of a literal that a loop iterates over."""
         found = NONE
         values = self._project.values(module, iterable)
         for value in values:
@@ -172,7 +174,8 @@ class Texts:
         if node.attr == "value" and values and all(isinstance(v, Constant) for v in values):
             return self._constants(module, node.value)  # of an enumeration
         found = self._constants(module, node)
-        # A field of an instance may be given anything; what stands in a class or module is so.
+        # A field of an instance can be assigned anywhere; an attribute of a class or module is
+        # fixed.
         fixed = bool(values) and all(isinstance(v, Class | ModuleValue) for v in values)
         return found if found.exact and fixed else found | OPEN
 
@@ -185,8 +188,8 @@ class Texts:
         return Text(frozenset(texts), open=other or not values)
 
     def _parameter(self, module: Module, function: FunctionNode, parameter: ast.arg) -> Text:
-        """Return what the project's calls of a function pass for a parameter, its default
-        included.
+        """Return what the project's calls of a function pass for a parameter, including its
+        default.
         """
         default = default_of(function, parameter)
         if isinstance(function, ast.Lambda) or parameter in (
@@ -225,7 +228,7 @@ class Texts:
 
 
 def _joined(parts: list[Text]) -> Text:
-    """Strings put together; a part that is not known may be anything."""
+    """Concatenate texts; an unknown part matches anything."""
     made: list[tuple[str, bool]] = [("", True)]
     for part in parts:
         choices = [(re.escape(text), True) for text in part.exact]
@@ -242,7 +245,7 @@ def _joined(parts: list[Text]) -> Text:
 
 
 def _references(project: Project, name: str) -> Iterator[tuple[Module, ast.expr]]:
-    """Yield the reads of anything called `name` in the project."""
+    """Yield the reads of names and attributes called `name` in the project."""
     for module in project.mentioning((name,)):
         mentions = find_mentions(module)
         for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):

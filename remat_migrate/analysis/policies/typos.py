@@ -1,27 +1,28 @@
-"""Which name was meant: a slip of the pen, told from a name that is merely like it."""
+"""Distinguishes typos of a name from different names that look similar."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-# Shorter words differ by a letter without being slips: `q_proj` and `k_proj`.
+# A letter distinguishes shorter words: `q_proj` and `k_proj`.
 _SHORTEST = 5
-# From this length on two letters may differ.
+# From this length on, two letters may differ.
 _LONG = 10
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """Return the one known name of which `name` is a slip; None where there is none, or more."""
+    """Return the only known name of which `name` is a typo; None if there is none, or several."""
     slips = {other for other in known if other != name and is_typo(name, other)}
     return slips.pop() if len(slips) == 1 else None
 
 
 def is_typo(name: str, other: str) -> bool:
-    """Return whether one name is the other with a slip: case, hyphens, a letter or two, a plural.
+    """Return whether one name is a typo of the other: case, hyphens, one or two letters, or a
+    plural.
 
-    Numbers count, and so does each word of the name that is short: `wi_0` is no slip of `wi_1`, nor
-    `q_proj` of `k_proj`, nor `attn_in` of `attn_out`.
+    Numbers and short words must agree: `wi_0` is not a typo of `wi_1`, nor `q_proj` of `k_proj`,
+    nor `attn_in` of `attn_out`.
     """
     one, two = _words(name), _words(other)
     if "".join(one) == "".join(two):
@@ -53,7 +54,7 @@ def _digits(name: str) -> str:
 
 
 def distance(one: str, two: str) -> int:
-    """Return how many letters are wrong, left out, too many, or in the order of the next one."""
+    """Return the Damerau-Levenshtein distance of two words (with adjacent transpositions)."""
     older: list[int] = []
     last = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
@@ -67,14 +68,14 @@ def distance(one: str, two: str) -> int:
     return last[-1]
 
 
-# How like a name must be, and by how much more than the next, to be the one that is meant.
+# The minimum similarity to the best match, and the minimum lead over the next one.
 _LIKE, _MARGIN = 0.8, 0.06
 
 
 def nearest(name: str, known: Mapping[str, str]) -> str | None:
-    """Return the one known name that is much like `name`; None where there is none, or two are.
+    """Return the only known name similar to `name`; None if there is none, or several.
 
-    `known` gives the usual one of several names for the same thing.
+    `known` maps each name to its canonical name.
     """
     from difflib import SequenceMatcher  # few runs come here
 

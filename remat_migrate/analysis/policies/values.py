@@ -1,4 +1,4 @@
-"""What stands where a policy is expected, and what a policy expression is."""
+"""Where policies are passed, and what a policy expression denotes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .known_policies import (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PolicyPlace:
-    """An expression that is taken for a policy.
+    """An expression passed as a policy.
 
     Attributes:
-        module: where it is.
+        module: the module.
         node: the expression.
-        site: the application whose option it is; None for an argument of a policy of policies.
+        site: the site whose option it is; None for an argument of a factory.
         option: that option.
         within: the name of the factory whose argument it is; "" for an option.
     """
@@ -46,12 +46,12 @@ class PolicyPlace:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """Where a value comes from: an expression that is no name of the module, or a function.
+    """The origin of a value: an expression that is not a local name, or a function.
 
     Attributes:
-        module: where it is.
+        module: the module.
         node: the expression or the definition.
-        only: whether the value is nothing else, whatever way the code took.
+        only: whether this is the only possible origin.
     """
 
     module: Module
@@ -60,7 +60,7 @@ class Origin:
 
 
 def policy_places(project: Project, module: Module) -> Iterator[PolicyPlace]:
-    """Yield the expressions of a module that are taken for policies, each once."""
+    """Yield the expressions of a module that are passed as policies, each once."""
     yield from project.once(_policy_options).get(module, ())
     for call, policy in factory_calls(project, module):
         for name, value in given_to(policy, call).items():
@@ -72,7 +72,7 @@ def _policy_options(project: Project) -> Mapping[Module, list[PolicyPlace]]:
     found: dict[ast.expr, PolicyPlace] = {}
     for site in sites_of(project):
         option = site.arguments.get(POLICY_OPTION)
-        # A user's own wrapper may make a policy of whatever it takes.
+        # A user's wrapper may turn any value into a policy.
         if option is not None and site.api in TAKES_POLICY and site.certain:
             place = PolicyPlace(option.module, option.value, site, option)
             found.setdefault(option.value, place)
@@ -90,9 +90,7 @@ def factory_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, 
 
 
 def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
-    """Yield the calls of names of `jax.checkpoint_policies` in a module, those of policies
-    included.
-    """
+    """Yield the calls of names of `jax.checkpoint_policies` in a module, including policies."""
     if not any(name in module.source.text for name in POLICIES):
         return
     names = aliases_of(module, POLICIES.keys())
@@ -121,12 +119,12 @@ def aliases_of(module: Module, names: AbstractSet[str]) -> frozenset[str]:
 
 
 def named(project: Project, module: Module, node: ast.expr) -> Policy | None:
-    """Return the one policy or factory that an expression names, if it names nothing else."""
+    """Return the policy or factory that an expression denotes, if it denotes nothing else."""
     return of_values(project.values(module, node))
 
 
 def of_values(values: Values) -> Policy | None:
-    """Return the one policy that values are."""
+    """Return the policy that all values are; None if there is no such one."""
     found = {policy_of(value.name) if isinstance(value, External) else None for value in values}
     return found.pop() if len(found) == 1 else None
 
@@ -145,7 +143,7 @@ def denotes_one_of(project: Project, module: Module, node: ast.expr, names: Cont
 
 
 def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
-    """Return what a call gives the parameters of a factory; not what stands behind a `*`."""
+    """Return the arguments of a factory call by parameter name, up to the first `*` argument."""
     found: dict[str, ast.expr] = {}
     for name, arg in zip(policy.parameters, call.args, strict=False):
         if isinstance(arg, ast.Starred):
@@ -159,9 +157,7 @@ def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
 
 
 def origins(project: Project, module: Module, node: ast.expr) -> list[Origin]:
-    """Return where the value of an expression comes from, through names, `if` and `or` of the
-    module.
-    """
+    """Return the origins of an expression's value, through local names, `if`, and `or`."""
     found: list[tuple[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef, Module]] = []
     complete = True
     seen: set[ast.expr] = set()
@@ -192,7 +188,7 @@ def _follow(
     open_: list[ast.expr],
     found: list[tuple[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef, Module]],
 ) -> bool:
-    """Go on to what a name is bound to; whether all of that is seen."""
+    """Add what a name is bound to; return whether that covers all its bindings."""
     complete = True
     bindings = module.reaching(name)
     for binding in bindings:
@@ -212,7 +208,7 @@ def _follow(
 
 
 def function_of(project: Project, origin: Origin) -> Function | None:
-    """Return the one function of the project that an origin is, undecorated."""
+    """Return the project function that an origin is; None if it is decorated or not unique."""
     node = origin.node
     if isinstance(node, FunctionNode):
         if isinstance(node, ast.Lambda) or not node.decorator_list:
@@ -229,7 +225,7 @@ UNKNOWN = object()
 
 
 def answer_of_function(function: Function) -> object:
-    """Return what a function returns whatever it is given: True, False, None; else `UNKNOWN`."""
+    """Return the constant that a function always returns: True, False, or None; else `UNKNOWN`."""
     node = function.node
     if isinstance(node, ast.AsyncFunctionDef):
         return UNKNOWN
@@ -250,7 +246,7 @@ def answer_of_function(function: Function) -> object:
 
 
 def _ends_in_return(body: list[ast.stmt]) -> bool:
-    """Return whether a body is left by `return` on every way that is seen."""
+    """Return whether every visible path through a body ends in `return`."""
     match body[-1]:
         case ast.Return(value=value):
             return value is not None
@@ -266,9 +262,9 @@ def _ends_in_return(body: list[ast.stmt]) -> bool:
 def saves_everything(
     project: Project, origin: Origin, version: Version, asked: set[ast.AST] | None = None
 ) -> str | None:
-    """Return how a policy that saves everything is named; None for one that does not, or may not.
+    """Return a description of a policy that saves everything; None if it may not.
 
-    `asked` are those of its parts that do not: one policy may be part of many.
+    `asked` are its parts that do not: one policy may be part of many.
     """
     node, module = origin.node, origin.module
     asked = set() if asked is None else asked
