@@ -178,7 +178,7 @@ def test_what_is_no_notebook_is_left_alone(tmp_path: Path) -> None:
     assert cli(tmp_path).out == "No findings in 3 files.\n"
     write_files(tmp_path, {"a.ipynb": '{"cells": ["remat",]}'})
     ran = cli(tmp_path, "--output-format", "concise")
-    assert ran.out.startswith("a.ipynb:1:20: RMT000 is no notebook: its JSON is wrong")
+    assert ran.out.startswith("a.ipynb:1:20: RMT000 is not a notebook: invalid JSON")
 
 
 def test_a_glance_sees_the_code(tmp_path: Path) -> None:

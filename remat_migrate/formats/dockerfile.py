@@ -53,7 +53,7 @@ def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
         try:
             causes = _plan_instruction(text, instruction, setting, inner)
         except TextSyntaxError as error:
-            plan.refuse(*hit.span(), "variable", f"the command cannot be read: {error}")
+            plan.refuse(*hit.span(), "variable", f"cannot parse the command: {error}")
             continue
         for start, end in lines:
             inner.note_reads(setting.reading, text, start, end)
@@ -107,7 +107,7 @@ def _plan_instruction(
                 _plan_command(text, command.end(), end, comments, setting, plan)
         case "COPY" | "ADD":
             if hit := setting.pattern.search(text, start, end):
-                plan.refuse(*hit.span(), "variable", "it stands in a here-document")
+                plan.refuse(*hit.span(), "variable", "it is in a here-document")
     return None
 
 

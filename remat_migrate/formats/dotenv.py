@@ -43,6 +43,6 @@ def _plan_value(text: str, value: re.Match[str], setting: Setting, plan: TextPla
     try:
         plan_shell(text, setting, inner, start, end, strict=True)
     except TextSyntaxError as error:
-        plan.refuse(start, end, "option", f"the value cannot be read as a command: {error}")
+        plan.refuse(start, end, "option", f"cannot parse the value as a command: {error}")
         return
     plan.adopt(inner)

@@ -29,7 +29,7 @@ def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
             raise
         plan_shell(text, setting, plan, 0, error.readable)
         for start, end in _outside_comments(text, setting, error.readable):
-            plan.refuse(start, end, "variable", f"it cannot be read: {error}")
+            plan.refuse(start, end, "variable", f"cannot parse it: {error}")
         plan.note_reads(setting.reading, text, error.readable)
 
 
@@ -97,7 +97,7 @@ def plan_text(
             plan.keep_variable = f"line {line} reads it"
             planner(source.text, setting, plan)
             for start, end in _uncovered(plan):
-                plan.refuse(start, end, "read", "what depends on the value is not followed")
+                plan.refuse(start, end, "read", "uses of the value are not analysed")
     except TextSyntaxError as error:
         plan.uses, plan.pieces = _unreadable(source, setting, str(error)), []
     except RecursionError:
@@ -147,7 +147,7 @@ def _close_gaps(text: str, plan: TextPlan) -> None:
 
 def _unreadable(source: SourceFile, setting: Setting, reason: str) -> list[TextUse]:
     """Return the uses in a file that cannot be parsed, except in comment lines."""
-    why = f"the file cannot be read: {reason}"
+    why = f"cannot parse the file: {reason}"
     spans = _outside_comments(source.text, setting, 0)
     return [TextUse(*span, "variable", refused=why) for span in spans]
 

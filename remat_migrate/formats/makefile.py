@@ -108,12 +108,12 @@ def _plan_command(
     try:
         causes = plan_shell(shown, setting, inner, start, end, strict=strict)
     except TextSyntaxError as error:
-        plan.refuse(*found.span(), "variable", f"the command cannot be read: {error}")
+        plan.refuse(*found.span(), "variable", f"cannot parse the command: {error}")
         return None
     if causes is not None:
         inner.pieces.clear()  # all of it goes with its line
     elif not inner.uses and not inner.reads and _is_hidden(text, shown, start, end, setting):
-        plan.refuse(*found.span(), "option", "it stands in a function of make")
+        plan.refuse(*found.span(), "option", "it is an argument of a make function")
     return plan.adopt(inner, causes)
 
 

@@ -104,7 +104,7 @@ def plan_argv(
             known = len(plan.uses)
             script.run_string(word.start, word.end, False)
             if len(plan.uses) == known and setting.tells(word.text):
-                plan.refuse(word.start, word.end, "variable", "it stands in a script")
+                plan.refuse(word.start, word.end, "variable", "it is inside a script")
             words[index] = Word(word.start, word.end, "_")
     # An element with blanks is not a single word: the list is one of command lines.
     words = [Word(w.start, w.end, "_") if re.search(r"\s", w.text) else w for w in words]
@@ -250,7 +250,7 @@ class _Script:
         )
         start, end = said[0].start, said[-1].end
         if whole is None:
-            reason = "it is part of a text that is written to a file"
+            reason = "it is part of text written to a file"
             self.plan.refuse(start, end, "variable", reason)
         elif causes := self.plan.take(start, end, "variable", whole.group(1)):
             self.gone[command] = causes
@@ -272,7 +272,7 @@ class _Script:
         if written or not name or name in _SHELLS:  # without a name: `RUN <<EOF`
             self.run_string(start, end, False)
         if len(self.plan.uses) == known:
-            reason = f"it stands in a here-document for {name}"
+            reason = f"it is in a here-document for {name}"
             self.plan.refuse(*found.span(), "variable", reason)
 
     # -- lists without the removed commands

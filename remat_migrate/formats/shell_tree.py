@@ -270,7 +270,7 @@ class _Reader:
             if child.type in _REDIRECTS:
                 parts += self._redirect(child)
             elif child.type == "subshell":
-                raise TextSyntaxError(f"{self._text(child)!r} is not understood")
+                raise TextSyntaxError(f"{self._text(child)!r} is not supported")
             elif child.type != "comment" and child.start_byte < child.end_byte:
                 parts.append(self.word(child))
         return self._split(parts)
@@ -279,7 +279,7 @@ class _Reader:
         """Split parts into commands at line ends, which the grammar sometimes ignores."""
         line = max(self.start, line_start(self.text, parts[0].start))
         if _DASH.search(self.text, line, parts[0].start):
-            raise TextSyntaxError("'-' is not understood")  # the item of a list in prose
+            raise TextSyntaxError("'-' is not supported")  # the item of a list in prose
         lines: list[list[Word | Redirect]] = []
         end = -1
         for part in parts:
@@ -289,7 +289,7 @@ class _Reader:
             if not lines or (not _GAP.fullmatch(gap) and "\n" in gap):
                 lines.append([])
             elif not _GAP.fullmatch(gap):
-                raise TextSyntaxError(f"{gap.strip()!r} is not understood")
+                raise TextSyntaxError(f"{gap.strip()!r} is not supported")
             lines[-1].append(part)
             end = part.end
         return [Link(Simple(line[0].start, line[-1].end, tuple(line))) for line in lines]
@@ -307,7 +307,7 @@ class _Reader:
         whole = node if value is None else value
         if whole.type == "concatenation":
             if any(a.end_byte < b.start_byte for a, b in pairwise(whole.children)):
-                raise TextSyntaxError(f"{text!r} is not understood")  # several words
+                raise TextSyntaxError(f"{text!r} is not supported")  # several words
         if value is not None and value.type == "array":
             elements = tuple(self.word(child) for child in value.named_children)
         return Word(start, end, text, inner, elements)

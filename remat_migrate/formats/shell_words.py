@@ -123,9 +123,9 @@ class WordPlanner:
             quote = min(i for q in ('"', "'") if (i := word.text.find(q)) >= 0)
             self._script(word.start + quote, word.end, strict=self.strict)
             if len(self.plan.uses) == known and self.setting.tells(word.text):
-                self.plan.refuse(word.start, word.end, "variable", "it stands in a script")
+                self.plan.refuse(word.start, word.end, "variable", "it is inside a script")
         elif word.elements is None and self.setting.tells(word.text):
-            self.plan.refuse(word.start, word.end, "variable", "it stands in a quoted argument")
+            self.plan.refuse(word.start, word.end, "variable", "it is inside a quoted argument")
 
     def _option(self, word: Word, value: str = "") -> Causes | None:
         name, _, given = bare(word.text).partition("=")

@@ -121,7 +121,7 @@ class _Planner:
                 value = self.value(entry.value)
                 causes = self.plan.take(entry.start, entry.end, "variable", value)
             elif key == self.setting.option:
-                reason = "whether the program hands this to JAX cannot be seen"
+                reason = "it is unclear whether the program passes this to JAX"
                 self.plan.refuse(*entry.key.outer, "option", reason)
                 causes = None
             else:
@@ -321,7 +321,7 @@ class _Planner:
                     shown, self.setting, inner, *node.span, skipped=skipped, strict=strict
                 )
         except TextSyntaxError as error:
-            self.plan.refuse(*node.span, "variable", f"the command cannot be read: {error}")
+            self.plan.refuse(*node.span, "variable", f"cannot parse the command: {error}")
             return None
         if causes is not None:
             inner.pieces.clear()

@@ -89,8 +89,8 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for edit in ordered:
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ApplyError(
-                f"{edit.path}: an edit of characters {edit.start} to {edit.end} lies outside"
-                f" the text of {len(text)}"
+                f"{edit.path}: an edit of characters {edit.start} to {edit.end} is outside"
+                f" the text of {len(text)} characters"
             )
         if edit.start < at or (previous and previous.start == edit.start == edit.end):
             raise ApplyError(f"{edit.path}: two edits overlap at offset {edit.start}")

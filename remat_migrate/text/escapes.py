@@ -102,7 +102,7 @@ def original(mark: str, line: str) -> str:
         code = head[: -len("  #")]
         bare = code.lstrip(" \t")
         return f"{code[: len(code) - len(bare)]}{content}{bare}{rest[len(content) :]}"
-    raise BrokenEscape("a line of the notebook that is not Python would be changed")
+    raise BrokenEscape("the edit changes a line of the notebook that is not Python")
 
 
 def original_column(mark: str, line: str, column: int) -> int:

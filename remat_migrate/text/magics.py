@@ -100,7 +100,7 @@ def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
     if lines[first].startswith("%%"):
         magic = _magic_name(lines[first])
         if magic not in _PYTHON_CELLS:
-            return CellText(_escape_all(lines, mark, no_names), f"is a cell of %%{magic}")
+            return CellText(_escape_all(lines, mark, no_names), f"is a %%{magic} cell")
         below = cell_as_python("".join(lines[first + 1 :]), mark, names)
         above = "".join(whole(mark, line) for line in lines[: first + 1])
         return CellText(above + below.text, below.reason)
@@ -132,7 +132,7 @@ def _fault(text: str) -> str:
             warnings.simplefilter("ignore")
             ast.parse(text + "\n")
     except SyntaxError as error:
-        return f"cannot be parsed: {error.msg} (its line {error.lineno})"
+        return f"cannot be parsed: {error.msg} (line {error.lineno} of the cell)"
     except (ValueError, RecursionError, MemoryError) as error:
         return f"cannot be parsed: {error}"
     return ""

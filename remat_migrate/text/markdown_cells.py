@@ -89,7 +89,7 @@ class MarkdownNotebook:
         if view == self.view:
             return self.text
         if list(escaped(self.mark, view)) != self._escaped:
-            raise BrokenEscape("a line of the notebook that is not Python would be changed")
+            raise BrokenEscape("the edit changes a line of the notebook that is not Python")
         return "".join(original(self.mark, line) for line in lines_of(view))
 
     def settled(self, view: str) -> str:
@@ -121,7 +121,7 @@ def read_markdown(text: str) -> MarkdownNotebook:
     """
     mark = free_mark(text)
     if mark is None:
-        raise ValueError("holds every character of private use")
+        raise ValueError("uses every private-use character")
     lines = lines_of(text)
     cells = _cells(lines, text.encode(errors="replace"))
     texts = ["".join(lines[start:end]) for start, end in cells]

@@ -78,12 +78,12 @@ class JupyterNotebook:
             BrokenEscape: see `restore`.
         """
         if list(escaped(self.mark, view)) != self._escaped:
-            raise BrokenEscape("a line of the notebook that is not Python would be changed")
+            raise BrokenEscape("the edit changes a line of the notebook that is not Python")
         found: list[Replacement] = []
         for cell, old, new in zip(self.cells, self._chunks, self._cut(view), strict=True):
             if old != new:
                 if _UNSPEAKABLE.search(cell.strings.text):
-                    raise BrokenEscape(f"nothing of cell {cell.number} is read")
+                    raise BrokenEscape(f"cell {cell.number} is not analysed")
                 found += changes(self.text, cell.strings, self._cell_text(new))
         return sorted(found)
 
@@ -151,12 +151,12 @@ class JupyterNotebook:
             elif chunks:
                 chunks[-1].append(line)
             else:
-                raise BrokenEscape("a line would stand in front of the first cell")
+                raise BrokenEscape("the edit puts a line before the first cell")
         return ["".join(chunk) for chunk in chunks]
 
     def _cell_text(self, chunk: str) -> str:
         if chunk and not chunk.endswith(("\n", "\r")):
-            raise BrokenEscape("a cell would run into the next one")
+            raise BrokenEscape("the edit joins two cells")
         lines = lines_of(chunk[:-1])
         return "".join(original(self.mark, line) for line in lines)
 
@@ -173,7 +173,7 @@ def read_notebook(text: str) -> JupyterNotebook:
     written = [cell.strings.text for cell in cells]
     mark = free_mark("".join(written))
     if mark is None:
-        raise ValueError("holds every character of private use")
+        raise ValueError("uses every private-use character")
     foreign = [bool(_UNSPEAKABLE.search(one)) for one in written]
     read = cells_as_python(
         ["" if odd else one for one, odd in zip(written, foreign, strict=True)], mark
@@ -182,7 +182,7 @@ def read_notebook(text: str) -> JupyterNotebook:
     for cell, one in zip(cells, read, strict=True):
         parts += [cell_start(mark, cell.number), one.text and one.text + "\n"]
     unread = {
-        cell.number: "holds characters that Python cannot" if odd else one.reason
+        cell.number: "contains characters that Python source cannot" if odd else one.reason
         for cell, odd, one in zip(cells, foreign, read, strict=True)
         if odd or one.reason
     }

@@ -351,10 +351,10 @@ def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:
             container = read_markdown(raw.text)
     except json.JSONDecodeError as error:
         raise SourceError(
-            path, f"is no notebook: its JSON is wrong: {error.msg}", error.lineno, error.colno
+            path, f"is not a notebook: invalid JSON: {error.msg}", error.lineno, error.colno
         ) from error
     except ValueError as error:
-        raise SourceError(path, f"is no notebook that can be read: {error}") from error
+        raise SourceError(path, f"is not a readable notebook: {error}") from error
     return SourceFile(path, container.view, raw.encoding, raw.bom, container)
 
 

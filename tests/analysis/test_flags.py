@@ -376,13 +376,13 @@ def test_prose_and_other_things_of_the_name(code):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ('def f(config):\n    config.update("jax_new_checkpoint", 0)\n', "cannot be seen"),
-        ("def f(config):\n    return config.jax_new_checkpoint\n", "cannot be seen"),
+        ('def f(config):\n    config.update("jax_new_checkpoint", 0)\n', "may not be"),
+        ("def f(config):\n    return config.jax_new_checkpoint\n", "may not be"),
         ('f.write("JAX_NEW_CHECKPOINT=0\\n")\n', "what runs this"),
-        ('run({"JAX_NEW_CHECKPOINT": "0"})\n', "cannot be seen"),
-        ("import jax\nassert not jax.config.jax_new_checkpoint\n", "gone"),
+        ('run({"JAX_NEW_CHECKPOINT": "0"})\n', "may not be"),
+        ("import jax\nassert not jax.config.jax_new_checkpoint\n", "removed implementation"),
         ("import jax\nif jax.config.jax_new_checkpoint:\n    raise Error\n", "raises"),
-        ("import jax\nt.assertFalse(jax.config.jax_new_checkpoint)\n", "gone"),
+        ("import jax\nt.assertFalse(jax.config.jax_new_checkpoint)\n", "removed implementation"),
         ("import jax\nx = jax.config.jax_new_checkpoint.value\n", "`.value`"),
         ("import jax\na = jax.config.jax_new_checkpoint = 0\n", "several targets"),
         ('import os\nos.environ["JAX_NEW_CHECKPOINT"] = start()\n', "side effects"),
@@ -391,12 +391,15 @@ def test_prose_and_other_things_of_the_name(code):
             "except AttributeError:\n    h()\n",
             "handler",
         ),
-        ('x = "JAX_NEW_CHECKPOINT=%s ls" % 1\nrun(x)\n', "filled in"),
+        ('x = "JAX_NEW_CHECKPOINT=%s ls" % 1\nrun(x)\n', "placeholder"),
         (
             "cmd = '''python -c \"jax.config.update('jax_new_checkpoint', 0)\"'''\n",
             "code",
         ),
-        ('p.add_argument("--jax_new_checkpoint")\nrun(["--jax_new_checkpoint=0"])\n', "itself"),
+        (
+            'p.add_argument("--jax_new_checkpoint")\nrun(["--jax_new_checkpoint=0"])\n',
+            "its own option",
+        ),
         (
             '@pytest.mark.parametrize("f", ["--jax_new_checkpoint=0"])\ndef test(f): ...\n',
             "each of these",

@@ -41,7 +41,7 @@ def test_comments_and_other_names_stay():
     [
         ("OLD_WAY ?= 0\nifeq ($(OLD_WAY),0)\nA = 1\nendif\n", "line 2 reads it"),
         ("OLD_WAY = 0\nt:\n\techo $(OLD_WAY)\n", "line 3 reads it"),
-        ("X = $(if $(Y),--old_way=0)\n", "function of make"),
+        ("X = $(if $(Y),--old_way=0)\n", "make function"),
     ],
 )
 def test_what_cannot_be_taken_out_says_why(text, reason):

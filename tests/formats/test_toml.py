@@ -58,10 +58,10 @@ def test_prose_stays():
     ("text", "reason"),
     [
         ('[env]\nOLD_WAY = "0"\n[x]\ncmd = "echo $OLD_WAY"\n', "line 4 reads it"),
-        ("[model]\nold_way = false\n", "cannot be seen"),
-        ('OLD_WAY = "0\n', "cannot be read"),
-        ('OLD_WAY = "0"\na\n', "cannot be read"),
-        ('OLD_WAY = "0"\na = [1\n', "cannot be read"),
+        ("[model]\nold_way = false\n", "is unclear"),
+        ('OLD_WAY = "0\n', "cannot parse"),
+        ('OLD_WAY = "0"\na\n', "cannot parse"),
+        ('OLD_WAY = "0"\na = [1\n', "cannot parse"),
     ],
 )
 def test_what_cannot_be_taken_out_says_why(text, reason):

@@ -194,7 +194,7 @@ def test_an_option_of_the_project_stays():
     assert after["run.sh"] == "python train.py --jax_new_checkpoint=0\n"
     (left,) = findings(after, select="RMT102")
     assert left.fix is None
-    assert "itself" in left.reason
+    assert "its own option" in left.reason
 
 
 def test_uses_that_empty_one_block_have_one_fix():

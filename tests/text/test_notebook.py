@@ -306,7 +306,7 @@ class TestWhatIsRead:
     @pytest.mark.parametrize(
         ("text", "message", "line"),
         [
-            ('{"cells": [\n{]}', "JSON is wrong", 2),
+            ('{"cells": [\n{]}', "invalid JSON", 2),
             ("", "not an object", 1),
             ("[1]", "not an object", 1),
             ('{"a": 1}', "no cells", 1),

@@ -121,9 +121,9 @@ class _Folder:
                 if above.args[:1] == [root] and isinstance(statement, ast.Expr):
                     return _asserted(statement, reads, holds=yes == _ASSERTIONS[name])
             case ast.Attribute(attr=name) if name not in dir(str):
-                return Folding(reads, refused=f"what `.{name}` does with the value is not known")
+                return Folding(reads, refused=f"what `.{name}` does with the value is unknown")
             case ast.Subscript(value=indexed) if indexed is root:
-                return Folding(reads, refused="what is done with the value is not known")
+                return Folding(reads, refused="it is unclear how the value is used")
             case ast.comprehension() if root in above.ifs and yes:
                 return Folding(reads, Reduction(remove=(root,)))
             case ast.Expr():
@@ -297,7 +297,7 @@ def _asserted(statement: ast.stmt, reads: tuple[ast.expr, ...], *, holds: bool) 
     """Remove an assertion that always holds; refuse one that never does."""
     if holds:
         return Folding(reads, Reduction(remove=(statement,)))
-    return Folding(reads, refused="the assertion holds only for the implementation that is gone")
+    return Folding(reads, refused="the assertion holds only for the removed implementation")
 
 
 class _Unknown:

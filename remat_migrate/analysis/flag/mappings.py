@@ -46,7 +46,7 @@ class Mappings:
             if not self._is_environment(node):
                 if isinstance(value, ast.Constant) and asked is None:
                     return None  # a text about the variable
-                reason = "it cannot be seen that this mapping is an environment"
+                reason = "this mapping may not be an environment"
                 return FlagUse(key, form, asked, reason=reason, sure=False)
         else:
             form = "update"
@@ -64,7 +64,7 @@ class Mappings:
         others = [k.value for k in node.keys if isinstance(k, ast.Constant) and k is not key]
         if not any(isinstance(other, str) and other.startswith("jax_") for other in others):
             return None
-        reason = "it cannot be seen that this mapping is handed to jax.config"
+        reason = "this mapping may not be passed to jax.config"
         return FlagUse(key, "update", asked, reason=reason, sure=False)
 
     def _is_environment(self, node: ast.expr, depth: int = 0) -> bool:
@@ -198,7 +198,7 @@ class Mappings:
         return self.forms.emptied(node)
 
     def _emptied_call(self, call: ast.Call, arguments: int) -> Reduction | None:
-        """Return what to remove with a call that sets nothing besides `arguments` of its arguments."""
+        """Return what to remove with a call that has only `arguments` arguments left."""
         if len(call.args) + len(call.keywords) > arguments:
             return None
         if not self._is_patch(call):
@@ -234,7 +234,7 @@ class Mappings:
             if not self._merges(call, call) and not self._is_environment(call):
                 if self.names.takes_anything(call.func, keyword.arg) is False:
                     return None  # a parameter of one's own
-                reason = "what the function does with the keyword cannot be seen"
+                reason = "it is unclear what the function does with the keyword"
                 return FlagUse(keyword, form, asked, reason=reason, sure=False)
         elif not self._is_context(call):
             return None
@@ -280,7 +280,7 @@ class Mappings:
                 return FlagUse(node, form, change=self._without_item(whole, item))
         others = [e.value for e in whole.elts if isinstance(e, ast.Constant) and e is not node]
         if any(isinstance(other, str) and other.startswith(("jax_", "JAX_")) for other in others):
-            reason = "what is done with these names cannot be seen"
+            reason = "it is unclear how these names are used"
             return FlagUse(node, form, reason=reason, sure=False)
         return None
 
@@ -299,7 +299,7 @@ class Mappings:
         return Reduction(remove=(item,))
 
     def _loop_updates(self, iterable: ast.expr, *, pairs: bool, key: str = SETTING.option) -> bool:
-        """Return whether a loop over names, or pairs of name and value, sets or reads each of them."""
+        """Return whether a loop over names, or pairs of name and value, sets or reads each."""
         loop = self.module.parent(iterable)
         if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not iterable:
             return False

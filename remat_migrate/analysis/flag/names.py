@@ -15,7 +15,7 @@ from ..values.values import Constant, Container, Function, Instance, Parameter, 
 
 SETTING = Setting("JAX_NEW_CHECKPOINT", "jax_new_checkpoint")
 # Why `--jax_new_checkpoint` stays if the project has an option of that name.
-OWN_OPTION = "the project defines an option of this name itself"
+OWN_OPTION = "the project defines its own option with this name"
 
 # `jax.config` is an object; before 0.4.25 it was also a module with the object `config`.
 _CONFIG = re.compile(
@@ -83,7 +83,7 @@ class Names:
         return _CONFIG_NAME.fullmatch(last_name(node)) is not None
 
     def function(self, node: ast.expr) -> frozenset[str]:
-        """Return the qualified names of a callee, with configuration methods as `jax.config.NAME`."""
+        """Return the qualified names of a callee; configuration methods as `jax.config.NAME`."""
         found = self.project.qualified(self.module, node)
         return frozenset(
             f"jax.config.{method}" if _CONFIG.fullmatch(owner) else name
@@ -166,7 +166,7 @@ def _defines(call: ast.Call) -> bool:
 
 
 def may_use_flag(module: Module, project: Project) -> bool:
-    """Return whether a module mentions the flag, or another module's constant that holds its name."""
+    """Return whether a module mentions the flag or another module's constant with its name."""
     text = module.source.text
     return SETTING.occurs(text) or any(
         re.search(rf"\b{re.escape(name)}\b", text) for name in project.once(_exported)

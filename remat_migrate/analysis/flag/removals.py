@@ -175,9 +175,7 @@ def _outside_f_strings(module: Module, use: FlagUse) -> FlagUse:
     placed = all(_is_placed(module, node) for node, _ in use.change.replace)
     if only_replaces and placed and not any('"' in text for text in texts):
         return use
-    return replace(
-        use, change=Reduction(), reason="it stands in an f-string: write the value by hand"
-    )
+    return replace(use, change=Reduction(), reason="it is in an f-string: write the value by hand")
 
 
 def _is_placed(module: Module, node: ast.expr) -> bool:
@@ -218,7 +216,7 @@ def _with_try(module: Module, use: FlagUse, uses: Sequence[FlagUse]) -> FlagUse:
         isinstance(n, ast.Name) and n.id == handler.name for n in ast.walk(handler)
     )
     if rest or named or watch.finalbody:
-        reason = "since jax 0.3.17 the handler is what runs: keep what it does by hand"
+        reason = "since jax 0.3.17 the handler always runs: keep its effects by hand"
         return replace(use, change=Reduction(), reason=reason)
     return replace(use, change=use.change | Reduction(suites=((watch, handler.body),)))
 

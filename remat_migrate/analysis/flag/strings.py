@@ -94,7 +94,7 @@ class Strings:
                 yield self._rewritten(elements[index], plan, number, spans[index], form, asked)
 
     def _is_named_apart(self, node: ast.expr) -> bool:
-        """Return whether a separate argument names the program: `os.execvp("env", ["env", ...])`."""
+        """Return whether another argument names the program: `os.execvp("env", ["env", ...])`."""
         call = self.module.parent(node)
         if isinstance(node, ast.Call):
             return True
@@ -111,7 +111,7 @@ class Strings:
         return self.names.text(node) or HOLE
 
     def _is_line(self, text: str) -> bool:
-        """Return whether an element is itself a command line, so that the list is one of commands."""
+        """Return whether an element is a command line, so that the list is one of commands."""
         return re.search(r"\S\s+\S", text) is not None and SETTING.tells(f" {text}")
 
     def _without(
@@ -125,7 +125,7 @@ class Strings:
     ) -> FlagUse:
         holder = self.module.parent(node)
         if isinstance(holder, ast.Call) and last_name(holder.func) in ("parametrize", "product"):
-            return FlagUse(shown, form, asked, reason="tests are run for each of these values")
+            return FlagUse(shown, form, asked, reason="tests run for each of these values")
         change: Reduction | None = None
         if len(gone) == len(elements):
             change = self._emptied(node)
@@ -147,10 +147,10 @@ class Strings:
         form: Form,
         asked: bool | None,
     ) -> FlagUse:
-        """Return the use in an element that is a script (after `-c`), with the rewritten element."""
+        """Return the use in an element that is a script (after `-c`) and the new element."""
         literal = self._literal(node)
         if literal is None:
-            return FlagUse(node, form, asked, reason="the string is not written out here")
+            return FlagUse(node, form, asked, reason="the string is not a literal here")
         pieces = [
             (start - span[0], end - span[0], put, causes)
             for start, end, put, causes in plan.pieces
@@ -209,7 +209,7 @@ class Strings:
         if context == "unknown" and not (likely and self._is_assigned(outer)):
             if not likely and not SETTING.is_option(line):
                 return None
-            reason = "it cannot be seen what runs this text"
+            reason = "it is unclear what runs this text"
             return FlagUse(node, form, reason=reason, sure=False)
         return self._without_use(node, literal, form)
 
@@ -220,7 +220,7 @@ class Strings:
         try:
             gone = plan_shell(literal.value, SETTING, plan)
         except TextSyntaxError as error:
-            return FlagUse(node, form, reason=f"it cannot be read as a command: {error}")
+            return FlagUse(node, form, reason=f"cannot parse it as a command: {error}")
         if not plan.uses:
             return None
         asked = truth(ast.Constant(plan.uses[0].value))
@@ -236,7 +236,7 @@ class Strings:
             lost = any(
                 re.search(r"[%{]", literal.value[low:high]) for low, high, _, _ in plan.pieces
             )
-            refused = "what is filled in would have no place" if lost else ""
+            refused = "the template would lose a placeholder" if lost else ""
         if refused:
             return FlagUse(node, form, asked, reason=refused)
         if gone is not None and (change := self._nothing_left(node)):

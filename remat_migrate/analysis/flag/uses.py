@@ -45,7 +45,7 @@ class FlagUse:
 
 
 SIDE_EFFECTS = "evaluating the value may have side effects: keep them by hand"
-_UNSEEN = "it cannot be seen that this is jax.config"
+_UNSEEN = "this may not be jax.config"
 _READS = frozenset({"read", "_read", "bool_env"})
 _ENVIRONMENT_READS = frozenset({"get", "pop", "setdefault", "__getitem__", "getenv"})
 _ENVIRONMENT_WRITES = frozenset(
@@ -106,7 +106,7 @@ class Forms:
         return self.dropped(node, "update", [value] if value is not None else [])
 
     def _attribute_call(self, node: ast.Call, method: str, owner: str) -> FlagUse | None:
-        """Recognise `getattr(config, name)` and the like, also on `monkeypatch` and `mock.patch`."""
+        """Recognise `getattr(config, name)`, `monkeypatch.setattr(config, name)`, and the like."""
         if owner == "other":
             return None
         if owner == "unknown":
@@ -119,7 +119,7 @@ class Forms:
             return FlagUse(node, "exists", known=(node, False))
         value = _argument(node, 2, "value") or _argument(node, 2, "new")
         if method == "object" and value is None:
-            return FlagUse(node, "attribute", reason="the mock is passed to what is decorated")
+            return FlagUse(node, "attribute", reason="the decorated function receives the mock")
         return self.dropped(node, "attribute", [value] if value is not None else [])
 
     def _patched_path(self, node: ast.Call) -> FlagUse | None:
@@ -134,7 +134,7 @@ class Forms:
             return None
         value = _argument(node, 1, "new")
         if last_name(node.func) == "patch" and value is None:
-            return FlagUse(node, "attribute", reason="the mock is passed to what is decorated")
+            return FlagUse(node, "attribute", reason="the decorated function receives the mock")
         return self.dropped(node, "attribute", [value] if value is not None else [])
 
     def _variable_call(self, node: ast.Call, position: int) -> FlagUse | None:
@@ -173,7 +173,7 @@ class Forms:
     def _unseen_mapping(self, node: ast.expr, mapping: ast.expr) -> FlagUse | None:
         if self.names.config(mapping) == "other":
             return None
-        reason = "it cannot be seen that this mapping is an environment"
+        reason = "this mapping may not be an environment"
         return FlagUse(node, "environment", reason=reason, sure=False)
 
     # -- attributes, subscripts, comparisons
@@ -241,7 +241,7 @@ class Forms:
                 return self._statement(holder, node, form, value)
             case ast.AnnAssign() | ast.Delete(targets=[_]):
                 return FlagUse(node, form, change=Reduction(remove=(holder,)))
-        return FlagUse(node, form, reason="it is one of several targets: take it out by hand")
+        return FlagUse(node, form, reason="it is one of several targets: remove it by hand")
 
     def _statement(
         self, statement: ast.stmt, node: ast.expr, form: Form, value: ast.expr

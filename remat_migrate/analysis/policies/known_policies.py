@@ -83,7 +83,7 @@ class Policy:
         return self.since <= version and (self.removed_in is None or version < self.removed_in)
 
     def answer(self, version: Version) -> bool | None:
-        """Return what it answers for every value in a release; None if that depends on the value."""
+        """Return what it answers for all values in a release; None if it depends on the value."""
         return self.constant if version >= self.constant_since else None
 
 

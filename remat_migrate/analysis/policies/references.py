@@ -42,7 +42,7 @@ class PolicyName:
 
 
 def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
-    """Yield the names that a module reads, in source order, except where it handles their absence."""
+    """Yield the names that a module reads, in source order, unless it handles their absence."""
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
