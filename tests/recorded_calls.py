@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from worker_package import load_worker
 
-adapt = load_worker("frameworks.adapt")
+pure_functions = load_worker("frameworks.pure_functions")
 arrays = load_worker("transfer.arrays")
 placeholders = load_worker("transfer.placeholders")
 pickling = load_worker("transfer.pickling")
@@ -24,8 +24,8 @@ class Recorder:
         self.calls = []
 
     def note(self, function, args, kwargs):
-        context = adapt.capture(function, args, kwargs)
-        given = adapt.unbound((args, kwargs))
+        context = pure_functions.capture(function, args, kwargs)
+        given = pure_functions.unbound((args, kwargs))
         leaves, structure = jax.tree_util.tree_flatten((*given, context))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]
 
@@ -54,7 +54,7 @@ RECORDER = Recorder()
 def recorded(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if RECORDER.on and not adapt.is_rehearsal():
+        if RECORDER.on and not pure_functions.is_rehearsal():
             RECORDER.note(function, args, kwargs)
         return function(*args, **kwargs)
 
@@ -135,7 +135,7 @@ def made(unit, *args, **kwargs):
     """A case in the surroundings that the unit asks for by its error when called without."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         unit(*args, **kwargs)
-    context = adapt.context_from_error(caught.value)
+    context = pure_functions.context_from_error(caught.value)
     assert context is not None, caught.value
     return case_of(*args, context=context, **kwargs)
 

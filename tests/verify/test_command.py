@@ -24,7 +24,7 @@ from remat_migrate.verify.session import Side
 
 pytestmark = pytest.mark.slow
 
-eventfile = load_worker("recording.eventfile")
+event_reader = load_worker("recording.event_reader")
 pickling = load_worker("transfer.pickling")
 
 BLOCKS = """
@@ -85,7 +85,7 @@ class Project:
 
     @property
     def recorded(self):
-        return eventfile.Run(str(self.record))
+        return event_reader.Run(str(self.record))
 
     def calls(self, unit: str = "trainer/blocks.py::block"):
         return self.recorded.calls(unit).calls

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Tuple
 
 import jax
 
-from ...verify.worker.importing import after_import
+from ...verify.worker.import_hooks import after_import
 from .interception import (
     Site,
     caller,

@@ -13,9 +13,9 @@ import inspect
 import json
 import os
 import sys
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
-from . import calling, relocate, shim, surroundings
+from . import interpreter_state, relocate, shim
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 from .transfer import pickling
@@ -55,7 +55,7 @@ def _answer(request: Reply) -> Reply:
         if "qualname" in request:
             # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
-            before = surroundings.look()
+            before = interpreter_state.snapshot()
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}
@@ -63,7 +63,7 @@ def _answer(request: Reply) -> Reply:
         # SystemExit and KeyboardInterrupt in the code under test are failures, too.
         reply = {"error": describe(error), "running": before is not None}
     if before is not None:
-        reply["changed"] = surroundings.changed(before, _most_resident)
+        reply["changed"] = interpreter_state.changes(before, _most_resident)
     return reply
 
 
@@ -81,7 +81,7 @@ def _start(request: Reply) -> Reply:
             return {"unfit": "jax %s has no flag %s" % (jax.__version__, name)}
     if request["memory"]:
         global _most_resident
-        _most_resident = surroundings.resident() + request["memory"] // 2
+        _most_resident = interpreter_state.resident_bytes() + request["memory"] // 2
         _limit_memory(request["memory"])
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
@@ -103,7 +103,7 @@ def _limit_memory(allowed: int) -> None:
 
 
 def _make(request: Reply) -> Reply:
-    from . import inner_cases
+    from . import unit_cases
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
@@ -114,7 +114,7 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    made = inner_cases.all_cases(unit, _dataclasses(request["root"]))
+    made = unit_cases.all_cases(unit, _dataclasses(request["root"]))
     reply = _saved(made.cases, request["folder"])
     if not reply["cases"]:
         reply["detail"] = made.detail
@@ -164,28 +164,12 @@ def _declare(request: Reply) -> Reply:
 
 
 def _flip(request: Reply) -> Reply:
-    """Save a copy of the case for each Python bool in it, with that one inverted."""
+    """Save the cases of `flipped`."""
+    from . import unit_cases
+
     case = pickling.load(request["case"])
     unit = load_unit(request["module"], request["path"], request["qualname"])
-    return _saved(list(_flipped(case, unit.function)), request["folder"])
-
-
-def _flipped(case: Dict[str, Any], function: Any) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    for index, value in enumerate(case["args"]):
-        if isinstance(value, bool):
-            args = tuple(not v if i == index else v for i, v in enumerate(case["args"]))
-            yield "%s=%s" % (_parameter(function, index), not value), dict(case, args=args)
-    for name, value in case["kwargs"].items():
-        if isinstance(value, bool):
-            kwargs = dict(case["kwargs"], **{name: not value})
-            yield "%s=%s" % (name, not value), dict(case, kwargs=kwargs)
-
-
-def _parameter(function: Any, index: int) -> str:
-    try:
-        return list(inspect.signature(function).parameters)[index]
-    except (TypeError, ValueError, IndexError):
-        return "argument %d" % index
+    return _saved(list(unit_cases.flipped(case, unit.function)), request["folder"])
 
 
 def _evaluate(request: Reply) -> Reply:
@@ -194,7 +178,9 @@ def _evaluate(request: Reply) -> Reply:
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
     if request["by_position"]:
-        case = calling.by_position(unit.function, case)
+        from . import unit_cases
+
+        case = unit_cases.by_position(unit.function, case)
     failure = evaluate.evaluate(unit.function, case, request["folder"], request["eager"])
     return {"failure": failure}
 
@@ -212,11 +198,13 @@ def _compare(request: Reply) -> Reply:
 
 
 def _events(request: Reply) -> Reply:
-    from .comparison import events
+    from .comparison import run_comparison
 
     return {
-        "units": events.compare_events(request["before"], request["after"], request["tolerances"]),
-        "cases": events.recorded_cases(request["before"]),
+        "units": run_comparison.compare_runs(
+            request["before"], request["after"], request["tolerances"]
+        ),
+        "cases": run_comparison.recorded_cases(request["before"]),
     }
 
 

@@ -16,7 +16,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from .importing import after_import
+from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
 # The removed option.

@@ -14,8 +14,8 @@ import pytest
 from jax._src.lax import lax as lax_internal
 from worker_package import load_worker
 
-eventlog = load_worker("recording.eventlog")
-events = load_worker("comparison.events")
+event_log = load_worker("recording.event_log")
+run_comparison = load_worker("comparison.run_comparison")
 record = load_worker("recording.record")
 
 NAME = "blocks.py::block"
@@ -27,7 +27,7 @@ class Sides:
 
     def __init__(self, folder):
         self.folder = folder
-        self.logs = {side: eventlog.EventLog(str(folder / side)) for side in ("before", "after")}
+        self.logs = {side: event_log.EventLog(str(folder / side)) for side in ("before", "after")}
 
     def run(self, program, before, after, name=NAME):
         """A program with a unit that is one function before and another after."""
@@ -40,7 +40,7 @@ class Sides:
         for log in self.logs.values():
             log.close()
         folders = (str(self.folder / side) for side in ("before", "after"))
-        return events.compare_events(*folders, tolerances)
+        return run_comparison.compare_runs(*folders, tolerances)
 
 
 @pytest.fixture
@@ -151,16 +151,16 @@ def compare_with_block(tmp_path_factory):
 
     def recorded(program, function):
         folder = str(tmp_path_factory.mktemp("record"))
-        log = eventlog.EventLog(folder)
+        log = event_log.EventLog(folder)
         PROGRAMS[program](record.recorded(log, NAME, function))
         jax.effects_barrier()
         log.close()
         return folder
 
     before = functools.cache(lambda program: recorded(program, block))
-    return lambda program, after: events.compare_events(before(program), recorded(program, after))[
-        NAME
-    ]
+    return lambda program, after: run_comparison.compare_runs(
+        before(program), recorded(program, after)
+    )[NAME]
 
 
 @pytest.mark.parametrize("right", RIGHT)
@@ -312,12 +312,12 @@ def test_one_run_alone(sides):
         "old": ("not-exercised", "the command reaches it only in the old code"),
         "new": ("not-exercised", "the command reaches it only in the new code"),
     }
-    assert events.compare_events(str(sides.folder / "none"), str(sides.folder / "none")) == {}
+    assert run_comparison.compare_runs(str(sides.folder / "none"), str(sides.folder / "none")) == {}
 
 
 def test_cut_recordings(sides, monkeypatch):
     """A run that is cut off earlier than the other is no difference."""
-    monkeypatch.setattr(eventlog, "MOST_EVENTS", 5)
+    monkeypatch.setattr(event_log, "MOST_EVENTS", 5)
     order = [range(3, 12), range(8)]
     found = sides.run(lambda unit: [unit(n) for n in order.pop()], lambda n: n + 1, lambda n: n + 1)
     assert found["verdict"] == "equal"
@@ -374,7 +374,7 @@ def test_recorded_cases(sides):
     sides.run(lambda unit: [unit(X, flag=False), unit(X)], block, block)
     record.recorded(sides.logs["before"], "held", lambda lock: 1)(threading.Lock())
     sides.compared()
-    found = events.recorded_cases(str(sides.folder / "before"))
+    found = run_comparison.recorded_cases(str(sides.folder / "before"))
     assert [case["about"] for case in found[NAME]["cases"]] == ["flag=False", "flag=True"]
     assert found[NAME]["detail"] == ""
     assert found["held"]["cases"] == []

@@ -19,8 +19,8 @@ import pytest
 from worker_package import load_worker
 
 pickling = load_worker("transfer.pickling")
-eventfile = load_worker("recording.eventfile")
-eventlog = load_worker("recording.eventlog")
+event_reader = load_worker("recording.event_reader")
+event_log = load_worker("recording.event_log")
 record = load_worker("recording.record")
 
 NAME = "blocks.py::f"
@@ -32,7 +32,7 @@ class Recorder:
 
     def __init__(self, folder):
         self.folder = folder
-        self.log = eventlog.EventLog(str(folder))
+        self.log = event_log.EventLog(str(folder))
 
     def __call__(self, function: Any, name: str = NAME) -> Any:
         return record.recorded(self.log, name, function)
@@ -40,7 +40,7 @@ class Recorder:
     def run(self):
         jax.effects_barrier()
         self.log.close()
-        return eventfile.Run(str(self.folder))
+        return event_reader.Run(str(self.folder))
 
     def calls(self, name: str = NAME):
         return self.run().calls(name).calls
@@ -173,7 +173,7 @@ def test_devices_each_record_their_shard(recorder):
 def test_a_large_batch_is_cut_short(recorder):
     unit = recorder(f)
     jax.vmap(jax.vmap(unit))(jnp.arange(8000.0).reshape(80, 50, 2))
-    assert len(recorder.calls()) == eventlog.MOST_EVENTS
+    assert len(recorder.calls()) == event_log.MOST_EVENTS
 
 
 def test_transposing_leaves_the_callback_out(recorder):
@@ -512,7 +512,7 @@ def test_cases_of_each_kind(recorder):
 
 
 def test_large_inputs_are_no_cases(recorder, monkeypatch):
-    monkeypatch.setattr(eventlog, "MOST_CASE_BYTES", 100)
+    monkeypatch.setattr(event_log, "MOST_CASE_BYTES", 100)
     unit = recorder(lambda x: x)
     unit(np.zeros(20))
     unit(np.zeros(5))
@@ -528,7 +528,7 @@ def test_what_cannot_be_saved_is_said(recorder):
 
 
 def test_too_many_calls_are_counted(recorder, monkeypatch):
-    monkeypatch.setattr(eventlog, "MOST_EVENTS", 3)
+    monkeypatch.setattr(event_log, "MOST_EVENTS", 3)
     unit = recorder(lambda n: n)
     for n in range(5):
         unit(n)
@@ -539,7 +539,7 @@ def test_too_many_calls_are_counted(recorder, monkeypatch):
 def test_time_is_limited(recorder, monkeypatch):
     unit = recorder(lambda x, keys: x)
     unit(X, {})
-    monkeypatch.setattr(eventlog, "FREE_SECONDS", -1e6)
+    monkeypatch.setattr(event_log, "FREE_SECONDS", -1e6)
     unit(X + 1, {1: 2, "a": 3})  # keys that JAX cannot sort: not quickly told
     unit(X + 2, {})
     jitted = jax.jit(unit)
@@ -554,8 +554,8 @@ def test_time_is_limited(recorder, monkeypatch):
 
 
 def test_a_long_run_is_traced_again_without_callbacks(recorder, monkeypatch):
-    monkeypatch.setattr(eventlog, "MOST_EVENTS", 3)
-    monkeypatch.setattr(eventlog, "MOST_IDLE_SHARE", 0.0)
+    monkeypatch.setattr(event_log, "MOST_EVENTS", 3)
+    monkeypatch.setattr(event_log, "MOST_IDLE_SHARE", 0.0)
     traces = []
 
     @jax.jit
@@ -577,13 +577,13 @@ def test_a_long_run_is_traced_again_without_callbacks(recorder, monkeypatch):
 
 
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
-    monkeypatch.setattr(record.call, "of_leaf", lambda leaf: 1 / 0)
+    monkeypatch.setattr(record.call_recorder, "of_leaf", lambda leaf: 1 / 0)
     assert recorder(lambda n: n + 1)(1) == 2
     assert "ZeroDivisionError" in recorder.run().notes[NAME][0]
 
 
 def test_an_error_in_a_callback_is_noted(recorder, monkeypatch):
-    monkeypatch.setattr(record.call, "of_array", lambda *_: 1 / 0)
+    monkeypatch.setattr(record.call_recorder, "of_array", lambda *_: 1 / 0)
     np.testing.assert_array_equal(jax.jit(recorder(lambda x: x + 1))(X), X + 1)
     assert "ZeroDivisionError" in recorder.run().notes[NAME][0]
 

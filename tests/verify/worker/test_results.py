@@ -16,7 +16,7 @@ from worker_package import load_worker
 
 results = load_worker("comparison.results")
 evaluate = load_worker("comparison.evaluate")
-inner_cases = load_worker("inner_cases")
+unit_cases = load_worker("unit_cases")
 load = load_worker("load")
 shim = load_worker("shim")
 compare = load_worker("comparison.compare")
@@ -167,7 +167,7 @@ def test_cases_of_what_a_unit_returns() -> None:
 
         return layer
 
-    cases = inner_cases.all_cases(load.Unit(factory, None, None), []).cases
+    cases = unit_cases.all_cases(load.Unit(factory, None, None), []).cases
     called = {case["then"]["args"][1] for about, case in cases if "its result called" in about}
     assert called == {True, False}
 
@@ -179,7 +179,7 @@ def test_a_wrapper_may_lose_the_gone_option(tmp_path: Path) -> None:
     def new(f: Callable[..., Any], scale: float = 1.0) -> Any:
         return f(scale)
 
-    case = inner_cases._by_name(old, {"args": (jnp.sin, True, 2.0), "kwargs": {}, "context": None})
+    case = unit_cases._by_name(old, {"args": (jnp.sin, True, 2.0), "kwargs": {}, "context": None})
     for name, unit in (("before", old), ("after", new)):
         evaluate.evaluate(unit, case, str(tmp_path / name))
     assert compare.compare(str(tmp_path / "before"), str(tmp_path / "after")).verdict == "equal"

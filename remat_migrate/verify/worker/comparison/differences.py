@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 import numpy as np
 
 from ..recording import fingerprint
-from ..recording.eventfile import Call
+from ..recording.event_reader import Call
 from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, SMALL
 
 # A sum whose large terms cancel is compared relative to their size as well: to this share of the

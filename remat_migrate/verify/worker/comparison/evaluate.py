@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import shim
 from ..failures import describe
-from ..frameworks import adapt
+from ..frameworks import pure_functions
 from . import results
 
 # Seconds.
@@ -61,16 +61,16 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
     return first if all("error" in m for m in modes.values()) else {}
 
 
-def _prepared(unit: Any, case: Dict[str, Any]) -> List[adapt.Prepared]:
+def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
     """Return what to run: the unit, or a function in its result if the case says so."""
     then = case.get("then")
     if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
         rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
         case = dict(case, kwargs=rest)
     if not then:
-        return adapt.prepare(unit, case)
+        return pure_functions.prepare(unit, case)
     arguments = (case["args"], case["kwargs"], then["args"], then["kwargs"])
-    return [adapt.Prepared("", results.called(unit, then["of"]), arguments, {})]
+    return [pure_functions.PureCall("", results.called(unit, then["of"]), arguments, {})]
 
 
 def _run(

@@ -28,7 +28,7 @@ from .flax_modules import (
     replaced_at,
     submodules,
 )
-from .prepared import Prepared
+from .pure_call import PureCall
 
 # Names of random keys that are always provided; errors name any others.
 USUAL_RNGS = ("params", "dropout")
@@ -156,38 +156,38 @@ def _filter_from_data(collections: Any) -> Any:
 
 def prepare(
     unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
-) -> List[Prepared]:
-    """See `adapt.prepare`."""
-    calling = _Calling(unit, args, context)
-    if not calling.is_method and runs(unit, args, kwargs):
-        return [Prepared("", unit, args, kwargs)]
+) -> List[PureCall]:
+    """See `pure_functions.prepare`."""
+    pure = _PureUnit(unit, args, context)
+    if not pure.is_method and runs(unit, args, kwargs):
+        return [PureCall("", unit, args, kwargs)]
     if context.get("variables") is not None:
         known = {"variables": context["variables"], "rngs": context.get("rngs") or {}}
-        return [Prepared("", calling.apply, (calling.surroundings(known), *args), kwargs)]
-    init = calling.initialising(args, kwargs, context.get("rngs") or {})
+        return [PureCall("", pure.apply, (pure.state(known), *args), kwargs)]
+    init = pure.init_call(args, kwargs, context.get("rngs") or {})
     try:
         _, variables = _with_keys(evaluated, init)
     except Exception:  # evaluation raises it again and reports it
         return [init]
     keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
     known = dict(init.args[0], variables=variables, rngs=keys)
-    apply = Prepared("apply", calling.apply, (known, *args), kwargs)
+    apply = PureCall("apply", pure.apply, (known, *args), kwargs)
     _learn_keys(apply)
     return [init, apply]
 
 
 def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """See `adapt.initialised`."""
-    init = _Calling(unit, args, _unknown()).initialising(args, kwargs, {})
+    """See `pure_functions.initialised`."""
+    init = _PureUnit(unit, args, _unknown()).init_call(args, kwargs, {})
     return _with_keys(lambda run, given, named: run(*given, **named), init)[0]
 
 
-def _with_keys(run: Callable[..., Any], prepared: Prepared) -> Any:
+def _with_keys(run: Callable[..., Any], pure_call: PureCall) -> Any:
     """Run it, and for every key that it turns out to want add one and run it again."""
-    keys = prepared.args[0]["rngs"]
+    keys = pure_call.args[0]["rngs"]
     while True:
         try:
-            return run(prepared.function, prepared.args, prepared.kwargs)
+            return run(pure_call.function, pure_call.args, pure_call.kwargs)
         except Exception as error:
             wanted = re.search(r'needs PRNG for "([^"]*)"', str(error))
             if wanted is None or wanted.group(1) in keys:
@@ -195,9 +195,9 @@ def _with_keys(run: Callable[..., Any], prepared: Prepared) -> Any:
             keys[wanted.group(1)] = _fixed_key(len(keys) + len(USUAL_RNGS))
 
 
-def _learn_keys(prepared: Prepared) -> None:
+def _learn_keys(pure_call: PureCall) -> None:
     try:
-        _with_keys(abstractly, prepared)
+        _with_keys(abstractly, pure_call)
     except Exception:  # evaluation raises it again
         return
 
@@ -206,7 +206,7 @@ def _fixed_key(number: int) -> Any:
     return jax.random.PRNGKey(number)
 
 
-class _Calling:
+class _PureUnit:
     """A unit as functions of its context and arguments."""
 
     def __init__(
@@ -221,48 +221,48 @@ class _Calling:
         if self.mutable is None or context.get("variables") is None:
             self.mutable = {"deny": ["params"]}
 
-    def surroundings(self, known: Dict[str, Any]) -> Dict[str, Any]:
+    def state(self, known: Dict[str, Any]) -> Dict[str, Any]:
         """Return the first argument: variables and keys of all bound modules."""
         others = [{"variables": o["variables"], "rngs": o["rngs"]} for o in self.elsewhere]
         return dict(known, elsewhere=others) if others else known
 
-    def initialising(
+    def init_call(
         self, args: Tuple[Any, ...], kwargs: Dict[str, Any], keys: Dict[str, Any]
-    ) -> Prepared:
+    ) -> PureCall:
         """Return the unit's initialising run, with these random keys and the usual ones."""
         usual = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
-        surroundings = self.surroundings({"rngs": dict(usual, **keys)})
-        return Prepared("init", self.init, (surroundings, *args), kwargs)
+        state = self.state({"rngs": dict(usual, **keys)})
+        return PureCall("init", self.init, (state, *args), kwargs)
 
-    def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def init(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the unit's result and the initialised variables."""
-        body = self.body(surroundings, args, kwargs)
-        return self.module(args).init_with_output(dict(surroundings["rngs"]), method=body)
+        body = self.body(state, args, kwargs)
+        return self.module(args).init_with_output(dict(state["rngs"]), method=body)
 
-    def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def apply(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the unit's result, and the collections that it may change, if any."""
         return self.module(args).apply(
-            surroundings["variables"],
-            rngs=dict(surroundings["rngs"]),
+            state["variables"],
+            rngs=dict(state["rngs"]),
             mutable=_filter_from_data(self.mutable),
-            method=self.body(surroundings, args, kwargs),
+            method=self.body(state, args, kwargs),
         )
 
     def module(self, args: Tuple[Any, ...]) -> Any:
         """Return the module that gets the variables: the first argument, or a wrapping module."""
-        return args[0] if self.is_method else _surrounding_class()(parent=None)
+        return args[0] if self.is_method else _wrapper_class()(parent=None)
 
     def body(
-        self, surroundings: Dict[str, Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
+        self, state: Dict[str, Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
     ) -> Callable[[Any], Any]:
         """Return the function to run once the module is bound."""
 
         def call(module: Any) -> Any:
-            self.set_state(module)
+            self.allow_submodules(module)
             given: Dict[str, Any] = {"args": list(args), "kwargs": dict(kwargs)}
             if self.is_method:
                 given["args"][0] = module
-            self.bind_others(module, given, surroundings.get("elsewhere", []))
+            self.bind_others(module, given, state.get("elsewhere", []))
             positional, named = given["args"], given["kwargs"]
             if self.is_method:
                 return self.unit(*positional, **named)
@@ -270,7 +270,7 @@ class _Calling:
 
         return call
 
-    def set_state(self, module: Any) -> None:
+    def allow_submodules(self, module: Any) -> None:
         """Let a method that is not compact create submodules, as if a compact method called it."""
         state = getattr(module, "_state", None)
         if state is not None and self.compact:
@@ -294,7 +294,7 @@ class _Calling:
             given[name] = replaced_at(given[name], (name,), bind)
 
 
-def _surrounding_class() -> Any:
+def _wrapper_class() -> Any:
     """Return a class of modules in whose only method a function can create modules."""
     library = linen()
 

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 import jax
 
 from .abstraction import evaluated, runs
-from .prepared import Prepared
+from .pure_call import PureCall
 
 
 class Deferred(NamedTuple):
@@ -106,12 +106,12 @@ def _modules(tree: Any) -> Iterator[Any]:
 
 def prepare(
     unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
-) -> List[Prepared]:
-    """See `adapt.prepare`."""
+) -> List[PureCall]:
+    """See `pure_functions.prepare`."""
     wants_transform = any(True for _ in _modules((args, kwargs))) or _has_deferred((args, kwargs))
     if not wants_transform and runs(unit, args, kwargs):
-        return [Prepared("", unit, args, kwargs)]
-    calling = _Calling(unit, context.get("counters") or {})
+        return [PureCall("", unit, args, kwargs)]
+    pure = _PureUnit(unit, context.get("counters") or {})
     seed = context.get("seed", 0)
     key = context["rng"] if "rng" in context else jax.random.PRNGKey(seed + 1)
     known: Dict[str, Any] = {
@@ -119,25 +119,25 @@ def prepare(
         "state": context.get("state"),
         "rng": key,
     }
-    if known["params"] is not None and runs(calling.apply, (known, *args), kwargs):
-        return [Prepared("", calling.apply, (known, *args), kwargs)]
+    if known["params"] is not None and runs(pure.apply, (known, *args), kwargs):
+        return [PureCall("", pure.apply, (known, *args), kwargs)]
     start = {"rng": jax.random.PRNGKey(seed)}
-    init = Prepared("init", calling.init, (start, *args), kwargs)
+    init = PureCall("init", pure.init, (start, *args), kwargs)
     try:
         params, state = evaluated(*init[1:])
     except Exception:  # evaluation raises it again and reports it
         return [init]
     known["params"] = _overlaid(params, known["params"] or {})
     known["state"] = _overlaid(state, known["state"] or {})
-    return [init, Prepared("apply", calling.apply, (known, *args), kwargs)]
+    return [init, PureCall("apply", pure.apply, (known, *args), kwargs)]
 
 
 def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """See `adapt.initialised`."""
-    calling, key = _Calling(unit, {}), jax.random.PRNGKey(0)
-    params, state = calling.init({"rng": key}, *args, **kwargs)
+    """See `pure_functions.initialised`."""
+    pure, key = _PureUnit(unit, {}), jax.random.PRNGKey(0)
+    params, state = pure.init({"rng": key}, *args, **kwargs)
     known = {"params": params, "state": state, "rng": key}
-    return calling.apply(known, *args, **kwargs)[0]
+    return pure.apply(known, *args, **kwargs)[0]
 
 
 def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:
@@ -153,20 +153,20 @@ def _has_deferred(tree: Any) -> bool:
     return any(isinstance(leaf, Deferred) for leaf in leaves)
 
 
-class _Calling:
+class _PureUnit:
     """A unit as functions of parameters, state, and key, and of its arguments."""
 
     def __init__(self, unit: Callable[..., Any], counters: Dict[str, int]) -> None:
         self.unit = unit
         self.counters = counters
 
-    def init(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def init(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the initialised parameters and state."""
-        return self.transformed(args, kwargs).init(surroundings["rng"])
+        return self.transformed(args, kwargs).init(state["rng"])
 
-    def apply(self, surroundings: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def apply(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the unit's result and the state after it."""
-        known = [surroundings[name] for name in ("params", "state", "rng")]
+        known = [state[name] for name in ("params", "state", "rng")]
         return self.transformed(args, kwargs).apply(*known)
 
     def transformed(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frameworks import adapt
-from . import annotated, candidates, stand_in
+from ..frameworks import pure_functions
+from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
     ARRAY,
@@ -63,7 +63,7 @@ def add_parameters(search: Any, node: Node) -> None:
     made = signature(cls)
     if made is None or node.children:
         return
-    known = annotated.of_callable(cls)
+    known = type_hints.of_callable(cls)
     empty = inspect.Parameter.empty
     siblings = tuple(made.parameters)
     for name, parameter in made.parameters.items():
@@ -74,7 +74,7 @@ def add_parameters(search: Any, node: Node) -> None:
         switch = type(parameter.default) is bool and name in search.names_read
         if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue
-        plan = annotated.plan_for(name, annotation, parameter.default, False, siblings)
+        plan = type_hints.plan_for(name, annotation, parameter.default, False, siblings)
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
@@ -94,8 +94,8 @@ def instance(node: Node, handed: Handed) -> Any:
             made_so_far.append(thing)
         else:
             kwargs[parameter.name] = thing
-    if adapt.is_deferred(cls):
-        return adapt.Deferred(cls, tuple(made_so_far), kwargs)
+    if pure_functions.is_deferred(cls):
+        return pure_functions.Deferred(cls, tuple(made_so_far), kwargs)
     return cls(*made_so_far, **kwargs)
 
 

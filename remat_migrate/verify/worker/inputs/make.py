@@ -21,8 +21,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import jax
 import numpy as np
 
-from ..frameworks import adapt, flax_modules
-from . import annotated, construct, descent, reading, remedies
+from ..frameworks import flax_modules, pure_functions
+from . import code_usage, construct, repairs, search_loop, type_hints
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
@@ -124,7 +124,7 @@ class _Maker:
         self.cls = hints.get("class")
         if self.cls is not None and not _takes_instance(self.cls, unit, name):
             self.cls = None
-        self.read = reading.names_read(unit)
+        self.read = code_usage.names_read(unit)
         self.search = Search(hints.get("classes") or [], sorted(self.read))
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
@@ -148,7 +148,7 @@ class _Maker:
 
     def _roots(self, made: inspect.Signature) -> None:
         """Add a node for each parameter."""
-        known = annotated.of_callable(self.unit)
+        known = type_hints.of_callable(self.unit)
         siblings = tuple(made.parameters)
         bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
         for at, (name, parameter) in enumerate(made.parameters.items()):
@@ -162,10 +162,10 @@ class _Maker:
                 counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
                 plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
-                keys = reading.asked_keys(self.unit, name)
+                keys = code_usage.asked_keys(self.unit, name)
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
-                plan = annotated.plan_for(name, annotation, parameter.default, False, siblings)
+                plan = type_hints.plan_for(name, annotation, parameter.default, False, siblings)
             node = self.search.new((name,), None, annotation, plan)
             for key in keys:
                 self.search.want(node, key)
@@ -173,18 +173,18 @@ class _Maker:
 
     def _solve(self, budget: Budget) -> Optional[str]:
         """Search without a context, and in the context that an error asks for."""
-        trouble = descent.solve(self.search, self._call, budget)
+        trouble = search_loop.solve(self.search, self._call, budget)
         if trouble is not None and self.context is None:
             error = self.search.last_error
-            asked = None if error is None else adapt.context_from_error(error)
+            asked = None if error is None else pure_functions.context_from_error(error)
             if asked is not None:
                 self.context = asked
-                trouble = descent.solve(self.search, self._call, budget)
+                trouble = search_loop.solve(self.search, self._call, budget)
         return trouble
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Call the unit in its context; may be traced."""
-        return adapt.initialised(self.unit, args, kwargs, self.context)
+        return pure_functions.initialised(self.unit, args, kwargs, self.context)
 
     # Cases
 
@@ -269,7 +269,7 @@ class _Maker:
             except NOT_OURS:
                 raise
             except BaseException as error:
-                trouble = remedies.describe(error)
+                trouble = repairs.describe(error)
                 continue
             works = variant if finite or works is None else works
             if finite:
@@ -319,7 +319,7 @@ def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
     # Not jitted: the comparison reuses the operations compiled here.
     return [
         prepared.function(*prepared.args, **prepared.kwargs)
-        for prepared in adapt.prepare(unit, case)
+        for prepared in pure_functions.prepare(unit, case)
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
-from . import annotated, candidates, construct, fault
+from . import blame, candidates, construct, type_hints
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
 from .node import (
     ABSENT,
@@ -82,7 +82,7 @@ class Search:
     def start(self) -> None:
         """Reset the state of a pass."""
         self.fresh = False
-        self.found: Optional[fault.Fault] = None
+        self.found: Optional[blame.Fault] = None
         self.leaves: Dict[str, Any] = {}
         self.handed_out: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
@@ -109,8 +109,8 @@ class Search:
         """Return the node of an entry, element, or attribute."""
         text = str(name)
         if text not in node.children:
-            annotation = annotated.of_part(node, text)
-            plan = annotated.plan_by_annotation(text, annotation, True) if annotation else None
+            annotation = type_hints.of_part(node, text)
+            plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
             if plan is None and candidates.is_keys(node.name) and not text.isdigit():
                 plan = Plan(list(candidates.PRNG))
             node.children[text] = self.new((*node.path, text), node, annotation, plan)
@@ -147,7 +147,7 @@ class Search:
         module = frame.f_globals.get("__name__", "").partition(".")[0]
         if module in LIBRARIES or node.choice is None:
             return
-        for key in fault.keys_at(frame, node.choice.value):
+        for key in blame.keys_at(frame, node.choice.value):
             node.offer([node.choice, value(key)])
 
     # What is handed out
@@ -223,7 +223,7 @@ class Search:
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
                 if not self.fresh:
-                    self.found = fault.find(error, self)
+                    self.found = blame.find(error, self)
                 raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 

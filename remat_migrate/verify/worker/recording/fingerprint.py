@@ -23,7 +23,7 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from . import walk
+from . import traversal
 
 Fingerprint = List[Any]
 
@@ -72,13 +72,13 @@ def of_array(array: Any, weak: Optional[bool] = None, dtype: Optional[str] = Non
 
 def of_leaf(value: Any) -> Fingerprint:
     """Return the fingerprint of a leaf; for a tracer, only its shape and dtype."""
-    if walk.is_tracer(value):
+    if traversal.is_tracer(value):
         return of_tracer(value)
     if type(value) in (bool, int, float):
         return ["number", type(value).__name__, value]
     if isinstance(value, complex):
         return ["number", "complex", [value.real, value.imag]]
-    if walk.is_array(value):
+    if traversal.is_array(value):
         return _of_concrete(value)
     return ["static", described(value)]
 
@@ -123,7 +123,7 @@ def described(value: Any) -> str:
     """Describe a leaf that is not a number in a few words that are the same in two runs."""
     if value is None or isinstance(value, (str, bytes)):
         return _shortened(repr(value))
-    if value is walk.Truncated:
+    if value is traversal.Truncated:
         return "..."
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         word = "class " if isinstance(value, type) else FUNCTION

@@ -19,9 +19,10 @@ import threading
 import types
 from typing import Any, Callable, Dict, Optional, Set
 
-from ..frameworks import adapt
-from . import call, pytest_fixtures, walk
-from .eventlog import EventLog
+from ..frameworks import pure_functions
+from . import call_recorder, pytest_fixtures, traversal
+from .call_recorder import UnitSignature
+from .event_log import EventLog
 from .proxy import Recorded, recorded_class
 
 _MARK = "__remat_migrate_recorded__"
@@ -32,7 +33,7 @@ _active = threading.local()
 
 def unit(identity: str) -> Callable[[Any], Any]:
     """Return a decorator that records the calls of the unit `path::qualified name`."""
-    log = event_log()
+    log = process_log()
     if log is None:
         return lambda function: function
 
@@ -48,7 +49,7 @@ def unit(identity: str) -> Callable[[Any], Any]:
 
 
 @functools.lru_cache(maxsize=None)
-def event_log() -> Optional[EventLog]:
+def process_log() -> Optional[EventLog]:
     """Return the log of this process, if its command is recorded."""
     folder = os.environ.get("REMAT_MIGRATE_RECORD")
     if not folder:
@@ -75,7 +76,7 @@ def _finish(log: EventLog) -> None:
 def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any:
     """Return an object of the same kind as `function` that records its calls.
 
-    `bound`: see `call.Unit`.
+    `bound`: see `UnitSignature`.
     """
     if isinstance(function, staticmethod):
         return staticmethod(recorded(log, identity, function.__func__))
@@ -103,7 +104,7 @@ def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any
         return _function(log, identity, function, bound)
     if isinstance(function, Recorded) and function._remat_migrate_identity == identity:
         return function
-    run = functools.partial(_run, log, identity, call.Unit(function, bound))
+    run = functools.partial(_run, log, identity, UnitSignature(function, bound))
     return recorded_class(function)(function, run, identity)
 
 
@@ -114,11 +115,11 @@ def _is_suspended(function: Any) -> bool:
 
 def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
     """Return a plain function, which Flax, Haiku, Equinox, and pytest treat like the original."""
-    described = call.Unit(function, bound)
+    signature = UnitSignature(function, bound)
 
     @functools.wraps(function)
     def recording(*args: Any, **kwargs: Any) -> Any:
-        return _run(log, identity, described, function, args, kwargs)
+        return _run(log, identity, signature, function, args, kwargs)
 
     setattr(recording, _MARK, (identity, id(recording)))
     with contextlib.suppress(TypeError, ValueError, NameError):
@@ -130,28 +131,30 @@ def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
 def _run(
     log: EventLog,
     identity: str,
-    described: call.Unit,
+    signature: UnitSignature,
     function: Any,
     args: Any,
     kwargs: Dict[str, Any],
 ) -> Any:
     """Call the unit; of calls within one another the outermost is recorded."""
     active: Set[str] = _active.__dict__.setdefault("units", set())
-    if identity in active or log.is_over(identity) or adapt.is_rehearsal():
+    if identity in active or log.is_over(identity) or pure_functions.is_rehearsal():
         return function(*args, **kwargs)
     if _guarded(log, identity, _leaves_out, log, identity, args, kwargs):
         return function(*args, **kwargs)
     active.add(identity)
     try:
-        entry = _guarded(log, identity, call.Entry, log, identity, described, args, kwargs)
+        recorder = _guarded(
+            log, identity, call_recorder.CallRecorder, log, identity, signature, args, kwargs
+        )
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
-            if entry is not None:
-                _guarded(log, identity, entry.raised, error)
+            if recorder is not None:
+                _guarded(log, identity, recorder.raised, error)
             raise
-        if entry is not None:
-            _guarded(log, identity, entry.returned, result)
+        if recorder is not None:
+            _guarded(log, identity, recorder.returned, result)
         return result
     finally:
         active.discard(identity)
@@ -159,7 +162,7 @@ def _run(
 
 def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any]) -> bool:
     # A traced call is always recorded: the compiled program may run for long.
-    return not walk.has_tracer((args, kwargs)) and log.leaves_out(identity)
+    return not traversal.has_tracer((args, kwargs)) and log.leaves_out(identity)
 
 
 def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:

@@ -48,7 +48,7 @@ def _begin() -> None:
     import importlib
 
     _load_worker()
-    importing = importlib.import_module(PACKAGE + ".importing")
+    importing = importlib.import_module(PACKAGE + ".import_hooks")
     relocate = importlib.import_module(PACKAGE + ".relocate")
     original, copy = (os.environ.get("REMAT_MIGRATE_" + name) for name in ("ORIGINAL", "COPY"))
     if original and copy:

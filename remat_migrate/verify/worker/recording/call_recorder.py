@@ -9,17 +9,17 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import numpy as np
 
 from ..failures import describe
-from ..frameworks import adapt
+from ..frameworks import pure_functions
 from ..transfer import pickling
 from ..transfer.placeholders import HostArray, Slot
-from . import walk
-from .eventlog import EventLog, main_module
+from . import traversal
+from .event_log import EventLog, main_module
 from .fingerprint import Fingerprint, bits, key_kind, of_array, of_leaf, of_tracer
 
 Described = List[Tuple[str, Union[Fingerprint, Slot]]]
 
 
-class Unit:
+class UnitSignature:
     """A unit's signature, read when it is first called.
 
     `bound`: how many arguments, such as the class of a class method, the call gets besides those
@@ -51,11 +51,11 @@ class Unit:
         return {"args": args, **kwargs}
 
 
-class Entry:
+class CallRecorder:
     """A call in progress. Inputs are read at its start: the call may change or donate them."""
 
     def __init__(
-        self, log: EventLog, identity: str, unit: Unit, args: Any, kwargs: Dict[str, Any]
+        self, log: EventLog, identity: str, unit: UnitSignature, args: Any, kwargs: Dict[str, Any]
     ) -> None:
         self.log = log
         self.identity = identity
@@ -64,7 +64,7 @@ class Entry:
         self._slots: Dict[int, Slot] = {}
         self.about: Dict[str, Any] = {}
         self.template: Any = None
-        context = adapt.capture(unit.function, args, kwargs)
+        context = pure_functions.capture(unit.function, args, kwargs)
         self.inputs: Described = []
         for name, value in unit.named(args, kwargs).items():
             self.inputs += self._described(value, name)
@@ -91,14 +91,14 @@ class Entry:
 
     def _described(self, value: Any, path: str) -> Described:
         found: Described = []
-        for leaf in walk.leaves(value, path):
-            if walk.is_tracer(leaf.value):
+        for leaf in traversal.leaves(value, path):
+            if traversal.is_tracer(leaf.value):
                 found.append((leaf.path, self._slot(leaf)))
             elif not (leaf.state and isinstance(leaf.value, float)):  # floats in objects are clocks
                 found.append((leaf.path, of_leaf(leaf.value)))
         return found
 
-    def _slot(self, leaf: walk.Leaf) -> Union[Slot, Fingerprint]:
+    def _slot(self, leaf: traversal.Leaf) -> Union[Slot, Fingerprint]:
         tracer = leaf.value
         if leaf.state or not hasattr(tracer, "dtype"):
             # An object may hold tracers of a finished trace; references have no dtype.
@@ -113,19 +113,19 @@ class Entry:
         if self.log.has_all_cases(self.identity):
             return
         if not self.tracers:
-            size = sum(_size(leaf.value) for leaf in walk.leaves(case, ""))
+            size = sum(_size(leaf.value) for leaf in traversal.leaves(case, ""))
             self.about = _saved(self.log, self.identity, self._signature(), size, lambda: case)
             return
         try:
-            self.template = walk.replaced(case, self._kept)
+            self.template = traversal.replaced(case, self._kept)
         except Exception as error:  # copying runs code of the program's classes
             self.about = {"case_error": "the call cannot be copied: {!r}".format(error)[:500]}
 
     def _kept(self, value: Any) -> Any:
         """Return a leaf in the form that is kept until the program runs."""
-        if walk.is_tracer(value):
+        if traversal.is_tracer(value):
             return self._slots.get(id(value), Slot(None))
-        if not walk.is_array(value):
+        if not traversal.is_array(value):
             return value
         if not isinstance(value, (np.ndarray, np.generic)):
             return HostArray(bits(value), bool(getattr(value, "weak_type", False)), key_kind(value))
@@ -147,13 +147,13 @@ class Entry:
         return json.dumps(coarse), json.dumps(numbers)
 
     def _stage(self, trace: int, outputs: Described) -> None:
-        from . import retracing, staging
+        from . import callbacks, retracing
 
         retracing.watch()
         log, identity, about, template = self.log, self.identity, self.about, self.template
         inputs, signature = self.inputs, self._signature()
 
-        def sink(known: List[staging.Value]) -> staging.Sink:
+        def sink(known: List[callbacks.Value]) -> callbacks.Sink:
             # Do not keep the tracers alive: this lives as long as the compiled program.
             def receive(values: List[Any]) -> None:
                 if log.leaves_out(identity):
@@ -175,13 +175,13 @@ class Entry:
                 event = _event(_with(inputs, seen), _with(outputs, seen), noted, trace)
                 log.call(identity, event, once=True)
 
-            return staging.Sink(
+            return callbacks.Sink(
                 receive,
                 lambda calls: log.leaves_out(identity, calls),
                 lambda error: log.note(identity, "in a callback: {!r}".format(error)[:1000]),
             )
 
-        staging.stage(self.tracers, sink)
+        callbacks.stage(self.tracers, sink)
 
     def _abstract(
         self, outputs: Described, raised: Optional[Dict[str, Any]], trace: Optional[int] = None
@@ -217,7 +217,7 @@ def _filled(template: Any, restored: List[HostArray]) -> Any:
             raise pickling.CannotSave("a traced value in the state of an object")
         return restored[value.number]
 
-    return walk.replaced(template, fill)
+    return traversal.replaced(template, fill)
 
 
 def _saved(
@@ -239,4 +239,4 @@ def _saved(
 
 
 def _size(value: Any) -> int:
-    return int(getattr(value, "nbytes", 0)) if walk.is_array(value) else 0
+    return int(getattr(value, "nbytes", 0)) if traversal.is_array(value) else 0

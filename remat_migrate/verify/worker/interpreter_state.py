@@ -21,10 +21,10 @@ from typing import Any, Dict, List
 _MODULES = (builtins, io, json, json.decoder, json.encoder, os, os.path, signal, threading, time)
 
 
-def look() -> Dict[str, Any]:
+def snapshot() -> Dict[str, Any]:
     """Return the state of the process that outlives a call, by name."""
     found: Dict[str, Any] = {
-        "the folder": _folder(),
+        "the folder": _working_folder(),
         "os.environ": dict(os.environ),
         "sys.path": list(sys.path),
         "sys.meta_path": [id(finder) for finder in sys.meta_path],
@@ -44,7 +44,7 @@ def look() -> Dict[str, Any]:
     return found
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the resident memory of the process in bytes; 0 if the system does not say."""
     try:
         with open("/proc/self/statm") as file:
@@ -53,21 +53,21 @@ def resident() -> int:
         return 0
 
 
-def changed(before: Dict[str, Any], most: int) -> List[str]:
+def changes(before: Dict[str, Any], most: int) -> List[str]:
     """Return the names of the state that has changed since `before`.
 
     That is memory where the process has more than `most` bytes: what one unit keeps, another lacks.
     """
-    if resident() > most:
+    if resident_bytes() > most:
         return ["memory"]
     try:
-        after = look()
+        after = snapshot()
     except Exception as error:
-        return [repr(error)]  # something that `look` needs is gone
-    return [name for name, value in before.items() if not _as_before(value, after[name])]
+        return [repr(error)]  # something that `snapshot` needs is missing
+    return [name for name, value in before.items() if not _is_unchanged(value, after[name])]
 
 
-def _as_before(old: Any, new: Any) -> bool:
+def _is_unchanged(old: Any, new: Any) -> bool:
     if isinstance(old, set):
         return bool(new <= old)  # ended threads do no harm
     if isinstance(old, dict) and old and all(isinstance(v, int) for v in old.values()):
@@ -76,7 +76,7 @@ def _as_before(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-def _folder() -> str:
+def _working_folder() -> str:
     try:
         return os.getcwd()
     except OSError:

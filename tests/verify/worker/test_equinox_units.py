@@ -14,7 +14,7 @@ from recorded_calls import exercise, recorded
 from worker_package import load_worker
 
 eqx = pytest.importorskip("equinox")
-adapt = load_worker("frameworks.adapt")
+pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
@@ -61,7 +61,7 @@ def test_equinox_modules(record):
             np.testing.assert_array_equal, *(eqx.filter(n, eqx.is_array) for n in (back, net))
         )
         assert back.activation is jax.nn.relu
-        (prepared,) = adapt.prepare(Net.__call__, case)
+        (prepared,) = pure_functions.prepare(Net.__call__, case)
         np.testing.assert_allclose(exercise(prepared), net(case["args"][1]), rtol=1e-5)
 
 

@@ -14,7 +14,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..frameworks import adapt, flax_modules
+from ..frameworks import flax_modules, pure_functions
 from ..transfer.placeholders import HostArray, Slot
 
 # Limits on the depth of objects within objects, and on the leaves of one value.
@@ -194,7 +194,7 @@ def _flax_module(value: Any) -> Optional[Parts]:
 
     def rebuild(new: List[Any]) -> Any:
         changed = {n: a for n, a, b in zip(names, new, values) if a is not b and not _same(a, b)}
-        module = adapt.unbound(value)
+        module = pure_functions.unbound(value)
         return module.clone(**changed) if changed else module
 
     return Parts(["." + name for name in names], values, rebuild)

@@ -20,11 +20,11 @@ from . import flax_units, haiku_units
 from .flax_modules import unbound
 from .flax_units import is_rehearsal
 from .haiku_units import Deferred, is_deferred
-from .prepared import Prepared
+from .pure_call import PureCall
 
 __all__ = [
     "Deferred",
-    "Prepared",
+    "PureCall",
     "capture",
     "context_from_error",
     "initialised",
@@ -37,7 +37,7 @@ __all__ = [
 Context = Dict[str, Any]
 
 
-def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
+def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[PureCall]:
     """Return the plain functions that exercise a unit on a case, with their arguments.
 
     Where variables or parameters must be initialised, one "init" and one "apply"; if they cannot
@@ -49,7 +49,7 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[Prepared]:
     context = case.get("context")
     args, kwargs = tuple(case["args"]), dict(case["kwargs"])
     if context is None:
-        return [Prepared("", unit, args, kwargs)]
+        return [PureCall("", unit, args, kwargs)]
     if context["library"] == "flax":
         return flax_units.prepare(unit, args, kwargs, context)
     return haiku_units.prepare(unit, args, kwargs, context)

@@ -6,13 +6,13 @@ import inspect
 import time
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ..frameworks import adapt
+from ..frameworks import pure_functions
 
 # Seconds that the case may run.
-_LONGEST = 3.0
+_TIME_LIMIT = 3.0
 
 # How many numbers are changed one by one if they cannot all be changed together.
-_MOST_ALONE = 3
+_MOST_INDIVIDUAL = 3
 
 # The description of such a case; `prove` recognises it.
 ABOUT = "other values of "
@@ -21,7 +21,7 @@ _Case = Dict[str, Any]
 _Found = Tuple[str, _Case]
 
 
-def varied(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[_Found]:
+def vary_numbers(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[_Found]:
     """Yield cases that differ from one in its Python numbers or in defaulted numbers.
 
     All are changed together if the function runs so; else those are that can be changed alone.
@@ -32,15 +32,17 @@ def varied(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[
     except (TypeError, ValueError):
         return
     numbers = list(_numbers(parameters, load()))
-    if numbers and _runs(function, _changed(load(), numbers)):
-        yield _about(numbers), _changed(load(), numbers)
+    if numbers and _runs(function, _with_numbers(load(), numbers)):
+        yield _description(numbers), _with_numbers(load(), numbers)
     elif len(numbers) > 1:
-        alone = [n for n in numbers[:_MOST_ALONE] if _runs(function, _changed(load(), [n]))]
-        if alone and _runs(function, _changed(load(), alone)):
-            yield _about(alone), _changed(load(), alone)
+        individual = [
+            n for n in numbers[:_MOST_INDIVIDUAL] if _runs(function, _with_numbers(load(), [n]))
+        ]
+        if individual and _runs(function, _with_numbers(load(), individual)):
+            yield _description(individual), _with_numbers(load(), individual)
         else:
-            for number in alone:
-                yield _about([number]), _changed(load(), [number])
+            for number in individual:
+                yield _description([number]), _with_numbers(load(), [number])
 
 
 # A parameter's name, its position (None if passed by keyword), and another number for it.
@@ -62,18 +64,18 @@ def _numbers(parameters: List[inspect.Parameter], case: _Case) -> Iterator[_Numb
         else:
             continue
         if type(value) in (int, float):
-            yield parameter.name, place, _other(value, found)
+            yield parameter.name, place, _other_number(value, found)
             found += 1
 
 
-def _other(value: Any, found: int) -> Any:
+def _other_number(value: Any, found: int) -> Any:
     """Return another number of similar size and the same sign, different for each parameter."""
     if type(value) is int:
         return value + (1 if value >= 0 else -1) * (1 + found)
     return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found
 
 
-def _changed(case: _Case, numbers: List[_Number]) -> _Case:
+def _with_numbers(case: _Case, numbers: List[_Number]) -> _Case:
     args, kwargs = list(case["args"]), dict(case["kwargs"])
     for name, place, value in numbers:
         if place is None:
@@ -84,14 +86,14 @@ def _changed(case: _Case, numbers: List[_Number]) -> _Case:
 
 
 def _runs(function: Callable[..., Any], case: _Case) -> bool:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
-        for one in adapt.prepare(function, case):
+        for one in pure_functions.prepare(function, case):
             one.function(*one.args, **one.kwargs)
     except Exception:
         return False  # the new number is invalid
-    return time.perf_counter() - begun < _LONGEST
+    return time.perf_counter() - start < _TIME_LIMIT
 
 
-def _about(numbers: List[_Number]) -> str:
+def _description(numbers: List[_Number]) -> str:
     return ABOUT + " and ".join(name for name, _, _ in numbers)

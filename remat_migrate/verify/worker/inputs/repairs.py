@@ -7,7 +7,7 @@ from typing import List
 
 import jax
 
-from . import candidates, fault, shapes
+from . import blame, candidates, shapes
 from .node import ARRAY, CONSTANT, KEY, LIST, TUPLE, Choice, Node, array, value
 
 _VALUE_ERRORS = tuple(
@@ -38,7 +38,7 @@ def needs_value(error: BaseException) -> bool:
     return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
 
 
-def python_values(node: Node, found: fault.Fault) -> List[Choice]:
+def python_values(node: Node, found: blame.Fault) -> List[Choice]:
     """Return Python values in place of an array, by the error that asks for them."""
     assert node.choice is not None
     text = type(found.error).__name__ + str(found.error)
@@ -59,7 +59,7 @@ def python_values(node: Node, found: fault.Fault) -> List[Choice]:
     return constant + values if array_like else values + constant
 
 
-def by_error(node: Node, found: fault.Fault) -> List[Choice]:
+def by_error(node: Node, found: blame.Fault) -> List[Choice]:
     """Return candidates for a probe of which only the error is known."""
     text = str(found.error)
     texts = [key for key in found.keys if isinstance(key, (str, int))]
@@ -73,7 +73,7 @@ def by_error(node: Node, found: fault.Fault) -> List[Choice]:
     return candidates.leftover(node)
 
 
-def choices(node: Node, found: fault.Fault) -> List[Choice]:
+def choices(node: Node, found: blame.Fault) -> List[Choice]:
     """Return everything to try for a node that an error is about, likeliest first."""
     if node.choice is None:
         first = by_error(node, found)
@@ -95,7 +95,7 @@ def choices(node: Node, found: fault.Fault) -> List[Choice]:
     return kept
 
 
-def repaired(node: Node, found: fault.Fault) -> List[Choice]:
+def repaired(node: Node, found: blame.Fault) -> List[Choice]:
     """Return the dtypes, shapes, or lengths that a message suggests for a node."""
     choice = node.choice
     message = str(found.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 
-class Prepared(NamedTuple):
+class PureCall(NamedTuple):
     """A plain function with its arguments, labelled "", "init", or "apply"."""
 
     label: str

@@ -1,4 +1,4 @@
-"""Cases for a unit, and for the functions it returns, which are compared by calling them."""
+"""Derive the cases of a unit: inputs for it and for the functions that it returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import shim
 from .comparison import results
-from .inputs import make, varied
+from .inputs import make, number_variants
 from .load import Unit
 from .transfer import pickling
 
@@ -42,7 +42,7 @@ def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tup
     except pickling.CannotSave:
         return []  # reported for the case itself
     # A call may change or donate its arguments, so each gets a copy.
-    found = list(varied.varied(unit.function, lambda: pickling.load(path)))
+    found = list(number_variants.vary_numbers(unit.function, lambda: pickling.load(path)))
     if case["context"] is None:
         found += _of_result(unit, lambda: pickling.load(path), classes)
     return found
@@ -79,3 +79,35 @@ def _of_result(
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}
                 what = "its result%s called" % place
                 yield (what + ", " + about if about else what), dict(load(), then=then)
+
+
+def flipped(case: Case, function: Any) -> Iterator[Tuple[str, Case]]:
+    """Yield a copy of the case for each Python bool in it, with that one inverted."""
+    for index, value in enumerate(case["args"]):
+        if isinstance(value, bool):
+            args = tuple(not v if i == index else v for i, v in enumerate(case["args"]))
+            yield "%s=%s" % (_parameter_name(function, index), not value), dict(case, args=args)
+    for name, value in case["kwargs"].items():
+        if isinstance(value, bool):
+            kwargs = dict(case["kwargs"], **{name: not value})
+            yield "%s=%s" % (name, not value), dict(case, kwargs=kwargs)
+
+
+def _parameter_name(function: Any, index: int) -> str:
+    try:
+        return list(inspect.signature(function).parameters)[index]
+    except (TypeError, ValueError, IndexError):
+        return "argument %d" % index
+
+
+def by_position(function: Any, case: Case) -> Case:
+    """Return a case with defaults written out and, where possible, arguments by position.
+
+    Static arguments must be passed by position.
+    """
+    try:
+        bound = inspect.signature(function).bind(*case["args"], **case["kwargs"])
+    except (TypeError, ValueError):
+        return case  # the call raises it again
+    bound.apply_defaults()
+    return dict(case, args=bound.args, kwargs=bound.kwargs)

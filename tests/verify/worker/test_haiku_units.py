@@ -13,7 +13,7 @@ import recorded_calls
 from recorded_calls import TRANSFORMS, case_of, evaluate, exercise, made, plain, recorded
 from worker_package import load_worker
 
-adapt = load_worker("frameworks.adapt")
+pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
@@ -85,7 +85,7 @@ def test_haiku_captured(haiku_cases, transform):
     by_name = {case["args"][0].module_name: case for case in blocks}
     assert set(by_name) == {"haiku_block", "haiku_block_1"}
     for name, case in by_name.items():
-        (prepared,) = adapt.prepare(HaikuBlock.__call__, case)
+        (prepared,) = pure_functions.prepare(HaikuBlock.__call__, case)
         assert prepared.label == ""
         recorded_params = prepared.args[0]["params"]
         assert {f"{name}/linear", f"{name}/~/layer_norm"} == set(recorded_params)
@@ -105,7 +105,7 @@ def test_haiku_replay_gives_what_was_computed(record):
     params, state = transformed.init(jax.random.PRNGKey(0), X)
     (case,) = record(jax.jit(lambda p: transformed.apply(p, state, None, X)), params)
     assert case["context"]["rng"] is None
-    output, _ = exercise(*adapt.prepare(HaikuBlock.__call__, case))
+    output, _ = exercise(*pure_functions.prepare(HaikuBlock.__call__, case))
     expected, _ = transformed.apply(params, state, None, X)
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
@@ -114,17 +114,17 @@ def test_haiku_functions(haiku_cases):
     _, cases = haiku_cases("jit")
     functions = [c for c in cases if not c["kwargs"] and len(c["args"]) == 1]
     made_modules = functions[0]
-    init, apply = adapt.prepare(haiku_function, made_modules)
+    init, apply = pure_functions.prepare(haiku_function, made_modules)
     assert set(exercise(init)[0]) == {"again"}
     exercise(apply)
-    assert [p.label for p in adapt.prepare(plain, functions[-1])] == [""]
+    assert [p.label for p in pure_functions.prepare(plain, functions[-1])] == [""]
 
 
 def test_haiku_functions_that_take_modules(haiku_cases):
     """The module's own parameters are the recorded ones; those that it makes are initialised."""
     params, cases = haiku_cases("jit")
     (case,) = [c for c in cases if len(c["args"]) == 2 and isinstance(c["args"][1], HaikuBlock)]
-    _, apply = adapt.prepare(haiku_takes_module, case)
+    _, apply = pure_functions.prepare(haiku_takes_module, case)
     known = apply.args[0]["params"]
     np.testing.assert_array_equal(
         known["haiku_block/linear"]["w"], params["haiku_block/linear"]["w"]
@@ -137,13 +137,13 @@ def test_haiku_captured_while_initialising(record):
     model = hk.transform_with_state(haiku_model)
     cases = record(lambda: model.init(jax.random.PRNGKey(0), X))
     block = next(case for case in cases if isinstance(case["args"][0], HaikuBlock))
-    init, apply = adapt.prepare(HaikuBlock.__call__, block)
+    init, apply = pure_functions.prepare(HaikuBlock.__call__, block)
     exercise(init)
     exercise(apply)
 
 
 def test_haiku_made():
-    init, apply = adapt.prepare(haiku_function, made(haiku_function, X, width=2))
+    init, apply = pure_functions.prepare(haiku_function, made(haiku_function, X, width=2))
     assert exercise(init)[0]["again"]["w"].shape == (3, 2)
     exercise(apply)
 
@@ -152,15 +152,17 @@ def test_haiku_made_of_a_method(tmp_path):
     """A Haiku module cannot be made outside of a transform; it is made where it is used."""
     with pytest.raises(ValueError, match="transform") as caught:
         HaikuBlock(2)
-    context = adapt.context_from_error(caught.value)
-    assert adapt.is_deferred(HaikuBlock)
-    assert not adapt.is_deferred(dict)
-    pickling.save(adapt.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
+    context = pure_functions.context_from_error(caught.value)
+    assert pure_functions.is_deferred(HaikuBlock)
+    assert not pure_functions.is_deferred(dict)
+    pickling.save(pure_functions.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
     block = pickling.load(tmp_path / "saved.pkl")
     result = jax.eval_shape(
-        lambda x: adapt.initialised(HaikuBlock.__call__, (block, x), {}, context), X
+        lambda x: pure_functions.initialised(HaikuBlock.__call__, (block, x), {}, context), X
     )
     assert result.shape == (2, 2)
-    init, apply = adapt.prepare(HaikuBlock.__call__, case_of(block, X, True, context=context))
+    init, apply = pure_functions.prepare(
+        HaikuBlock.__call__, case_of(block, X, True, context=context)
+    )
     assert exercise(init)[0]["haiku_block/linear"]["w"].shape == (3, 2)
     exercise(apply)

@@ -14,7 +14,7 @@ import jax
 import pytest
 from worker_package import load_worker
 
-surroundings = load_worker("surroundings")
+interpreter_state = load_worker("interpreter_state")
 
 MOST = sys.maxsize
 Do = Callable[[pytest.MonkeyPatch, Path], object]
@@ -33,56 +33,58 @@ CHANGES: dict[str, Do] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_changed(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    before = surroundings.look()
+    before = interpreter_state.snapshot()
     with monkeypatch.context() as patch:
         CHANGES[what](patch, tmp_path)
-        assert what in surroundings.changed(before, MOST)
-    assert surroundings.changed(before, MOST) == []
+        assert what in interpreter_state.changes(before, MOST)
+    assert interpreter_state.changes(before, MOST) == []
 
 
 def test_what_it_takes_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = surroundings.look()
+    before = interpreter_state.snapshot()
     with monkeypatch.context() as patch:
         patch.setattr(os, "getcwd", None)
-        assert surroundings.changed(before, MOST) == [
+        assert interpreter_state.changes(before, MOST) == [
             "TypeError(\"'NoneType' object is not callable\")"
         ]
 
 
 def test_settings_of_jax() -> None:
-    before = surroundings.look()
+    before = interpreter_state.snapshot()
     was = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", not was)
     try:
-        assert surroundings.changed(before, MOST) == ["jax.config"]
+        assert interpreter_state.changes(before, MOST) == ["jax.config"]
     finally:
         jax.config.update("jax_enable_x64", was)
 
 
 def test_threads_and_signals() -> None:
-    before = surroundings.look()
+    before = interpreter_state.snapshot()
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
     was = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
-        assert surroundings.changed(before, MOST) == ["signal handlers", "threads"]
-        during = surroundings.look()
+        assert interpreter_state.changes(before, MOST) == ["signal handlers", "threads"]
+        during = interpreter_state.snapshot()
     finally:
         end.set()
         thread.join()
         signal.signal(signal.SIGUSR1, was)
-    assert surroundings.changed(before, MOST) == []
-    assert "threads" not in surroundings.changed(during, MOST)  # one that has ended
+    assert interpreter_state.changes(before, MOST) == []
+    assert "threads" not in interpreter_state.changes(during, MOST)  # one that has ended
 
 
 def test_memory() -> None:
-    before = surroundings.look()
-    if surroundings.resident():
-        assert surroundings.changed(before, surroundings.resident() // 2) == ["memory"]
+    before = interpreter_state.snapshot()
+    if interpreter_state.resident_bytes():
+        assert interpreter_state.changes(before, interpreter_state.resident_bytes() // 2) == [
+            "memory"
+        ]
 
 
 def test_what_jax_does_by_itself_is_no_change() -> None:
-    before = surroundings.look()
+    before = interpreter_state.snapshot()
     jax.jit(jax.grad(lambda x: jax.checkpoint(jax.numpy.sin)(x)))(1.0).block_until_ready()
-    assert surroundings.changed(before, MOST) == []
+    assert interpreter_state.changes(before, MOST) == []

@@ -21,7 +21,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ..recording.eventfile import Call, Run, UnitCalls
+from ..recording.event_reader import Call, Run, UnitCalls
 from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, NOT_EXERCISED, TOLERANCES
 from .differences import Allowance, Difference, compare_results, distances
 
@@ -39,7 +39,7 @@ _AT_ONCE = 32
 _FLOATS = ("float64", "complex128", "float32", "complex64", "float16", "bfloat16")
 
 
-def compare_events(
+def compare_runs(
     before: str, after: str, tolerances: Optional[Dict[str, float]] = None
 ) -> Dict[str, Dict[str, Any]]:
     """Compare two record folders.

@@ -10,14 +10,16 @@ import jax
 import jax.numpy as jnp
 from worker_package import load_worker
 
-inner_cases = load_worker("inner_cases")
+unit_cases = load_worker("unit_cases")
 load = load_worker("load")
-varied = load_worker("inputs.varied")
+number_variants = load_worker("inputs.number_variants")
 
 
 def others(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[str, Any]]:
     """The cases that differ from one."""
-    found = varied.varied(function, lambda: {"args": args, "kwargs": kwargs, "context": None})
+    found = number_variants.vary_numbers(
+        function, lambda: {"args": args, "kwargs": kwargs, "context": None}
+    )
     return [(about, (case["args"], case["kwargs"])) for about, case in found]
 
 
@@ -47,6 +49,6 @@ def test_cases_outlive_a_unit_that_donates() -> None:
     def step(x: jax.Array, train: bool, n: int = 2) -> Any:
         return x * n if train else x
 
-    cases = inner_cases.all_cases(load.Unit(step, None, None), []).cases
+    cases = unit_cases.all_cases(load.Unit(step, None, None), []).cases
     assert {about for about, _ in cases} >= {"other values of n"}
     assert not any(case["args"][0].is_deleted() for _, case in cases)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import candidates, fault, remedies, shapes
+from . import blame, candidates, repairs, shapes
 from .node import LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
@@ -29,7 +29,7 @@ MOST_FRESH = 40
 class Outcome(NamedTuple):
     """The outcome of a pass: an error, the inputs it is about, and whether under `jit`."""
 
-    found: fault.Fault
+    found: blame.Fault
     jit: bool
 
     @property
@@ -51,11 +51,11 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
             visited.add(outcome.mark)
             descent = _Descent(search, call, budget, outcome, visited)
             if not descent.improve():
-                return remedies.describe(outcome.found.error)
+                return repairs.describe(outcome.found.error)
             outcome = descent.reached
     except _Spent:
         error = search.last_error
-        return "no time left" if error is None else remedies.describe(error)
+        return "no time left" if error is None else repairs.describe(error)
     return None
 
 
@@ -80,8 +80,8 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
             fresh += 1
             jit = False
             continue
-        found = search.found or fault.find(error, search)
-        if remedies.needs_value(error) and not search.folding and not found.depend:
+        found = search.found or blame.find(error, search)
+        if repairs.needs_value(error) and not search.folding and not found.depend:
             search.folding = True
             continue
         return Outcome(found, jit)
@@ -168,14 +168,14 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     """Changes that an error suggests, the likeliest first."""
     found = outcome.found
     count = 0
-    if remedies.STRUCTURE.search(str(found.error)):
+    if repairs.STRUCTURE.search(str(found.error)):
         alike = _alike([node for node in found.nodes if not node.pinned])
         if alike:
             count += 1
             yield alike
     fixed = _fixed(search)
     nodes = [node for node in found.nodes if node not in fixed]
-    if remedies.needs_value(found.error):
+    if repairs.needs_value(found.error):
         # A number is likelier than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
     groups = [nodes]
@@ -189,7 +189,7 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     rest = [node for node in search.in_use() if node.queue and node not in about]
     rest.sort(key=lambda node: (node.parent is not None or not _starred(node), -node.order))
     for group in groups:
-        lists = [remedies.choices(node, found)[:MOST_PER_NODE] for node in group]
+        lists = [repairs.choices(node, found)[:MOST_PER_NODE] for node in group]
         for move in _in_turn(group, lists):
             if count < most:
                 count += 1

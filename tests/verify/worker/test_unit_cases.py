@@ -1,4 +1,4 @@
-"""Cases in the form that a call has after static arguments have moved to their positions."""
+"""Cases rewritten to pass arguments by position, as static arguments must be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from worker_package import load_worker
 
-calling = load_worker("calling")
+unit_cases = load_worker("unit_cases")
 
 
 def unit(params: Any, x: Any, train: bool = False, *, scale: float = 1.0) -> Any:
@@ -25,14 +25,14 @@ def variadic(x: Any, *rest: Any, **options: Any) -> Any:
         (unit, (1,), {"train": True, "x": 2}, ((1, 2, True), {"scale": 1.0})),
         (unit, (1, 2, True), {"scale": 3.0}, ((1, 2, True), {"scale": 3.0})),
         (variadic, (1, 2), {"a": 3}, ((1, 2), {"a": 3})),
-        # What is wrong with a call, calling it says.
+        # Invalid calls are left to fail when they are made.
         (unit, (1,), {}, ((1,), {})),
         (dict.fromkeys, (1,), {"x": 2}, ((1,), {"x": 2})),
     ],
 )
 def test_by_position(function: Any, args: Any, kwargs: Any, expected: Any) -> None:
     case = {"args": args, "kwargs": kwargs, "context": {"library": "haiku"}}
-    found = calling.by_position(function, case)
+    found = unit_cases.by_position(function, case)
     assert (found["args"], found["kwargs"]) == expected
     assert found["context"] == {"library": "haiku"}
     assert (case["args"], case["kwargs"]) == (args, kwargs)

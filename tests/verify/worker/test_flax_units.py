@@ -15,7 +15,7 @@ import recorded_calls
 from recorded_calls import RECORDER, TRANSFORMS, evaluate, exercise, made, plain, recorded
 from worker_package import load_worker
 
-adapt = load_worker("frameworks.adapt")
+pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
@@ -89,7 +89,7 @@ def parent_variables():
 
 
 def test_flax_made():
-    prepared = adapt.prepare(Block.__call__, made(Block.__call__, Block(5), X, flip=True))
+    prepared = pure_functions.prepare(Block.__call__, made(Block.__call__, Block(5), X, flip=True))
     assert [p.label for p in prepared] == ["init", "apply"]
     output, variables = exercise(prepared[0])
     assert variables["params"]["Dense_0"]["kernel"].shape == (3, 5)
@@ -101,7 +101,7 @@ def test_flax_made():
 
 @pytest.mark.parametrize("train", [True, False])
 def test_flax_made_learns_which_keys_it_needs(train):
-    init, apply = adapt.prepare(Noisy.__call__, made(Noisy.__call__, Noisy(), X, train))
+    init, apply = pure_functions.prepare(Noisy.__call__, made(Noisy.__call__, Noisy(), X, train))
     _, variables = exercise(init)
     assert set(variables) == {"params", "batch_stats"}
     _, changed = exercise(apply)
@@ -112,7 +112,9 @@ def test_flax_made_learns_which_keys_it_needs(train):
 
 
 def test_flax_made_of_a_method_with_setup():
-    init, apply = adapt.prepare(WithSetup.encode, made(WithSetup.encode, WithSetup(), X, scale=3.0))
+    init, apply = pure_functions.prepare(
+        WithSetup.encode, made(WithSetup.encode, WithSetup(), X, scale=3.0)
+    )
     _, variables = exercise(init)
     assert set(variables["params"]) == {"inward", "layers_0", "layers_1"}
     exercise(apply)
@@ -131,7 +133,7 @@ class Helped(nn.Module):
 
 
 def test_flax_made_of_a_method_that_is_not_compact():
-    init, apply = adapt.prepare(Helped.more, made(Helped.more, Helped(), X))
+    init, apply = pure_functions.prepare(Helped.more, made(Helped.more, Helped(), X))
     assert set(exercise(init)[1]["params"]) == {"Dense_0"}
     exercise(apply)
 
@@ -141,7 +143,7 @@ def test_flax_methods_that_follow_others(record):
     first, second = record(Helped().apply, variables, X)
     assert first["context"]["names"] == {"Dense": 1}
     assert second["context"]["names"] == {"Dense": 2}
-    total = sum(exercise(*adapt.prepare(Helped.more, case)) for case in (first, second))
+    total = sum(exercise(*pure_functions.prepare(Helped.more, case)) for case in (first, second))
     np.testing.assert_allclose(total, Helped().apply(variables, X), rtol=1e-6)
 
 
@@ -156,28 +158,28 @@ class UsesFunctions(nn.Module):
 
 
 def test_flax_functions_that_make_modules(record):
-    init, apply = adapt.prepare(free_function, made(free_function, X, 4))
+    init, apply = pure_functions.prepare(free_function, made(free_function, X, 4))
     assert exercise(init)[1]["params"]["Dense_0"]["kernel"].shape == (3, 4)
     exercise(apply)
     first, second = record(lambda: UsesFunctions().init(jax.random.PRNGKey(0), X))
-    assert [p.label for p in adapt.prepare(free_function, first)] == ["init", "apply"]
-    assert [p.label for p in adapt.prepare(plain, second)] == [""]
+    assert [p.label for p in pure_functions.prepare(free_function, first)] == ["init", "apply"]
+    assert [p.label for p in pure_functions.prepare(plain, second)] == [""]
 
 
 def test_flax_initialised_while_tracing():
     context = made(Noisy.__call__, Noisy(), X, True)["context"]
 
     def run(x):
-        return adapt.initialised(Noisy.__call__, (Noisy(), x, True), {}, context)
+        return pure_functions.initialised(Noisy.__call__, (Noisy(), x, True), {}, context)
 
     assert jax.eval_shape(run, X).shape == (2, 4)
-    assert adapt.initialised(plain, (X,), {}, None).shape == (2, 3)
+    assert pure_functions.initialised(plain, (X,), {}, None).shape == (2, 3)
 
 
 def test_flax_made_that_cannot_be_initialised():
     case = made(Block.__call__, Block(5), X)
     case["args"] = (Block(5), "no array")
-    (init,) = adapt.prepare(Block.__call__, case)
+    (init,) = pure_functions.prepare(Block.__call__, case)
     assert init.label == "init"
     with pytest.raises(IndexError):
         init.function(*init.args, **init.kwargs)
@@ -186,7 +188,7 @@ def test_flax_made_that_cannot_be_initialised():
 def test_flax_shapes_alone_are_enough(monkeypatch):
     case = made(Block.__call__, Block(5), X)
     case["args"] = (Block(5), jax.ShapeDtypeStruct((2, 3), jnp.float32))
-    _, apply = adapt.prepare(Block.__call__, case)
+    _, apply = pure_functions.prepare(Block.__call__, case)
     kernel = apply.args[0]["variables"]["params"]["Dense_0"]["kernel"]
     assert isinstance(kernel, jax.ShapeDtypeStruct)
     assert kernel.shape == (3, 5)
@@ -247,7 +249,7 @@ def test_flax_captured_under_transformations(record, transform, remat):
     assert set(by_name) == {"block0", "block1"}
     given = X
     for name in ("block0", "block1"):
-        (prepared,) = adapt.prepare(Block.__call__, by_name[name])
+        (prepared,) = pure_functions.prepare(Block.__call__, by_name[name])
         given = Block(3).apply({"params": variables["params"][name]}, given)
         run = exercise if transform == "jit" else evaluate
         np.testing.assert_allclose(run(prepared), given, rtol=1e-5, atol=1e-6)
@@ -266,7 +268,7 @@ def test_flax_captured_with_state_and_keys(record):
     (case,) = cases
     assert case["context"]["mutable"] == ["batch_stats"]
     assert set(case["context"]["rngs"]) == {"dropout", "noise"}
-    (prepared,) = adapt.prepare(Noisy.__call__, case)
+    (prepared,) = pure_functions.prepare(Noisy.__call__, case)
     output, changed = exercise(prepared)
     assert set(changed) == {"batch_stats"}
     again, _ = exercise(prepared)
@@ -278,7 +280,7 @@ def test_flax_captured_while_initialising(record):
     assert len(cases) == 3
     for case in cases:
         unit = type(case["args"][0]).__call__
-        init, apply = adapt.prepare(unit, case)
+        init, apply = pure_functions.prepare(unit, case)
         assert set(init.args[0]["rngs"]) >= {"params"}
         assert "params" in exercise(init)[1]
         exercise(apply)
@@ -326,7 +328,7 @@ def test_flax_scanned_children(record):
     results = []
     for case in cases:
         assert type(case["args"][0]) is Scanned
-        (prepared,) = adapt.prepare(Scanned.__call__, case)
+        (prepared,) = pure_functions.prepare(Scanned.__call__, case)
         results.append(np.asarray(exercise(prepared)[1]))
     for row in np.asarray(outputs):
         assert any(np.allclose(row, result, rtol=1e-5) for result in results)
@@ -368,7 +370,7 @@ def test_flax_modules_that_others_own(record, owner):
     variables = owner().init(jax.random.PRNGKey(0), X)
     cases = record(jax.jit(owner().apply), variables, X)
     case = next(case for case in cases if isinstance(case["args"][0], Sharing))
-    result = exercise(*adapt.prepare(Sharing.__call__, case))
+    result = exercise(*pure_functions.prepare(Sharing.__call__, case))
     np.testing.assert_allclose(result, owner().apply(variables, X), rtol=1e-5, atol=1e-6)
 
 
@@ -392,7 +394,7 @@ def test_flax_modules_as_other_arguments(record):
     cases = record(jax.jit(model.apply), variables, X)
     for case, expected in zip(cases, model.apply(variables, X), strict=True):
         assert len(case["context"]["elsewhere"]) == 1
-        _, apply = adapt.prepare(apply_layer, case)
+        _, apply = pure_functions.prepare(apply_layer, case)
         np.testing.assert_allclose(exercise(apply)[0], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -412,7 +414,7 @@ class Functional(nn.Module):
 def test_flax_functions_of_a_module(record):
     variables = Functional().init(jax.random.PRNGKey(0), X)
     (case, *_) = record(jax.jit(Functional().apply), variables, X)
-    result = exercise(*adapt.prepare(body, case))
+    result = exercise(*pure_functions.prepare(body, case))
     np.testing.assert_allclose(result, Functional().apply(variables, X), rtol=1e-5, atol=1e-6)
 
 
@@ -436,7 +438,7 @@ def test_flax_structs_and_frozen_dicts(tmp_path):
 
 def test_flax_arguments_named_as_those_of_apply(record):
     case = made(Greedy.__call__, Greedy(), X, rngs=2.0, method=3.0, mutable=4.0)
-    for prepared in adapt.prepare(Greedy.__call__, case):
+    for prepared in pure_functions.prepare(Greedy.__call__, case):
         exercise(prepared)
 
 
