@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.scopes import FunctionNode
-from remat_migrate.analysis.policies.decisions import ANY_OTHER, Answer, Policy
+from remat_migrate.analysis.policies.decisions import ANY_OTHER, Answer, PolicyFunction
 from remat_migrate.analysis.policies.jax_remat3 import CONSULTED, CONSULTED_SINCE, NEVER_ASKED
 from remat_migrate.analysis.policies.values import (
     answer_of_function,
@@ -117,7 +117,7 @@ class PolicyOfOtherPrimitives(NextImplementationRule):
     def _judged(self, function: Function, project: Project, *, given: bool) -> Iterator[Finding]:
         if isinstance(answer_of_function(function), bool):
             return  # RMT403 reports a policy that saves everything
-        policy = Policy(project, function)
+        policy = PolicyFunction(project, function)
         named = policy.primitives()
         message, confidence = _lost(policy, sorted(named - CONSULTED - NEVER_ASKED))
         if given and judged_release(project) < CONSULTED_SINCE:
@@ -137,7 +137,7 @@ class PolicyOfOtherPrimitives(NextImplementationRule):
             )
 
 
-def _lost(policy: Policy, named: list[str]) -> tuple[str, Confidence]:
+def _lost(policy: PolicyFunction, named: list[str]) -> tuple[str, Confidence]:
     """Return what is no longer saved; empty if everything still is."""
     rest = policy.answer(ANY_OTHER)
     if rest is Answer.SAVED:

@@ -14,7 +14,7 @@ from remat_migrate.analysis.policies.checkpoint_names import (
     listed_names,
     names_of,
 )
-from remat_migrate.analysis.policies.typos import meant
+from remat_migrate.analysis.policies.typos import intended_name
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 
@@ -86,7 +86,7 @@ class UnknownName(Rule):
             names = project.once(names_of)
             if names.gives(listed.name):
                 continue
-            typo_of = meant(listed.name, names.defined.exact)
+            typo_of = intended_name(listed.name, names.defined.exact)
             incomplete = names.defined.open or bool(project.once(foreign_packages))
             if typo_of is None and incomplete:
                 continue

@@ -17,8 +17,8 @@ from remat_migrate.analysis.policies.known_policies import (
     Version,
     available,
 )
-from remat_migrate.analysis.policies.references import PolicyName, names_read
-from remat_migrate.analysis.policies.typos import nearest
+from remat_migrate.analysis.policies.references import PolicyName, policy_names_read
+from remat_migrate.analysis.policies.typos import closest_name
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
@@ -102,7 +102,7 @@ class UnknownPolicy(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each read of such a name."""
         version = project.settings.jax_version
-        for read in names_read(project, module):
+        for read in policy_names_read(project, module):
             known = POLICIES.get(read.name)
             if known is not None and known.is_in(version) and not read.by_import:
                 continue
@@ -162,7 +162,7 @@ def _hint(read: PolicyName, version: Version) -> Hint:
     known = POLICIES.get(read.name)
     if known is None:
         same = {p.name: p.same_as or p.name for p in available(version)}
-        found = nearest(read.name, same)
+        found = closest_name(read.name, same)
         if found is None:
             names = ", ".join(f"`{policy.name}`" for policy in available(version))
             return Hint(None, f"available policies: {names}")

@@ -63,7 +63,7 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
     except SourceError as error:
         return f"the new text cannot be read back: {error}"
     if after.container is not None:
-        if again.text != after.container.settled(after.text):
+        if again.text != after.container.as_reread(after.text):
             return "the cells of the notebook, or their lines that are not Python, would change"
     elif again.text != after.text:
         return f"the new text cannot be encoded in the file's encoding, {after.encoding}"

@@ -56,7 +56,7 @@ def plan_dockerfile(text: str, setting: Setting, plan: TextPlan) -> None:
             plan.refuse(*hit.span(), "variable", f"cannot parse the command: {error}")
             continue
         for start, end in lines:
-            inner.note_reads(setting.reading, text, start, end)
+            inner.add_reads(setting.reading, text, start, end)
             if causes is not None:
                 inner.put(start, end, "", causes)
         plan.adopt(inner)

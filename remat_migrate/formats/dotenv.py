@@ -34,7 +34,7 @@ def plan_dotenv(text: str, setting: Setting, plan: TextPlan) -> None:
 
 
 def _plan_value(text: str, value: re.Match[str], setting: Setting, plan: TextPlan) -> None:
-    plan.note_reads(setting.reading, text, *value.span(1))
+    plan.add_reads(setting.reading, text, *value.span(1))
     if not setting.tells(value.group(1)):
         return
     quoted = value.group(1)[:1] in ('"', "'")

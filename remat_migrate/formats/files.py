@@ -30,7 +30,7 @@ def _plan_script(text: str, setting: Setting, plan: TextPlan) -> None:
         plan_shell(text, setting, plan, 0, error.readable)
         for start, end in _outside_comments(text, setting, error.readable):
             plan.refuse(start, end, "variable", f"cannot parse it: {error}")
-        plan.note_reads(setting.reading, text, error.readable)
+        plan.add_reads(setting.reading, text, error.readable)
 
 
 _BY_SUFFIX: dict[str, Planner] = {

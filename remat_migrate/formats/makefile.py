@@ -103,7 +103,7 @@ def _plan_command(
     found = setting.pattern.search(text, start, end)
     if found is None:
         return None
-    plan.note_reads(setting.reading, text, start, end)
+    plan.add_reads(setting.reading, text, start, end)
     inner = plan.fork()
     try:
         causes = plan_shell(shown, setting, inner, start, end, strict=strict)
@@ -143,11 +143,11 @@ def _plan_line(
     elif (export := _EXPORT.match(text, start, stop)) is not None:
         _plan_export(text, export.end(), start, stop, setting, plan)
     elif _CONDITION.match(text, start, stop):
-        plan.note_reads(setting.pattern, text, start, stop)
+        plan.add_reads(setting.pattern, text, start, stop)
     elif ";" in text[start:stop]:
         _plan_command(text, shown, text.index(";", start, stop) + 1, stop, setting, plan)
     else:
-        plan.note_reads(setting.reading, text, start, stop)
+        plan.add_reads(setting.reading, text, start, stop)
 
 
 def _plan_export(

@@ -138,7 +138,7 @@ class TextPlan:
         """Add a use that stays."""
         self.uses.append(TextUse(start, end, form, "", reason))
 
-    def note_reads(
+    def add_reads(
         self, pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize
     ) -> None:
         """Add the matches of a pattern, such as `Setting.reading`, as reads of the variable."""

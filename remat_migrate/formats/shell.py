@@ -204,7 +204,7 @@ class _Script:
         operands = [word for word in words[1:] if not word.text.startswith("-")]
         if name in ("[", "[[", "test"):
             # `test -v NAME`
-            self.plan.note_reads(re.compile(rf"(?<!\S){variable}(?!\S)"), self.text, start, end)
+            self.plan.add_reads(re.compile(rf"(?<!\S){variable}(?!\S)"), self.text, start, end)
         elif name in _DECLARING:
             self.words.operands(operands, removed)
             _drop_rest(words, operands, removed)
@@ -230,7 +230,7 @@ class _Script:
             self.write_list(commands, required=True)
 
     def _note_reads(self, start: int, end: int) -> None:
-        self.plan.note_reads(self.setting.reading, self.text, start, end)
+        self.plan.add_reads(self.setting.reading, self.text, start, end)
 
     # -- text that is written to a file
 

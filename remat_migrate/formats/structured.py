@@ -346,7 +346,7 @@ class _Planner:
         return [line.span() for line in lines] if node.indent else []
 
     def _note_reads(self, node: Scalar) -> None:
-        self.plan.note_reads(self.setting.reading, self.text, *node.span)
+        self.plan.add_reads(self.setting.reading, self.text, *node.span)
 
     def _as_read(self, node: Scalar) -> str:
         """Return the file's text with a scalar as its reader sees it, at the same offsets."""

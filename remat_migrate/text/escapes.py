@@ -45,12 +45,12 @@ def bare_lines_of(text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in lines_of(text)]
 
 
-def whole(mark: str, line: str) -> str:
+def escape_line(mark: str, line: str) -> str:
     """Escape a line that is not Python."""
     return f"#{mark}{WHOLE}{line}"
 
 
-def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
+def escape_rest(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
     """Escape `rest`, the part of a line that is not Python.
 
     It is a value after `kept`, or a statement indented by `kept`. With `names`, the stand-in uses
@@ -62,7 +62,7 @@ def opaque(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None
     return f"{kept}{stand_in}  #{mark}{STANDS_IN}{content}{rest[len(content) :]}"
 
 
-def started(mark: str, indent: str, prefix: str, code: str) -> str:
+def escape_prefix(mark: str, indent: str, prefix: str, code: str) -> str:
     """Escape the prefix of a line that is Python otherwise: `%timeit f(x)`."""
     content = code.rstrip("\r\n")
     return f"{indent}{content}  #{mark}{STARTED}{prefix}{code[len(content) :]}"

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .escapes import lines_of, opaque, started, whole
+from .escapes import escape_line, escape_prefix, escape_rest, lines_of
 
 # Commands that a cell may run by name, without `%`.
 _AUTOMAGIC = re.compile(
@@ -19,22 +19,11 @@ _ASSIGNED = re.compile(r"(\s*[A-Za-z_][\w., \t*\[\]'\"]*=\s*)([!%][^\n\r=].*)", 
 _NAME = re.compile(r"%{0,2}\s*([A-Za-z_]\w*)")
 # Cell magics whose cell is Python that runs in the notebook's namespace.
 _PYTHON_CELLS = frozenset(
-    (
-        "time",
-        "timeit",
-        "capture",
-        "prun",
-        "memit",
-        "mprun",
-        "lprun",
-        "debug",
-        "px",
-        "scalene",
-        "pyinstrument",
-        "snakeviz",
-        "autovisualize",
-    )
-)
+    {
+        "time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "debug", "px", "scalene",
+        "pyinstrument", "snakeviz", "autovisualize",
+    }
+)  # fmt: skip
 # Line magics whose line is such Python.
 _PYTHON_LINES = frozenset(("time", "timeit", "prun", "memit", "debug", "snakeviz", "px"))
 _OPTION = re.compile(r"--?[A-Za-z]\S*\s*")
@@ -102,7 +91,7 @@ def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
         if magic not in _PYTHON_CELLS:
             return CellText(_escape_all(lines, mark, no_names), f"is a %%{magic} cell")
         below = cell_as_python("".join(lines[first + 1 :]), mark, names)
-        above = "".join(whole(mark, line) for line in lines[: first + 1])
+        above = "".join(escape_line(mark, line) for line in lines[: first + 1])
         return CellText(above + below.text, below.reason)
     text = "".join(_Lines(lines, mark, names).escaped())
     if reason := _fault(text):
@@ -140,8 +129,8 @@ def _fault(text: str) -> str:
 
 def _escape_all(lines: list[str], mark: str, names: Names) -> str:
     called = names("".join(lines))
-    head = opaque(mark, "", lines[0], called) if called else whole(mark, lines[0])
-    return head + "".join(whole(mark, line) for line in lines[1:])
+    head = escape_rest(mark, "", lines[0], called) if called else escape_line(mark, lines[0])
+    return head + "".join(escape_line(mark, line) for line in lines[1:])
 
 
 def _magic_name(line: str) -> str:
@@ -167,7 +156,7 @@ class _Lines:
         for line in self._lines:
             if in_magic:
                 in_magic = _goes_on(line)
-                found.append(whole(self._mark, line))
+                found.append(escape_line(self._mark, line))
             elif self._starts_statement() and (magic := self._magic(line)) is not None:
                 in_magic = _goes_on(line)
                 found.append(magic)
@@ -189,12 +178,12 @@ class _Lines:
                 return code
             called = self._names(line) if is_magic else ()
             if indent or called:
-                return opaque(self._mark, indent, bare, called or None)
-            return whole(self._mark, line)
+                return escape_rest(self._mark, indent, bare, called or None)
+            return escape_line(self._mark, line)
         if found := _ASSIGNED.fullmatch(line):
             kept, rest = found.groups()
             called = self._names(rest) if rest.startswith("%") else ()
-            return opaque(self._mark, kept, rest, called)
+            return escape_rest(self._mark, kept, rest, called)
         return None
 
     def _timed(self, indent: str, bare: str) -> str | None:
@@ -215,7 +204,7 @@ class _Lines:
                 return None
             at = word.end()
         code = bare[at:]
-        return started(self._mark, indent, bare[:at], code) if code.strip() else None
+        return escape_prefix(self._mark, indent, bare[:at], code) if code.strip() else None
 
     def _read(self, line: str) -> None:
         """Update the open string and the bracket depth after a line of Python."""

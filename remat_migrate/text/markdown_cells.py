@@ -10,7 +10,15 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .escapes import BrokenEscape, escaped, free_mark, lines_of, original, original_column, whole
+from .escapes import (
+    BrokenEscape,
+    escape_line,
+    escaped,
+    free_mark,
+    lines_of,
+    original,
+    original_column,
+)
 from .magics import cells_as_python
 
 _HEAD = re.compile(
@@ -92,7 +100,7 @@ class MarkdownNotebook:
             raise BrokenEscape("the edit changes a line of the notebook that is not Python")
         return "".join(original(self.mark, line) for line in lines_of(view))
 
-    def settled(self, view: str) -> str:
+    def as_reread(self, view: str) -> str:
         """Return the view that reading the changed file again gives."""
         return view
 
@@ -129,10 +137,10 @@ def read_markdown(text: str) -> MarkdownNotebook:
     parts: list[str] = []
     at = 0
     for (start, end), cell in zip(cells, read, strict=True):
-        parts += (whole(mark, line) for line in lines[at:start])
+        parts += (escape_line(mark, line) for line in lines[at:start])
         parts.append(cell.text)
         at = end
-    parts += (whole(mark, line) for line in lines[at:])
+    parts += (escape_line(mark, line) for line in lines[at:])
     unread = {
         start: cell.reason for (start, _), cell in zip(cells, read, strict=True) if cell.reason
     }

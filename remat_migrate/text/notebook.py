@@ -87,7 +87,7 @@ class JupyterNotebook:
                 found += changes(self.text, cell.strings, self._cell_text(new))
         return sorted(found)
 
-    def settled(self, view: str) -> str:
+    def as_reread(self, view: str) -> str:
         """Return the view that reading the changed file again gives: an empty cell loses its line
         break.
         """

@@ -57,7 +57,7 @@ class Container(Protocol):
             BrokenEscape: a line that is not Python was changed.
         """
 
-    def settled(self, view: str) -> str:
+    def as_reread(self, view: str) -> str:
         """Return the view that reading the changed file again gives."""
 
     def reread(self, text: str) -> Container:

@@ -1,4 +1,4 @@
-"""Every form in which Python uses the flag: found, and gone or folded to True."""
+"""Every form in which Python uses the flag: found, and removed or folded to True."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remat_migrate.text import SourceFile
 
 
 def uses(code: str) -> list[FlagUse]:
-    """The uses in one module."""
+    """Return the uses in one module."""
     path = Path("/project/module.py")
     overlay = {path: SourceFile(path, textwrap.dedent(code))}
     project = load_project(Settings(root=path.parent), [path], overlay=overlay)
@@ -72,9 +72,9 @@ CONFIG = [
 
 
 @pytest.mark.parametrize("code", CONFIG)
-def test_what_only_sets_the_flag_goes_with_what_served_it(code):
+def test_code_that_only_sets_the_flag_is_removed(code):
     left = fixed(f"{code}x = 1\n", select="RMT102")["example.py"]
-    # `import a, b` may keep a name that nothing ever used.
+    # `import a, b` may keep a name that was never used.
     assert left.replace("import jax\n", "").replace("import contextlib\n", "") == "x = 1\n"
     assert all(use.sure and not use.reason for use in uses(code))
 
@@ -100,14 +100,14 @@ READS = [
 
 
 @pytest.mark.parametrize(("read", "value"), READS)
-def test_reads_become_their_value(read, value):
+def test_reads_become_literals(read, value):
     head = "import jax, os\nf(jax, os)\n"
     assert (
         fixed(f"{head}x = f({read})\n", select="RMT102")["example.py"] == f"{head}x = f({value})\n"
     )
 
 
-def test_branches_come_down_to_the_side_of_true():
+def test_branches_are_reduced_to_the_true_case():
     check(
         """
         import jax
@@ -161,7 +161,7 @@ def test_branches_come_down_to_the_side_of_true():
     )
 
 
-def test_saving_and_restoring_goes_as_a_whole():
+def test_saving_and_restoring_is_removed():
     check(
         """
         import contextlib
@@ -321,7 +321,7 @@ def test_environments_and_command_lines():
     )
 
 
-def test_what_the_rest_does_is_kept():
+def test_side_effects_are_kept():
     check(
         """
         import jax
@@ -369,7 +369,7 @@ def test_what_the_rest_does_is_kept():
         'import torch\ntorch.set_flag("jax_new_checkpoint", 0)\n',
     ],
 )
-def test_prose_and_other_things_of_the_name(code):
+def test_other_uses_of_the_name_stay(code):
     assert not uses(code)
 
 
@@ -406,7 +406,7 @@ def test_prose_and_other_things_of_the_name(code):
         ),
     ],
 )
-def test_what_cannot_be_done_says_why(code, reason):
+def test_refusals_give_the_reason(code, reason):
     (use,) = uses(code)
     assert reason in use.reason
     assert fixed(code, select="RMT102")["example.py"] == code
@@ -431,7 +431,7 @@ def test_names_of_other_modules():
     assert after["pkg/names.py"] == files["pkg/names.py"]
 
 
-def test_a_suppressed_use_stays_with_what_it_needs():
+def test_a_suppressed_use_stays_with_its_imports():
     code = (
         "import os\nimport jax\n"
         'jax.config.update("jax_new_checkpoint", False)  # noqa: RMT102\n'
@@ -445,7 +445,7 @@ def test_a_suppressed_use_stays_with_what_it_needs():
 
 
 @pytest.mark.parametrize("value", ["load().old", "not load().old", 'load()["old"]', "load()"])
-def test_what_a_value_does_stays(value):
+def test_side_effects_of_a_value_stay(value):
     check(
         f'import jax\nfrom a import load\n\njax.config.update("jax_new_checkpoint", {value})\n',
         "from a import load\n\nload()\n",

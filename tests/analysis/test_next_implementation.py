@@ -1,5 +1,4 @@
-"""What is known of `jax_remat3` against the JAX that is installed, with the flag on, in a process
-of its own."""
+"""The table about `jax_remat3` against the installed JAX, with the flag on, in a subprocess."""
 
 from __future__ import annotations
 
@@ -158,7 +157,7 @@ def test_the_flags(found: dict[str, Any]) -> None:
     assert found["flags"] == expected
 
 
-def test_the_primitives_that_no_policy_is_asked_about(found: dict[str, Any]) -> None:
+def test_primitives_without_policy(found: dict[str, Any]) -> None:
     assert set(found["rules"]) <= NEVER_ASKED
 
 
@@ -167,7 +166,7 @@ def test_the_objects(found: dict[str, Any]) -> None:
     assert "jax._src.ad_checkpoint.remat_p" in found["objects"]
 
 
-def test_what_a_policy_is_asked_about(on: dict[str, Any], off: dict[str, Any]) -> None:
+def test_consulted_primitives(on: dict[str, Any], off: dict[str, Any]) -> None:
     assert set(on["asked"]) == (CONSULTED if jax_version() >= CONSULTED_SINCE else set())
     assert {*CONSULTED, "tanh", "exp"} <= set(off["asked"])
 
@@ -188,7 +187,7 @@ def test_names_in_the_rule_of_a_custom_vjp(on: dict[str, Any], off: dict[str, An
 
 
 def test_static_arguments(on: dict[str, Any], off: dict[str, Any]) -> None:
-    """What other rules say of both implementations."""
+    """Check what other rules say of both implementations."""
     assert (off["by_keyword"], on["by_keyword"]) == ("ValueError", ["traced", "bool"])
     assert (off["omitted"], on["omitted"]) == ("ValueError", ["traced", "bool"])
     assert (off["out_of_range"], on["out_of_range"]) == ("ValueError", ["traced", "traced"])

@@ -1,4 +1,4 @@
-"""The table of policies against the JAX that is installed, in both directions."""
+"""The table of policies against the installed JAX, in both directions."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ MADE = pytest.mark.parametrize(
 )
 
 
-def test_the_names_are_those_of_the_library() -> None:
+def test_names_match_the_library() -> None:
     library = {name for name in vars(jax.checkpoint_policies) if not name.startswith("_")}
     assert {policy.name for policy in here()} == library
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_the_names_are_reached_under_each_of_these(namespace: str) -> None:
+def test_namespaces(namespace: str) -> None:
     assert installed(namespace) is jax.checkpoint_policies
     assert asked_for(f"{namespace}.dots_saveable") == "dots_saveable"
 
 
-def test_the_function_that_names() -> None:
+def test_checkpoint_name_functions() -> None:
     assert len({id(installed(name)) for name in CHECKPOINT_NAME}) == 1
     assert list(parameters(installed("jax.ad_checkpoint.checkpoint_name"))) == ["x", "name"]
 
 
 @HERE
-def test_the_module_that_defines_them(policy: Policy) -> None:
+def test_defining_module(policy: Policy) -> None:
     defined = installed(f"jax._src.ad_checkpoint.{policy.name}")
     assert defined is None or asked_for(f"jax._src.ad_checkpoint.{policy.name}") == policy.name
 
@@ -83,7 +83,7 @@ def test_a_policy_is_called_with_the_primitive(policy: Policy) -> None:
 
 
 def made(policy: Policy) -> Any:
-    """The policy, a factory called with something for each parameter."""
+    """Return the policy; call a factory with an argument for each parameter."""
     function = getattr(jax.checkpoint_policies, policy.name)
     if not policy.is_made:
         return function
@@ -97,7 +97,9 @@ def made(policy: Policy) -> Any:
 
 
 def answers(policy: Policy) -> set[bool]:
-    """What a policy says of a product with and without batch dimensions, a sine, and a name."""
+    """Return what a policy answers for products with and without batch dimensions, a sine, and a
+    name.
+    """
     import jax.numpy as jnp
     from jax.ad_checkpoint import checkpoint_name
 
@@ -120,7 +122,7 @@ def answers(policy: Policy) -> set[bool]:
 
 
 @HERE
-def test_what_is_constant(policy: Policy) -> None:
+def test_constant_answers(policy: Policy) -> None:
     seen = answers(policy)
     expected = policy.answer(jax_version())
     if expected is not None:
@@ -130,14 +132,14 @@ def test_what_is_constant(policy: Policy) -> None:
 
 
 @HERE
-def test_what_offloads(policy: Policy) -> None:
+def test_offloading(policy: Policy) -> None:
     made_of = [name for name in ("offload_src", "offload_dst") if name in policy.parameters]
     made_of += [name for name in ("offload_src", "offload_dst") if name in policy.keyword_only]
     assert bool(made_of) == policy.offloads
 
 
 @TABLE
-def test_the_same_under_another_name(policy: Policy) -> None:
+def test_aliases_are_the_same_policy(policy: Policy) -> None:
     if policy.same_as is None or not policy.is_in(jax_version()):
         return
     one, other = (
@@ -159,7 +161,7 @@ def test_every_api_takes_a_policy_by_this_keyword(name: str) -> None:
     assert not any(p.kind is p.VAR_KEYWORD for p in found.values())
 
 
-def test_an_answer_that_is_neither_yes_nor_no() -> None:
+def test_invalid_answers_are_rejected() -> None:
     function = jax.grad(jax.checkpoint(lambda x: jax.numpy.sin(x), policy=lambda *_, **__: None))
     if jax_version() >= ANSWER_IS_CHECKED_SINCE:
         with pytest.raises((TypeError, AssertionError)):
@@ -168,7 +170,7 @@ def test_an_answer_that_is_neither_yes_nor_no() -> None:
         assert importlib.import_module("math").isfinite(function(1.0))
 
 
-def test_offloading_as_one_of_two() -> None:
+def test_offloading_in_save_from_both_policies() -> None:
     policies = jax.checkpoint_policies
     both = policies.save_from_both_policies(
         policies.dots_saveable,

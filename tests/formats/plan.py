@@ -1,4 +1,4 @@
-"""A text without the flag, for the tests of each kind of file."""
+"""Removes a setting from a text, for the tests of each format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SETTING = Setting("OLD_WAY", "old_way")
 
 
 def without(name: str, text: str) -> str:
-    """`text` of a file called `name` without the setting; a second run changes nothing."""
+    """Return `text` without the setting; check that a second run changes nothing."""
     source = SourceFile(Path("/project") / name, text)
     _, removals = plan_text(source, SETTING)
     new = apply_edits(text, [edit for removal in removals for edit in removal.edits])
@@ -24,13 +24,13 @@ def without(name: str, text: str) -> str:
 
 
 def refused(name: str, text: str) -> list[tuple[str, str]]:
-    """What of `text` stays, and why."""
+    """Return the uses that stay and why."""
     uses, _ = plan_text(SourceFile(Path("/project") / name, text), SETTING)
     return [(text[use.start : use.end], use.refused) for use in uses if use.refused]
 
 
 def check(name: str, before: str, after: str) -> None:
-    """`before` becomes `after`, with every kind of line ending."""
+    """Check that `before` becomes `after` with every kind of line ending."""
     before, after = (textwrap.dedent(text).lstrip("\n") for text in (before, after))
     assert without(name, before) == after
     assert without(name, before.replace("\n", "\r\n")) == after.replace("\n", "\r\n")

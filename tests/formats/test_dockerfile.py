@@ -66,6 +66,6 @@ def test_variables_that_are_used_stay():
         ("COPY <<EOF /x\nOLD_WAY=0\nEOF\n", "here-document"),
     ],
 )
-def test_what_cannot_be_taken_out_says_why(text, reason):
+def test_refusals_give_the_reason(text, reason):
     assert without("Dockerfile", text) == text
     assert any(reason in why for _, why in refused("Dockerfile", text))

@@ -1,4 +1,4 @@
-"""Comments and blank lines around what is taken out."""
+"""Comments and blank lines around removed text."""
 
 from __future__ import annotations
 

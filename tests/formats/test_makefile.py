@@ -44,7 +44,7 @@ def test_comments_and_other_names_stay():
         ("X = $(if $(Y),--old_way=0)\n", "make function"),
     ],
 )
-def test_what_cannot_be_taken_out_says_why(text, reason):
+def test_refusals_give_the_reason(text, reason):
     assert without("Makefile", text) == text
     assert any(reason in why for _, why in refused("Makefile", text))
 

@@ -1,4 +1,4 @@
-"""A setting in shell scripts: what is left is a script that does the same without it."""
+"""A setting in shell scripts: without it, the script still does the same."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_script_without_the_setting(before, after):
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 @pytest.mark.parametrize("before", [before for before, _ in LINES], ids=lambda text: text[:40])
-def test_what_is_left_is_a_script(before):
+def test_result_is_a_script(before):
     checked = subprocess.run(
         ["bash", "-n"], input=without("run.sh", before), text=True, capture_output=True, check=False
     )
@@ -145,7 +145,7 @@ def test_prose_and_other_names_stay(text):
         ("{ export OLD_WAY=0\n", "cannot parse"),
     ],
 )
-def test_what_cannot_be_taken_out_says_why(text, reason):
+def test_refusals_give_the_reason(text, reason):
     assert without("run.sh", text) == text
     assert any(reason in why for _, why in refused("run.sh", text))
 
@@ -192,12 +192,12 @@ def test_the_script_runs_without_the_variable():
     ]
 
 
-def test_what_stands_before_an_error_is_fixed():
+def test_statements_before_a_syntax_error_are_fixed():
     text = "export OLD_WAY=0\nls\nA=<token>\nexport OLD_WAY=1\n"
     assert without("run.sh", text) == text.partition("\n")[2]
     assert [found for found, _ in refused("run.sh", text)] == ["OLD_WAY"]
 
 
-def test_a_variable_that_is_read_behind_an_error_stays():
+def test_a_variable_read_after_a_syntax_error_stays():
     text = "export OLD_WAY=0\nls\nA=<token>\necho $OLD_WAY\n"
     assert without("run.sh", text) == text

@@ -1,4 +1,4 @@
-"""A setting in TOML: what is left loads, and holds the same but for the setting."""
+"""A setting in TOML: without it, the file loads with the same content."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_pairs(before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS, ids=lambda text: text[:40])
-def test_what_is_left_loads(before, after):
+def test_result_loads(before, after):
     tomllib.loads(without("x.toml", before))
 
 
@@ -64,6 +64,6 @@ def test_prose_stays():
         ('OLD_WAY = "0"\na = [1\n', "cannot parse"),
     ],
 )
-def test_what_cannot_be_taken_out_says_why(text, reason):
+def test_refusals_give_the_reason(text, reason):
     assert without("x.toml", text) == text
     assert any(reason in why for _, why in refused("x.toml", text))

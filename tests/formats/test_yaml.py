@@ -1,4 +1,4 @@
-"""A setting in YAML: what is left is YAML with the same content but for the setting."""
+"""A setting in YAML: without it, the file loads with the same content."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_files(before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
-def test_what_is_left_is_yaml(before, after):
+def test_result_is_yaml(before, after):
     yaml = pytest.importorskip("yaml")
     assert list(yaml.safe_load_all(without("x.yaml", textwrap.dedent(before))))
 
@@ -226,12 +226,12 @@ def test_prose_stays(text):
         ("OLD_WAY: 0\n" + "a:\n" * 33_000, "too many lines"),
     ],
 )
-def test_what_cannot_be_taken_out_says_why(text, reason):
+def test_refusals_give_the_reason(text, reason):
     assert without("x.yml", text) == text
     assert any(reason in why for _, why in refused("x.yml", text))
 
 
-def test_offsets_are_those_of_characters():
+def test_offsets_count_characters():
     text = "# ü—é\nn: 'é'\nenv:\n  A: \"—\"\n  OLD_WAY: 'ü'\nrun: OLD_WAY=é ls ü --old_way=0 —\n"
     after = "# ü—é\nn: 'é'\nenv:\n  A: \"—\"\nrun: ls ü —\n"
     assert without("x.yml", text) == after

@@ -1,4 +1,4 @@
-"""Edits of a text, and where offsets come to lie."""
+"""Edits of a text, and the mapping of offsets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def edit(start: int, end: int, text: str = "") -> Edit:
         "in front of a replacement",
     ],
 )
-def test_edits_are_made(edits: list[Edit], text: str) -> None:
+def test_apply_edits(edits: list[Edit], text: str) -> None:
     assert apply_edits("abcdef", edits) == text
 
 
@@ -58,7 +58,7 @@ def test_edits_are_made(edits: list[Edit], text: str) -> None:
         ([edit(-1, 2)], "outside the text"),
     ],
 )
-def test_edits_that_cannot_be_made(edits: list[Edit], message: str) -> None:
+def test_invalid_edits(edits: list[Edit], message: str) -> None:
     with pytest.raises(ApplyError, match=message):
         apply_edits("abcdef", edits)
 
@@ -104,7 +104,7 @@ def _fit(one: Edit, other: Edit) -> bool:
 
 
 @given(edit_sets())
-def test_kept_characters_are_found_again(edits: list[Edit]) -> None:
+def test_moved_maps_kept_characters(edits: list[Edit]) -> None:
     after = apply_edits(TEXT, edits)
     offsets = OffsetMap(edits)
     kept = [n for n in range(10) if offsets.kept(n)]
@@ -120,7 +120,7 @@ def test_the_order_of_edits_does_not_matter(edits: list[Edit], random: object) -
 
 
 @given(edit_sets())
-def test_new_texts_are_found_again(edits: list[Edit]) -> None:
+def test_new_text_is_between_before_and_after(edits: list[Edit]) -> None:
     after = apply_edits(TEXT, edits)
     offsets = OffsetMap(edits)
     for one in edits:
@@ -128,7 +128,7 @@ def test_new_texts_are_found_again(edits: list[Edit]) -> None:
 
 
 @given(edit_sets(), st.integers(0, 10))
-def test_boundaries_stand_around_what_is_inserted_there(edits: list[Edit], at: int) -> None:
+def test_boundaries_surround_insertions(edits: list[Edit], at: int) -> None:
     after = apply_edits(TEXT, edits)
     offsets = OffsetMap(edits)
     before, behind = offsets.before(at), offsets.after(at)
@@ -140,7 +140,7 @@ def test_boundaries_stand_around_what_is_inserted_there(edits: list[Edit], at: i
 
 
 @given(edit_sets(), st.integers(0, 9), st.integers(1, 5))
-def test_an_untouched_range_is_the_same_after(edits: list[Edit], start: int, width: int) -> None:
+def test_untouched_ranges_keep_their_text(edits: list[Edit], start: int, width: int) -> None:
     end = min(10, start + width)
     offsets = OffsetMap(edits)
     if offsets.untouched(start, end):

@@ -1,4 +1,4 @@
-"""What expressions come to: the folded form has the value of the whole."""
+"""Folding: the folded expression has the value of the original."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remat_migrate.text import SourceFile, apply_edits
 
 
 def folded(expression: str, known: Known, *, test: bool = False) -> str:
-    """An expression in which `KNOWN` has a value, folded; as the test of an `if` where asked."""
+    """Return an expression folded for a value of `KNOWN`, as the test of an `if` if asked."""
     code = f"if {expression}:\n    a\nelse:\n    b\n" if test else f"x = {expression}\n"
     source = SourceFile(Path("/m.py"), code)
     tree = source.parse()
@@ -64,7 +64,7 @@ EXPRESSIONS = [
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 @pytest.mark.parametrize("value", [True, False])
-def test_folded_expressions_have_the_value_of_the_whole(expression, value):
+def test_folded_expressions_keep_their_value(expression, value):
     new = folded(expression, value)
     assert "KNOWN" not in new
     for p, q in itertools.product((0, 1, 3), repeat=2):
@@ -86,7 +86,7 @@ def test_folded_tests_take_the_same_branch(expression, value):
 
 
 def _ending(tree: ast.Module, names: dict[str, object]) -> ast.stmt:
-    """The statement that runs."""
+    """Return the statement that runs."""
     (statement,) = tree.body
     while isinstance(statement, ast.If):
         test = eval(compile(ast.Expression(statement.test), "", "eval"), dict(names))
@@ -116,7 +116,7 @@ def _ending(tree: ast.Module, names: dict[str, object]) -> ast.stmt:
         ("f(KNOWN)", 'f("1")'),
     ],
 )
-def test_texts_that_mean_yes(expression, expected):
+def test_true_spellings(expression, expected):
     assert folded(expression, TRUE_TEXT) == expected
 
 

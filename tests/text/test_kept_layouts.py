@@ -1,4 +1,4 @@
-"""Tokens and tree indexes are made once for a file, however many of its sites are mended."""
+"""Tokens and tree indexes are computed once per file, however many sites are fixed."""
 
 from __future__ import annotations
 

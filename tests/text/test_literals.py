@@ -1,4 +1,4 @@
-"""String literals: the text they mean, and their source with parts of it taken out."""
+"""String literals: their value, and their source with parts removed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_text_is_what_python_reads(segment):
     assert len(literal.spans) == len(literal.value)
 
 
-# A backslash that stands for itself would start an escape with what comes to stand behind it.
+# An unescaped backslash would start an escape with the character that follows the removed one.
 @pytest.mark.parametrize("segment", [s for s in LITERALS if s[0] not in "rR" and "\\q" not in s])
-def test_taking_one_character_out(segment):
+def test_removing_one_character(segment):
     literal = read_literal(segment)
     assert literal is not None
     for index in range(len(literal.value)):
@@ -58,7 +58,7 @@ def test_f_strings_have_holes(segment, value):
     assert literal.value == value
 
 
-def test_a_literal_with_nothing_left_goes():
+def test_an_empty_literal_is_removed():
     segment = '"python t.py "\n    "--old "\n    "--lr 3"'
     literal = read_literal(segment)
     assert literal is not None
@@ -67,5 +67,5 @@ def test_a_literal_with_nothing_left_goes():
     assert literal.without([(0, len(literal.value), "")]).startswith('""')
 
 
-def test_bytes_are_no_text():
+def test_bytes_are_not_text():
     assert read_literal('b"x"') is None

@@ -1,4 +1,4 @@
-"""The lines of a cell as Python: what is escaped, and what is left as it is."""
+"""The lines of a cell as Python: which are escaped, and which are unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ M = "\ue0a0"
 
 
 def view_of(cell: str) -> str:
-    """The view of one cell; it must parse, keep the number of lines, and give the cell back."""
+    """Return the view of one cell; check that it parses and converts back, line by line."""
     view = cell_as_python(cell, M).text
     ast.parse(view)
     assert len(lines_of(view)) == len(lines_of(cell))
@@ -35,7 +35,7 @@ def view_of(cell: str) -> str:
         "x = 'a' # what?",
     ],
 )
-def test_python_is_left_alone(cell):
+def test_python_is_unchanged(cell):
     assert cell_as_python(cell, M).text == cell
 
 
@@ -77,14 +77,14 @@ def test_magics(cell, view):
         ("  x = 1\n  y = 2", "cannot be parsed"),
     ],
 )
-def test_a_cell_that_is_no_python_is_escaped_as_a_whole(cell, reason):
+def test_invalid_python_is_escaped_as_a_whole(cell, reason):
     found = cell_as_python(cell, M)
     assert reason in found.reason
     assert all(line.startswith(f"#{M}=") for line in lines_of(found.text))
     view_of(cell)
 
 
-def test_what_is_called_where_nothing_is_read_goes_out_of_sight():
+def test_escaped_calls_still_use_their_function():
     cells = ["def f(x): ...", "%lprun -f f f(x)", "print 'a', f(x)", "!f(x)", "y = %px f(x)"]
     shown = [cell.text for cell in cells_as_python(cells, M)]
     assert shown == [

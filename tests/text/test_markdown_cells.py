@@ -1,4 +1,4 @@
-"""Notebooks in Markdown: which files are, what is code in them, and the way back."""
+"""Markdown notebooks: which files are notebooks, which text is code, and the round trip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = HEAD + "markdown\n---\n"
 
 
 def code_of(text: str) -> list[str]:
-    """The lines that are Python; the text must come back from its view."""
+    """Return the lines that are Python; check that the view converts back."""
     found = read_markdown(text)
     lines = lines_of(found.view)
     assert len(lines) == len(lines_of(text))
@@ -63,7 +63,7 @@ def test_which_files_are_notebooks(text, is_one):
         (PLAIN + "```python tags=['a']\nx = 1\n```\n```bash\nls\n```\n", ["x = 1"]),
     ],
 )
-def test_what_is_code(text, code):
+def test_code_cells(text, code):
     assert code_of(text) == code
 
 

@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter: any JSON comes back byte for byte, and an edit changes its lines alone."""
+"""Jupyter notebooks: any JSON round-trips byte for byte, and an edit changes only its lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _open(lines: list[tuple[str, str]]) -> str:
 
 @st.composite
 def sources(draw: st.DrawFn) -> str | list[str]:
-    """A cell's text as notebooks hold it: a string, a list of its lines, a list cut anywhere."""
+    """Draw the source of a cell: a string, a list of lines, or a list split anywhere."""
     text = draw(TEXTS)
     match draw(st.integers(0, 3)):
         case 0:
@@ -53,7 +53,7 @@ def sources(draw: st.DrawFn) -> str | list[str]:
 
 @st.composite
 def notebooks(draw: st.DrawFn) -> bytes:
-    """The bytes of a notebook, in any style of JSON."""
+    """Draw the bytes of a notebook, in any JSON style."""
     kinds = st.sampled_from(["code", "code", "markdown", "raw"])
     cells = [
         {"cell_type": kind, **draw(st.sampled_from([{}, {"metadata": {"a": [1]}}])), "source": text}
@@ -78,13 +78,13 @@ def notebooks(draw: st.DrawFn) -> bytes:
 
 
 def texts_of(data: bytes) -> list[str]:
-    """The text of every cell."""
+    """Return the text of every cell."""
     found = json.loads(data.decode("utf-8-sig"))
     return ["".join(cell["source"]) for cell in found["cells"]]
 
 
 def plain_lines(source: SourceFile) -> list[int]:
-    """The lines of the view that are Python, and of a cell."""
+    """Return the lines of the view that are Python and belong to a cell."""
     count = len(source.line_starts)
     assert source.container is not None
     mark = source.container.mark
@@ -100,14 +100,14 @@ def test_round_trip(data: bytes) -> None:
     source = read_source(PATH, data)
     source.parse()
     assert source.data == data
-    # As if it had been edited: every cell is put together again.
+    # Rebuild every cell, as if it had been edited.
     assert file_edits(source, []) == ()
     again = source.container.reread(source.on_disk.text)
     assert again.view == source.text
 
 
 @given(notebooks(), st.data())
-def test_an_edit_changes_its_line_alone(data: bytes, choose: st.DataObject) -> None:
+def test_an_edit_changes_only_its_line(data: bytes, choose: st.DataObject) -> None:
     source = read_source(PATH, data)
     lines = plain_lines(source)
     if not lines:
@@ -124,7 +124,7 @@ def test_an_edit_changes_its_line_alone(data: bytes, choose: st.DataObject) -> N
     assert now[: number - 1] + now[number:] == before[: number - 1] + before[number:]
     assert len(changed) == len(cell) + len(new) - len(old)
     assert new in changed
-    # All else in the file stays as it is, to the byte.
+    # The rest of the file is unchanged, to the byte.
     edits = file_edits(source, [edit])
     raw = source.on_disk.text
     first, last = source.file_offset(start), source.file_offset(start + len(old))
@@ -146,7 +146,7 @@ def _with(text: str, edits: Sequence[Replacement]) -> Iterator[str]:
 
 
 @given(notebooks(), st.data())
-def test_a_line_may_go(data: bytes, choose: st.DataObject) -> None:
+def test_removing_one_line(data: bytes, choose: st.DataObject) -> None:
     source = read_source(PATH, data)
     lines = plain_lines(source)
     if not lines:
@@ -179,7 +179,7 @@ def test_positions_are_those_on_disk(data: bytes, choose: st.DataObject) -> None
 
 
 @given(notebooks(), st.data())
-def test_what_is_escaped_cannot_be_changed(data: bytes, choose: st.DataObject) -> None:
+def test_escaped_lines_cannot_be_changed(data: bytes, choose: st.DataObject) -> None:
     source = read_source(PATH, data)
     mark = source.container.mark
     places = [at for at, letter in enumerate(source.text) if letter == mark]
@@ -201,7 +201,7 @@ def test_what_is_escaped_cannot_be_changed(data: bytes, choose: st.DataObject) -
 
 
 def notebook(*cells: str | list[str], **more: object) -> bytes:
-    """A notebook with cells of code, as Jupyter writes it."""
+    """Return a notebook with code cells, as Jupyter writes it."""
     found = [
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": c}
         for c in cells
@@ -211,7 +211,7 @@ def notebook(*cells: str | list[str], **more: object) -> bytes:
 
 
 def edited(data: bytes, old: str, new: str) -> str:
-    """The notebook with the only `old` in its code replaced."""
+    """Return the notebook with the only `old` in its code replaced."""
     source = read_source(PATH, data)
     assert source.text.count(old) == 1
     text = source.text.replace(old, new)
@@ -219,13 +219,13 @@ def edited(data: bytes, old: str, new: str) -> str:
 
 
 class TestEdits:
-    """What an edit leaves, in the very text of the file."""
+    """The text of the file after an edit."""
 
-    def test_a_line(self):
+    def test_changing_a_line(self):
         data = notebook(["a = 1\n", "b = 2"])
         assert edited(data, "a = 1", "a = 3") == data.decode().replace("a = 1", "a = 3")
 
-    def test_lines_come(self):
+    def test_inserting_lines(self):
         data = notebook(["a = 1\n", "b = 2"])
         assert edited(data, "b = 2", "b = 2\nc = 3\nd = 4") == data.decode().replace(
             '    "b = 2"', '    "b = 2\\n",\n    "c = 3\\n",\n    "d = 4"'
@@ -234,13 +234,13 @@ class TestEdits:
             '    "a', '    "z = 0\\n",\n    "a'
         )
 
-    def test_a_line_comes_into_a_cell_of_one(self):
+    def test_inserting_into_a_cell_of_one_line(self):
         data = notebook(["a = 1"])
         assert edited(data, "a = 1", "a = 1\nb = 2") == data.decode().replace(
             '    "a = 1"', '    "a = 1\\n",\n    "b = 2"'
         )
 
-    def test_lines_go(self):
+    def test_removing_lines(self):
         data = notebook(["a = 1\n", "b = 2\n", "c = 3"])
         text = data.decode()
         assert edited(data, "a = 1\n", "") == text.replace('    "a = 1\\n",\n', "")
@@ -249,7 +249,7 @@ class TestEdits:
             '"a = 1\\n",\n    "b = 2\\n",\n    "c = 3"', '"a = 1"'
         )
 
-    def test_a_cell_is_emptied(self):
+    def test_emptying_a_cell(self):
         data = notebook(["a = 1"], ["b = 2"])
         assert edited(data, "a = 1\n", "") == data.decode().replace('[\n    "a = 1"\n   ]', "[]")
 
@@ -258,16 +258,16 @@ class TestEdits:
         data = data.replace("\\\\/", "\\u005c\\/")
         assert edited(data.encode(), "y = 1", "y = 'ü'") == data.replace("y = 1", "y = '\\u00fc'")
 
-    def test_letters_are_written_as_in_the_file(self):
+    def test_non_ascii_is_written_as_in_the_file(self):
         plain = notebook(["a = 'x'"], ["b = 'é'"]).decode()
         assert "a = 'ü'" in edited(plain.encode(), "'x'", "'ü'")
         assert "a = '\\u00fc'" in edited(plain.replace("é", "\\u00e9").encode(), "'x'", "'ü'")
 
 
-class TestWhatIsRead:
+class TestCells:
     """Which cells are Python."""
 
-    def test_other_cells_and_outputs_are_not(self):
+    def test_other_cells_and_outputs_are_skipped(self):
         data = notebook(["x = 1"]).replace(b'"outputs": []', b'"outputs": [{"text": "jax"}]')
         source = read_source(PATH, data.replace(b'"code"', b'"raw"'))
         assert (source.text, source.data) == ("", data.replace(b'"code"', b'"raw"'))
@@ -280,7 +280,7 @@ class TestWhatIsRead:
             {"language_info": {"name": "R"}},
         ],
     )
-    def test_nor_are_other_languages(self, metadata):
+    def test_other_languages_are_skipped(self, metadata):
         assert read_source(PATH, notebook(["x = 1"], metadata=metadata)).text == ""
 
     @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ class TestWhatIsRead:
             {"kernelspec": None},
         ],
     )
-    def test_python_is(self, metadata):
+    def test_python_kernels(self, metadata):
         assert "x = 1\n" in read_source(PATH, notebook(["x = 1"], metadata=metadata)).text
 
     def test_format_3(self):
@@ -314,12 +314,12 @@ class TestWhatIsRead:
             ('{"cells": ' + "[" * 100_000, "nested too deeply", 1),
         ],
     )
-    def test_what_is_no_notebook(self, text, message, line):
+    def test_invalid_notebooks(self, text, message, line):
         with pytest.raises(SourceError, match=message) as caught:
             read_source(PATH, text.encode())
         assert caught.value.line == line
 
-    def test_a_character_of_private_use_in_a_cell_is_no_mark(self):
+    def test_the_mark_is_a_character_that_no_cell_contains(self):
         source = read_source(PATH, notebook(["x = '\ue0a0'\n", "%ls"], ["y = 1"]))
         assert source.container.mark == "\ue0a1"
         assert "\ue0a0" in edited(source.data, "y = 1", "y = 2")

@@ -1,4 +1,4 @@
-"""Removing nodes from Python text: what goes with them, what stays as it was."""
+"""Removing nodes from Python text: what is removed with them, and what stays unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def removed(code: str, name: str = "module.py", **options: object) -> str:
-    """`code` without calls of `zap()`, their statements, items and decorators; `FLAG` is True."""
+    """Return `code` without calls of `zap()`, their statements, items, and decorators; `FLAG` is
+    True.
+    """
     source = SourceFile(Path("/project") / name, code)
     tree = source.parse()
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
@@ -53,7 +55,7 @@ def check(before: str, after: str, **options: object) -> None:
     assert windows == after.replace("\n", "\r\n")
 
 
-def test_statement_goes_with_its_line_and_leaves_its_comments():
+def test_a_removed_statement_keeps_the_comments_above_it():
     check(
         """
         x = 1
@@ -78,7 +80,7 @@ def test_statement_goes_with_its_line_and_leaves_its_comments():
     )
 
 
-def test_comments_for_tools_go_with_their_line():
+def test_pragma_comments_are_removed_with_their_line():
     check("zap()  # noqa: E501\nx = 1  # noqa\n", "x = 1  # noqa\n")
 
 
@@ -257,12 +259,12 @@ def test_branch_moves_left_but_not_its_strings():
     )
 
 
-def test_what_is_never_reached_goes():
+def test_unreachable_code_is_removed():
     check(
         "def f(x):\n    if FLAG:\n        return 1\n    y = 2\n    return y\n",
         "def f(x):\n    return 1\n",
     )
-    # A `yield` makes a generator, and an assignment a local name, even where never reached.
+    # A `yield` makes a generator, and an assignment a local name, even if never reached.
     check(
         "def f(x):\n    if FLAG:\n        return\n    yield x\n",
         "def f(x):\n    return\n    yield x\n",
@@ -291,7 +293,7 @@ def test_what_is_never_reached_goes():
         ("import os\nif os.x:\n    zap()\nz\n", "z\n"),
     ],
 )
-def test_imports_that_served_only_what_goes(before, after):
+def test_unused_imports_are_removed(before, after):
     check(before, after)
 
 
@@ -312,26 +314,26 @@ def test_imports_that_served_only_what_goes(before, after):
         "import cfg\ncfg.zap()\ndef f():\n    global cfg\n",
     ],
 )
-def test_imports_that_stay(code):
+def test_used_imports_stay(code):
     assert "cfg" in removed(code).partition("\n")[0] + removed(code)
     for line in code.splitlines():
         assert "zap" in line or line in removed(code).splitlines()
 
 
-def test_imports_of_a_package_are_for_its_users():
+def test_imports_of_a_package_stay():
     assert removed("from a import cfg\ncfg.zap()\n", "__init__.py") == "from a import cfg\n"
     assert removed("import cfg\ncfg.zap()\n", "__init__.py") == ""
     kept = removed("import cfg\ncfg.zap()\n", is_used_elsewhere=lambda name: name == "cfg")
     assert kept == "import cfg\n"
 
 
-def test_constants_that_served_only_what_goes():
+def test_unused_constants_are_removed():
     code = 'NAME = "flag"\nOTHER = "flag"\nzap(NAME)\nprint(OTHER)\n'
     assert removed(code, literals=frozenset({"flag"})) == 'OTHER = "flag"\nprint(OTHER)\n'
     assert removed(code) == 'NAME = "flag"\nOTHER = "flag"\nprint(OTHER)\n'
 
 
-def test_groups_hold_what_belongs_together():
+def test_dependent_removals_share_a_group():
     code = "import cfg\nif x:\n    cfg.zap()\n    cfg.zap()\ny = 1\nz = [zap(), 1]\n"
     source = SourceFile(Path("/project/module.py"), code)
     tree = source.parse()
@@ -356,8 +358,8 @@ FORMS = (
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_was_put_in_comes_out(seed):
-    """Statements put anywhere into real files and removed again leave every byte as it was."""
+def test_inserted_statements_are_removed_without_a_trace(seed):
+    """Insert statements anywhere into real files; removing them restores every byte."""
     chosen = random.Random(seed)
     paths = sorted((ROOT / "remat_migrate").rglob("*.py"))
     paths = [path for path in paths if "FLAG" not in path.read_text()]

@@ -1,4 +1,4 @@
-"""Reading files: encodings, line endings, positions."""
+"""Reading files: encodings, line endings, and positions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(data: bytes) -> SourceFile:
         "#\r# coding: latin-1\rx = 'é'\r".encode("latin-1"),
     ],
 )
-def test_bytes_come_back_as_they_were(data: bytes) -> None:
+def test_bytes_round_trip(data: bytes) -> None:
     source = read(data)
     assert source.encode(source.text) == data
     assert not source.text.startswith("\ufeff")
@@ -59,7 +59,7 @@ def test_bytes_come_back_as_they_were(data: bytes) -> None:
         (b"# x\ry = 1\r# coding: latin-1\r", "utf-8"),
     ],
 )
-def test_the_encoding_is_what_python_takes(data: bytes, encoding: str) -> None:
+def test_encoding_matches_python(data: bytes, encoding: str) -> None:
     assert read(data).encoding == encoding
 
 
@@ -76,19 +76,19 @@ def test_the_encoding_is_what_python_takes(data: bytes, encoding: str) -> None:
         (b"# coding: ascii\nx = '\xe9'\n", 2, "is not valid ascii"),
     ],
 )
-def test_what_cannot_be_read_says_why(data: bytes, line: int, message: str) -> None:
+def test_unreadable_files(data: bytes, line: int, message: str) -> None:
     with pytest.raises(SourceError, match=message) as caught:
         read(data)
     assert caught.value.path == PATH
     assert caught.value.line == line
 
 
-def test_other_files_are_utf8_whatever_they_say() -> None:
+def test_other_files_are_utf8() -> None:
     source = read_source(Path("/project/run.sh"), b"# coding: latin-1\n", python=False)
     assert source.encoding == "utf-8"
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read: No such file"):
         read_source(tmp_path / "a.py")
 
@@ -116,7 +116,7 @@ SAMPLE = (
 )
 
 
-def test_nodes_are_found_where_they_stand() -> None:
+def test_node_spans() -> None:
     source = SourceFile(PATH, SAMPLE)
     for node in ast.walk(source.parse()):
         if isinstance(node, ast.Name):
@@ -130,7 +130,7 @@ def test_nodes_are_found_where_they_stand() -> None:
 
 
 @given(st.text("aé💡 \n\r\t\x0c'#=1", max_size=40))
-def test_lines_are_those_of_the_tokenizer(text: str) -> None:
+def test_lines_match_the_tokenizer(text: str) -> None:
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -160,7 +160,7 @@ def test_replaced_keeps_encoding_and_mark() -> None:
     assert source.encode(source.text) == codecs.BOM_UTF8 + b"y"
 
 
-def test_python_that_cannot_be_parsed_says_where() -> None:
+def test_syntax_errors_have_a_position() -> None:
     with pytest.raises(SourceError, match="not Python that Python") as caught:
         SourceFile(PATH, "x = 1\ny = (\n").parse()
     assert (caught.value.line, caught.value.column) == (2, 5)

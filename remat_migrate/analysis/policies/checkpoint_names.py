@@ -13,7 +13,7 @@ from ..project import Project
 from ..values.containers import elements
 from ..values.values import Container
 from .known_policies import CHECKPOINT_NAME, NamesRole
-from .string_values import NONE, OPEN, Text, Texts, together
+from .string_values import NONE, OPEN, Text, Texts, union
 from .values import aliases_of, denotes_one_of, factory_calls, given_to, origins
 
 _LAST = "checkpoint_name"
@@ -104,7 +104,7 @@ def names_of(project: Project) -> Names:
     loose = NONE
     for module in project.mentioning((_LAST, "name_p")):
         loose |= _collect(project, module, texts, namings)
-    return Names(tuple(namings), together(n.text for n in namings) | loose)
+    return Names(tuple(namings), union(n.text for n in namings) | loose)
 
 
 def _collect(project: Project, module: Module, texts: Texts, namings: list[Naming]) -> Text:
@@ -170,7 +170,7 @@ def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
         *zip(with_default, arguments.defaults, strict=True),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
-    return together(
+    return union(
         texts.of(module, default)
         for parameter, default in pairs
         if default is not None and _LAST in parameter.arg

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..names.module import Module
 from ..project import Project
@@ -49,7 +49,7 @@ _Known = Primitive | Answer | str | bool | None | tuple["_Known", ...] | _Unknow
 
 
 @dataclass(slots=True)
-class Policy:
+class PolicyFunction:
     """A policy function of the project.
 
     Attributes:
@@ -64,7 +64,22 @@ class Policy:
 
     def answer(self, primitive: str) -> Answer:
         """Return what it answers for a primitive."""
-        return _Run(self, primitive).of(self.function, 0)
+        return self.answer_of(self.function, primitive, 0)
+
+    def answer_of(self, function: Function, primitive: str, depth: int) -> Answer:
+        """Return the answer of a function that is called with a primitive, `depth` calls deep."""
+        node = function.node
+        parameters = [*node.args.posonlyargs, *node.args.args]
+        if not parameters or isinstance(node, ast.AsyncFunctionDef) or depth > _MOST_STEPS:
+            return Answer.UNKNOWN
+        names: dict[str, _Known] = {parameters[0].arg: Primitive(primitive)}
+        scope = _Scope(self, primitive, function.module, depth, names)
+        if isinstance(node, ast.Lambda):
+            return scope.answered(node.body)
+        if not list(returned_expressions(node)):
+            return Answer.UNKNOWN
+        answers = set(scope.run(node.body))
+        return answers.pop() if len(answers) == 1 else Answer.UNKNOWN
 
     def primitives(self) -> frozenset[str]:
         """Return the names of the primitives that it distinguishes."""
@@ -77,32 +92,11 @@ class Policy:
 
 
 @dataclass(slots=True)
-class _Run:
-    """The evaluation of a policy for one primitive."""
-
-    policy: Policy
-    primitive: str
-
-    def of(self, function: Function, depth: int) -> Answer:
-        """Return the answer of a function whose first parameter is the primitive."""
-        node = function.node
-        parameters = [*node.args.posonlyargs, *node.args.args]
-        if not parameters or isinstance(node, ast.AsyncFunctionDef) or depth > _MOST_STEPS:
-            return Answer.UNKNOWN
-        scope = _Scope(self, function.module, depth, {parameters[0].arg: Primitive(self.primitive)})
-        if isinstance(node, ast.Lambda):
-            return scope.answered(node.body)
-        if not list(returned_expressions(node)):
-            return Answer.UNKNOWN
-        answers = set(scope.run(node.body))
-        return answers.pop() if len(answers) == 1 else Answer.UNKNOWN
-
-
-@dataclass(slots=True)
 class _Scope:
     """The known values of one function's names."""
 
-    run_of: _Run
+    policy: PolicyFunction
+    primitive: str
     module: Module
     depth: int
     names: dict[str, _Known]
@@ -126,7 +120,7 @@ class _Scope:
                     known = self.truth(test)
                     if known is None:
                         for branch in (yes, no):
-                            yield from self._copy().run([*branch, *rest])
+                            yield from replace(self, names=dict(self.names)).run([*branch, *rest])
                     else:
                         yield from self.run([*(yes if known else no), *rest])
                     return
@@ -143,9 +137,6 @@ class _Scope:
                     yield Answer.UNKNOWN
                     return
         yield Answer.UNKNOWN
-
-    def _copy(self) -> _Scope:
-        return _Scope(self.run_of, self.module, self.depth, dict(self.names))
 
     # -- expressions
 
@@ -216,13 +207,15 @@ class _Scope:
             owner = self.value(node.value)
             if isinstance(owner, Primitive):
                 return owner.name
-        values = self.run_of.policy.project.values(self.module, node)
+        values = self.policy.project.values(self.module, node)
         match list(values):
             case [External(name)]:
                 return _external(name)
             case [Container(module=owner_module, node=written)]:
                 if isinstance(written, ast.Tuple | ast.List | ast.Set):
-                    return _Scope(self.run_of, owner_module, self.depth, {}).value(written)
+                    return _Scope(self.policy, self.primitive, owner_module, self.depth, {}).value(
+                        written
+                    )
         return _UNKNOWN
 
     def _compared(self, left: _Known, operator: ast.cmpop, right: _Known) -> _Known:
@@ -250,16 +243,16 @@ class _Scope:
     def _note(self, left: _Known, right: _Known) -> None:
         """Record the primitive that is compared with the given one."""
         for one, other in ((left, right), (right, left)):
-            asked = self.run_of.primitive
+            asked = self.primitive
             if one in (asked, Primitive(asked)) and isinstance(other, str | Primitive):
-                self.run_of.policy.named.add(other if isinstance(other, str) else other.name)
+                self.policy.named.add(other if isinstance(other, str) else other.name)
 
     def _note_part(self, part: str) -> None:
         """Record a part of a name that the policy looks for, unless it matches a consulted
         primitive.
         """
         if part and not any(part in name for name in CONSULTED):
-            self.run_of.policy.named.add(part)
+            self.policy.named.add(part)
 
     # -- calls
 
@@ -284,7 +277,7 @@ class _Scope:
 
     def _asked(self, node: ast.Call) -> _Known:
         """Evaluate a call of another policy, or of an object that is an answer."""
-        project = self.run_of.policy.project
+        project = self.policy.project
         first = self.value(node.args[0]) if node.args else _UNKNOWN
         values = project.values(self.module, node.func)
         match list(values):
@@ -293,7 +286,7 @@ class _Scope:
             case [External(name)] if isinstance(first, Primitive):
                 return _library(name, first.name)
             case [Function() as function] if isinstance(first, Primitive):
-                return self.run_of.of(function, self.depth + 1)
+                return self.policy.answer_of(function, self.primitive, self.depth + 1)
         if isinstance(node.func, ast.Call) and isinstance(first, Primitive):
             made = {
                 policy_of(value.name)

@@ -10,7 +10,7 @@ from ..names.module import Module
 from ..project import Project
 from ..values.values import External
 from .known_policies import NAMESPACE
-from .string_values import Texts, written_text
+from .string_values import Texts, sole_literal
 from .values import is_namespace
 
 _CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
@@ -41,7 +41,7 @@ class PolicyName:
     by_import: bool = False
 
 
-def names_read(project: Project, module: Module) -> Iterator[PolicyName]:
+def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
     """Yield the names that a module reads, in source order, unless it handles their absence."""
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
@@ -67,7 +67,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
                 return  # `if self.policy != "none":` stands around it, or `return` before it
             texts = Texts(project).of(module, asked)
             for text in sorted(texts.exact):
-                where = written_text(texts, text)
+                where = sole_literal(texts, text)
                 if where is not None and not where[0].editable:
                     where = None
                 sure = texts.only == text

@@ -63,7 +63,7 @@ class Text:
 NONE, OPEN = Text(), Text(open=True)
 
 
-def together(texts: Iterable[Text]) -> Text:
+def union(texts: Iterable[Text]) -> Text:
     """Return the union of several."""
     found = NONE
     for text in texts:
@@ -71,7 +71,7 @@ def together(texts: Iterable[Text]) -> Text:
     return found
 
 
-def written_text(text: Text, name: str) -> tuple[Module, ast.Constant] | None:
+def sole_literal(text: Text, name: str) -> tuple[Module, ast.Constant] | None:
     """Return the only literal that holds a string, if it is plain: no prefix, escape, or
     concatenation.
     """
@@ -120,7 +120,7 @@ class Texts:
             case ast.IfExp(body=one, orelse=other):
                 return self.of(module, one) | self.of(module, other)
             case ast.BoolOp(values=values):
-                return together(self.of(module, value) for value in values)
+                return union(self.of(module, value) for value in values)
             case ast.NamedExpr(value=value):
                 return self.of(module, value)
             case ast.Name():
@@ -142,7 +142,7 @@ class Texts:
         bindings = module.reaching(node)
         if not bindings:
             return self._constants(module, node)
-        return together(self._binding(module, node, binding) for binding in bindings)
+        return union(self._binding(module, node, binding) for binding in bindings)
 
     def _binding(self, module: Module, node: ast.Name, binding: Binding) -> Text:
         match binding.kind:
@@ -166,7 +166,7 @@ class Texts:
         for value in values:
             if not isinstance(value, Container) or isinstance(value.node, ast.Dict | ast.Call):
                 return OPEN
-            found |= together(self.of(owner, part) for owner, part in elements(value))
+            found |= union(self.of(owner, part) for owner, part in elements(value))
         return found if values else OPEN
 
     def _attribute(self, module: Module, node: ast.Attribute) -> Text:

@@ -11,10 +11,10 @@ _SHORTEST = 5
 _LONG = 10
 
 
-def meant(name: str, known: Iterable[str]) -> str | None:
+def intended_name(name: str, known: Iterable[str]) -> str | None:
     """Return the only known name of which `name` is a typo; None if there is none, or several."""
-    slips = {other for other in known if other != name and is_typo(name, other)}
-    return slips.pop() if len(slips) == 1 else None
+    intended = {other for other in known if other != name and is_typo(name, other)}
+    return intended.pop() if len(intended) == 1 else None
 
 
 def is_typo(name: str, other: str) -> bool:
@@ -31,11 +31,11 @@ def is_typo(name: str, other: str) -> bool:
         return False
     if len(one) == len(two):
         pairs = [(a, b) for a, b in zip(one, two, strict=True) if a != b]
-        return len(pairs) == 1 and _is_slip_of_word(*pairs[0])
-    return _is_slip_of_word("".join(one), "".join(two))
+        return len(pairs) == 1 and _is_word_typo(*pairs[0])
+    return _is_word_typo("".join(one), "".join(two))
 
 
-def _is_slip_of_word(one: str, two: str) -> bool:
+def _is_word_typo(one: str, two: str) -> bool:
     shorter = min(len(one), len(two))
     if one.rstrip("s") == two.rstrip("s"):
         return True
@@ -72,7 +72,7 @@ def distance(one: str, two: str) -> int:
 _LIKE, _MARGIN = 0.8, 0.06
 
 
-def nearest(name: str, known: Mapping[str, str]) -> str | None:
+def closest_name(name: str, known: Mapping[str, str]) -> str | None:
     """Return the only known name similar to `name`; None if there is none, or several.
 
     `known` maps each name to its canonical name.
