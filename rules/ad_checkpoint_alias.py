@@ -53,22 +53,16 @@ class AdCheckpointAlias(Rule):
             "import jax\n\nf = jax.checkpoint(print)\n",
         ),
         Example(
-            "import jax\nfrom jax import ad_checkpoint\n\nf = ad_checkpoint.remat(print)\n",
-            "import jax\n\nf = jax.remat(print)\n",
-        ),
-        Example(
             "try:\n"
             "    from jax.ad_checkpoint import checkpoint\n"
             "except ImportError:\n"
             "    from jax import checkpoint\n",
             "from jax import checkpoint\n",
         ),
-        Example('mock.patch("jax.ad_checkpoint.checkpoint")\n'),
     ]
     right = [
         "from jax.ad_checkpoint import checkpoint_name, checkpoint_policies\n",
         "from jax._src.ad_checkpoint import checkpoint, remat\n",
-        "from torch.utils.checkpoint import checkpoint\n",
         '"""Formerly jax.ad_checkpoint.checkpoint."""\n',
     ]
 

@@ -1,7 +1,4 @@
-"""RMT604: `jax_remat_barrier_no_cotangents` disables the effect of checkpoints.
-
-https://github.com/jax-ml/jax/pull/39520
-"""
+"""RMT604: `jax_remat_barrier_no_cotangents` disables the effect of checkpoints."""
 
 from __future__ import annotations
 

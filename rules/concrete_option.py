@@ -19,6 +19,48 @@ from .shared.fixes import migration_fix
 # What the option raises from jax 0.3.17 and from 0.11.
 _ERRORS = ("NotImplementedError", "TypeError")
 
+_LOSS = """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.checkpoint, %s)
+def block(x, is_training):
+    if is_training:
+        return 2 * x
+    return x
+
+
+def loss(x):
+    return block(x, %s)
+"""
+_KEYWORD_ONLY = """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.checkpoint, concrete=True)
+def block(x, *, is_training=False):
+    if is_training:
+        return 2 * x
+    return x
+"""
+_CLOSED_OVER = """\
+import jax
+
+
+def block(x, *, is_training=False):
+    @jax.checkpoint
+    def checkpointed_block(x):
+        if is_training:
+            return 2 * x
+        return x
+
+    return checkpointed_block(x)
+"""
+
 
 class ConcreteOption(Rule):
     """## What it does
@@ -51,98 +93,20 @@ class ConcreteOption(Rule):
 
     wrong = [
         Example(
-            """\
-from functools import partial
-
-import jax
-
-
-@partial(jax.checkpoint, concrete=True)
-def block(x, is_training):
-    if is_training:
-        return 2 * x
-    return x
-
-
-def loss(x):
-    return block(x, is_training=True)
-""",
-            """\
-from functools import partial
-
-import jax
-
-
-@partial(jax.checkpoint, static_argnums=(1,))
-def block(x, is_training):
-    if is_training:
-        return 2 * x
-    return x
-
-
-def loss(x):
-    return block(x, True)
-""",
+            _LOSS % ("concrete=True", "is_training=True"),
+            _LOSS % ("static_argnums=(1,)", "True"),
         ),
+        Example(_KEYWORD_ONLY, _CLOSED_OVER),
         Example(
-            """\
-from functools import partial
-
-import jax
-
-
-@partial(jax.checkpoint, concrete=True)
-def block(x, *, is_training=False):
-    if is_training:
-        return 2 * x
-    return x
-""",
-            """\
-import jax
-
-
-def block(x, *, is_training=False):
-    @jax.checkpoint
-    def checkpointed_block(x):
-        if is_training:
-            return 2 * x
-        return x
-
-    return checkpointed_block(x)
-""",
-        ),
-        Example(
-            """\
-import jax
-
-
-def square(x):
-    return x * x
-
-
-checkpointed = jax.checkpoint(square, concrete=False)
-""",
-            """\
-import jax
-
-
-def square(x):
-    return x * x
-
-
-checkpointed = jax.checkpoint(square)
-""",
+            "import jax\n\ncheckpointed = jax.checkpoint(abs, concrete=False)\n",
+            "import jax\n\ncheckpointed = jax.checkpoint(abs)\n",
         ),
         # Branches on a value that is differentiated: not fixed.
         Example(
-            """\
-import jax
-
-
-@jax.grad
-def slope(x):
-    return jax.checkpoint(lambda y: y if y > 0 else -y, concrete=True)(x)
-"""
+            "import jax\n\n\n"
+            "@jax.grad\n"
+            "def slope(x):\n"
+            "    return jax.checkpoint(lambda y: y if y > 0 else -y, concrete=True)(x)\n"
         ),
     ]
     right = [

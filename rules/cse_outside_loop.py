@@ -1,7 +1,4 @@
-"""RMT306: `prevent_cse=False` on a checkpoint that does not run in a loop.
-
-https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
-"""
+"""RMT306: `prevent_cse=False` on a checkpoint that does not run in a loop."""
 
 from __future__ import annotations
 
@@ -15,6 +12,19 @@ from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .shared.placement_fixes import placement_fix
+
+_STEP = """\
+import jax
+
+
+def step(layers, x):
+    def loss(x):
+        for layer in layers:
+            x = jax.checkpoint(layer, prevent_cse=%s)(x)
+        return x.sum()
+
+    return jax.grad(loss)(x)
+"""
 
 
 class CseOutsideLoop(Rule):
@@ -34,35 +44,12 @@ class CseOutsideLoop(Rule):
     code, name = "RMT306", "cse-outside-loop"
     severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
-    wrong = [
-        Example(
-            "import jax\n\n\n"
-            "def step(layers, x):\n"
-            "    def loss(x):\n"
-            "        for layer in layers:\n"
-            "            x = jax.checkpoint(layer, prevent_cse=False)(x)\n"
-            "        return x.sum()\n\n"
-            "    return jax.grad(loss)(x)\n",
-            "import jax\n\n\n"
-            "def step(layers, x):\n"
-            "    def loss(x):\n"
-            "        for layer in layers:\n"
-            "            x = jax.checkpoint(layer, prevent_cse=True)(x)\n"
-            "        return x.sum()\n\n"
-            "    return jax.grad(loss)(x)\n",
-        ),
-    ]
+    wrong = [Example(_STEP % "False", _STEP % "True")]
     right = [
         "import jax\n\n\n"
         "def step(layer, weights, x):\n"
         "    body = jax.checkpoint(layer, prevent_cse=False)\n"
         "    return jax.grad(lambda x: jax.lax.scan(body, x, weights)[0].sum())(x)\n",
-        "import jax\n\n\n"
-        "def step(layer, weights, x):\n"
-        "    layer = jax.checkpoint(layer, prevent_cse=False)\n"
-        "    def loss(x):\n"
-        "        return jax.lax.fori_loop(0, 8, lambda i, x: layer(weights[i], x), x).sum()\n\n"
-        "    return jax.grad(loss)(x)\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

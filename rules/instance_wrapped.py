@@ -1,7 +1,4 @@
-"""RMT501: `nn.remat` wraps an instance of a Flax module instead of the class.
-
-https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html
-"""
+"""RMT501: `nn.remat` wraps an instance of a Flax module instead of the class."""
 
 from __future__ import annotations
 
@@ -42,42 +39,9 @@ class Net(nn.Module):
     def __call__(self, x):
         return %s
 """
-_CLASS = """\
-import flax.linen as nn
-
-
-class Net(nn.Module):
-    def setup(self):
-        self.block = %s
-
-    def __call__(self, x):
-        return self.block(x)
-"""
 
 _TARGET = Fails("TransformTargetError")
 _NAMES = "assert sorted(variables['params']) == %r\n"
-_SCANNED = """\
-import flax.linen as nn
-
-
-class Block(nn.Module):
-    @nn.compact
-    def __call__(self, x, _):
-        return nn.Dense(3)(x), None
-
-
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        blocks = nn.scan(
-            nn.remat(Block, prevent_cse=False),
-            variable_axes={"params": 0},
-            split_rngs={"params": True},
-            length=2,
-        )
-        x, _ = blocks(name="blocks")(x, None)
-        return nn.remat_scan(nn.Dense, lengths=(2,))(3, name="stack")(x)
-"""
 
 
 class InstanceWrapped(Rule):
@@ -114,13 +78,6 @@ class InstanceWrapped(Rule):
             holds=_NAMES % ["Dense_0", "Dense_1"],
         ),
         Example(
-            _CLASS % "nn.remat(nn.Dense(4), prevent_cse=False)",
-            _CLASS % "nn.remat(nn.Dense, prevent_cse=False)(4)",
-            use=FLAX_INIT,
-            fails=_TARGET,
-            holds=_NAMES % ["block"],
-        ),
-        Example(
             _SETUP % "nn.remat(self.block)(x)",
             _SETUP % "nn.remat(lambda module, *args: module(*args))(self.block, x)",
             use=FLAX_INIT,
@@ -142,29 +99,6 @@ class InstanceWrapped(Rule):
             holds=_NAMES % ["CheckpointDense_0", "Dense_0"],
         ),
         Example(_SETUP % "nn.remat(Net.inner)(self, x)", use=FLAX_INIT, holds=_NAMES % ["block"]),
-        Example(_SCANNED, use=FLAX_INIT, holds=_NAMES % ["blocks", "stack"]),
-        # `nn.remat` of a method goes above `nn.compact`.
-        Example(
-            "import flax.linen as nn\n\n\nclass Net(nn.Module):\n    @nn.remat\n    @nn.compact\n"
-            "    def __call__(self, x):\n        return nn.Dense(3)(x)\n",
-            use=FLAX_INIT,
-            holds=_NAMES % ["Dense_0"],
-        ),
-        # Equinox and Haiku wrap instances.
-        Example(
-            "import equinox as eqx\nimport jax\n\n"
-            "layer = eqx.nn.Linear(3, 3, key=jax.random.PRNGKey(0))\n"
-            "block = eqx.filter_checkpoint(layer)\n",
-            use="value = block(jax.numpy.ones(3))\n",
-            holds="assert value.shape == (3,)\n",
-        ),
-        Example(
-            "import haiku as hk\n\n\n"
-            "def forward(x):\n    return hk.remat(hk.Linear(3))(x)\n\n\n"
-            "model = hk.transform(forward)\n",
-            use="import jax\n\nparams = model.init(jax.random.PRNGKey(0), jax.numpy.ones(3))\n",
-            holds="assert list(params) == ['linear']\n",
-        ),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

@@ -17,6 +17,24 @@ from remat_migrate.rule import Example, Finding, Rule
 
 from .shared.placement_fixes import differentiated_here, placement_fix
 
+_STEP = """\
+import jax
+import jax.numpy as jnp
+
+
+def layer(x, w):
+    return jnp.tanh(x @ w)
+
+
+def step(weights, x):
+    %s
+
+    def loss(weights):
+        return jnp.mean(%s)
+
+    return jax.grad(loss)(weights)
+"""
+
 
 class LastStage(Rule):
     """## What it does
@@ -38,48 +56,13 @@ class LastStage(Rule):
     severity = "note"
     wrong = [
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def layer(x, w):\n"
-            "    return jnp.tanh(x @ w)\n\n\n"
-            "def step(weights, x):\n"
-            "    last = jax.checkpoint(layer)\n\n"
-            "    def loss(weights):\n"
-            "        hidden = layer(x, weights[0])\n"
-            "        return jnp.mean(last(hidden, weights[1]))\n\n"
-            "    return jax.grad(loss)(weights)\n",
-            "import jax\n"
-            "import jax.numpy as jnp\n\n\n"
-            "def layer(x, w):\n"
-            "    return jnp.tanh(x @ w)\n\n\n"
-            "def step(weights, x):\n"
-            "    last = layer\n\n"
-            "    def loss(weights):\n"
-            "        hidden = layer(x, weights[0])\n"
-            "        return jnp.mean(last(hidden, weights[1]))\n\n"
-            "    return jax.grad(loss)(weights)\n",
+            _STEP % ("last = jax.checkpoint(layer)", "last(layer(x, weights[0]), weights[1])"),
+            _STEP % ("last = layer", "last(layer(x, weights[0]), weights[1])"),
         ),
     ]
     right = [
         # The first of two stages.
-        "import jax\nimport jax.numpy as jnp\n\n\n"
-        "def layer(x, w):\n"
-        "    return jnp.tanh(x @ w)\n\n\n"
-        "def step(weights, x):\n"
-        "    first = jax.checkpoint(layer)\n\n"
-        "    def loss(weights):\n"
-        "        return jnp.mean(layer(first(x, weights[0]), weights[1]))\n\n"
-        "    return jax.grad(loss)(weights)\n",
-        # A softmax over a vocabulary is larger than all residuals before it.
-        "import jax\nimport jax.numpy as jnp\n\n\n"
-        "def layer(x, w):\n"
-        "    return jnp.tanh(x @ w)\n\n\n"
-        "def head(x, w):\n"
-        "    return jax.nn.log_softmax(x @ w)\n\n\n"
-        "def step(weights, x):\n"
-        "    last = jax.checkpoint(head)\n\n"
-        "    def loss(weights):\n"
-        "        return jnp.mean(last(layer(x, weights[0]), weights[1]))\n\n"
-        "    return jax.grad(loss)(weights)\n",
+        _STEP % ("first = jax.checkpoint(layer)", "layer(first(x, weights[0]), weights[1])"),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

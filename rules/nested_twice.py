@@ -15,6 +15,15 @@ from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 from .shared.placement_fixes import placement_fix
 from .whole_function import CONFIDENCE
 
+_RUN = """\
+import jax
+
+
+def run(block, x):
+    block = jax.checkpoint(block)
+    return %s(x)
+"""
+
 
 class NestedTwice(Rule):
     """## What it does
@@ -36,31 +45,7 @@ class NestedTwice(Rule):
             "import jax\n\n\ndef run(f):\n    return jax.checkpoint(jax.checkpoint(f))\n",
             "import jax\n\n\ndef run(f):\n    return jax.checkpoint(f)\n",
         ),
-        Example(
-            "import jax\n\n\n"
-            "def run(block, x):\n"
-            "    block = jax.checkpoint(block)\n"
-            "    return jax.checkpoint(lambda x: block(x))(x)\n",
-            "import jax\n\n\n"
-            "def run(block, x):\n"
-            "    block = jax.checkpoint(block)\n"
-            "    return (lambda x: block(x))(x)\n",
-        ),
-        Example(
-            "import jax\n\n\n"
-            "def step(first, second, x):\n"
-            "    @jax.grad\n"
-            "    @jax.checkpoint\n"
-            "    def loss(x):\n"
-            "        return jax.checkpoint(second)(jax.checkpoint(first)(x)).sum()\n\n"
-            "    return loss(x)\n",
-            "import jax\n\n\n"
-            "def step(first, second, x):\n"
-            "    @jax.grad\n"
-            "    def loss(x):\n"
-            "        return jax.checkpoint(second)(jax.checkpoint(first)(x)).sum()\n\n"
-            "    return loss(x)\n",
-        ),
+        Example(_RUN % "jax.checkpoint(lambda x: block(x))", _RUN % "(lambda x: block(x))"),
     ]
     right = [
         # A policy on the inner one, full recomputation on the outer one.
@@ -69,10 +54,7 @@ class NestedTwice(Rule):
         "    saving = jax.checkpoint(block, policy=jax.checkpoint_policies.dots_saveable)\n"
         "    return jax.checkpoint(saving)\n",
         # Two levels: the outer one runs several inner ones.
-        "import jax\n\n\n"
-        "def group(block, x):\n"
-        "    block = jax.checkpoint(block)\n"
-        "    return jax.checkpoint(lambda x: block(block(x)))(x)\n",
+        _RUN % "jax.checkpoint(lambda x: block(block(x)))",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

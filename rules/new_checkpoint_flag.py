@@ -84,16 +84,6 @@ class NewCheckpointFlag(Rule):
             "import jax\n\nremat = jax.checkpoint\n",
         ),
         Example(
-            "import os, subprocess\n"
-            "\n"
-            'env = {**os.environ, "JAX_NEW_CHECKPOINT": "0"}\n'
-            'subprocess.run(["python", "t.py", "--jax_new_checkpoint=0"], env=env)\n',
-            "import os, subprocess\n"
-            "\n"
-            "env = {**os.environ}\n"
-            'subprocess.run(["python", "t.py"], env=env)\n',
-        ),
-        Example(
             "export JAX_NEW_CHECKPOINT=0\npython t.py \\\n  --jax_new_checkpoint=0 \\\n  --lr 3\n",
             "python t.py \\\n  --lr 3\n",
             filename="train.sh",

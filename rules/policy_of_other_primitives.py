@@ -66,17 +66,6 @@ class PolicyOfOtherPrimitives(NextImplementationRule):
             shows="assert kept in ([1], [1, 0]), kept\n",
         ),
         Example(
-            _HEAD + "def kept_here(prim, *operands, **params):\n"
-            "    name = str(prim)\n"
-            '    if name in ("exp", "tanh"):\n'
-            "        return True\n"
-            "    return jax.checkpoint_policies.dots_saveable(prim, *operands, **params)\n\n\n"
-            + _F
-            % "kept_here",
-            use=RESIDUALS_UNDER_REMAT3,
-            shows="assert kept in ([1], [1, 0]), kept\n",
-        ),
-        Example(
             _HEAD + _F % 'lambda p, *_, **__: str(p) != "all_gather"',
             use=RESIDUALS_UNDER_REMAT3,
             shows="assert kept[0] > 0 and kept[1:] in ([], [0]), kept\n",
@@ -93,12 +82,6 @@ class PolicyOfOtherPrimitives(NextImplementationRule):
             use=RESIDUALS_UNDER_REMAT3,
             holds="assert set(kept) == {1}, kept\n",
         ),
-        _HEAD
-        + "def policy(prim, *_, **params):\n"
-        + '    if prim.name == "name":\n'
-        + '        return params["name"].startswith("block")\n'
-        + "    return prim is jax.lax.dot_general_p\n\n\n"
-        + "g = jax.checkpoint(jnp.sin, policy=policy)\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

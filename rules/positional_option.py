@@ -65,17 +65,11 @@ class PositionalOption(Rule):
             ")\n"
             "y = f(1.0, True)\n",
         ),
-        Example(
-            "from jax.ad_checkpoint import remat\n\nf = remat(print, False)\n",
-            "from jax.ad_checkpoint import remat\n\nf = remat(print, prevent_cse=False)\n",
-        ),
         Example("import jax\n\nOPTIONS = (False, True)\nf = jax.checkpoint(print, *OPTIONS)\n"),
     ]
     right = [
         "import jax\n\nf = jax.checkpoint(print)\n",
-        "import jax\n\nf = jax.checkpoint(print)(1, True)\n",
         "from flax import linen as nn\n\nBlock = nn.remat(nn.Dense, True, False)\n",
-        "from torch.utils.checkpoint import checkpoint\n\ny = checkpoint(print, True)\n",
         "def remat(f, policy):\n    return f\n\n\nf = remat(print, None)\n",
     ]
 

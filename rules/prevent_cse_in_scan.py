@@ -19,6 +19,27 @@ from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
 
 from .shared.placement_fixes import placement_fix
 
+_SCAN = """\
+import jax
+
+
+def run(layer, x, weights):
+    return jax.lax.scan(%s, x, weights%s)
+"""
+_FLAX = """\
+import flax.linen as nn
+
+
+class Layer(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.Dense(8)(x), None
+
+
+def stack():
+    return nn.scan(nn.remat(%s), variable_axes={"params": 0})
+"""
+
 
 class PreventCseInScan(Rule):
     """## What it does
@@ -43,54 +64,14 @@ class PreventCseInScan(Rule):
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
     wrong = [
         Example(
-            "import jax\n\n\n"
-            "def run(layer, x, weights):\n"
-            "    return jax.lax.scan(jax.checkpoint(layer), x, weights)\n",
-            "import jax\n\n\n"
-            "def run(layer, x, weights):\n"
-            "    return jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n",
+            _SCAN % ("jax.checkpoint(layer)", ""),
+            _SCAN % ("jax.checkpoint(layer, prevent_cse=False)", ""),
         ),
-        Example(
-            "import jax\n\n\n"
-            "def run(layer, x, weights, remat):\n"
-            "    def body(x, w):\n"
-            "        return layer(x, w), None\n\n"
-            "    if remat:\n"
-            "        body = jax.checkpoint(body)\n"
-            "    return jax.lax.scan(body, x, weights)\n",
-            "import jax\n\n\n"
-            "def run(layer, x, weights, remat):\n"
-            "    def body(x, w):\n"
-            "        return layer(x, w), None\n\n"
-            "    if remat:\n"
-            "        body = jax.checkpoint(body, prevent_cse=False)\n"
-            "    return jax.lax.scan(body, x, weights)\n",
-        ),
-        Example(
-            "import flax.linen as nn\n\n\n"
-            "class Layer(nn.Module):\n"
-            "    @nn.compact\n"
-            "    def __call__(self, x, _):\n"
-            "        return nn.Dense(8)(x), None\n\n\n"
-            "def stack():\n"
-            "    return nn.scan(nn.remat(Layer), variable_axes={'params': 0})\n",
-            "import flax.linen as nn\n\n\n"
-            "class Layer(nn.Module):\n"
-            "    @nn.compact\n"
-            "    def __call__(self, x, _):\n"
-            "        return nn.Dense(8)(x), None\n\n\n"
-            "def stack():\n"
-            "    return nn.scan(nn.remat(Layer, prevent_cse=False), variable_axes={'params': 0})\n",
-        ),
+        Example(_FLAX % "Layer", _FLAX % "Layer, prevent_cse=False"),
     ]
     right = [
-        "import jax\n\n\n"
-        "def run(layer, x, weights):\n"
-        "    return jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n",
         # Unrolled: the compiler sees one layer after the other.
-        "import jax\n\n\n"
-        "def run(layer, x, weights, unroll):\n"
-        "    return jax.lax.scan(jax.checkpoint(layer), x, weights, unroll=unroll)\n",
+        _SCAN % ("jax.checkpoint(layer)", ", unroll=4"),
         # The call outside the loop needs the barriers.
         "import jax\n\n\n"
         "def run(layer, x, weights):\n"

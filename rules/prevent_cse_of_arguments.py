@@ -69,11 +69,6 @@ class PreventCseOfArguments(NextImplementationRule):
             use=_USE,
             holds="assert [round(float(s), 4) for s in slopes] == [-0.8323, -0.4161]\n",
         ),
-        Example(
-            _BLOCK % ("True", ", static_argnums=(2,)", ", double", ", True"),
-            use=_USE,
-            holds="assert [round(float(s), 4) for s in slopes] == [-0.8323, -0.4161]\n",
-        ),
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

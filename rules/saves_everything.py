@@ -1,7 +1,4 @@
-"""RMT403: a policy that saves everything undoes the checkpoint.
-
-https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies.everything_saveable
-"""
+"""RMT403: a policy that saves everything undoes the checkpoint."""
 
 from __future__ import annotations
 
@@ -24,6 +21,18 @@ from remat_migrate.rule import Example, Finding, Related, Rule
 
 from .shared.example_uses import RESIDUALS
 from .shared.placement_fixes import placement_fix
+
+_HEAD = "import jax\nimport jax.numpy as jnp\n\n\n"
+_F = (
+    _HEAD
+    + """\
+def f(x):
+    return jnp.sin(jnp.sin(x))
+
+
+%sslope = jax.grad(f)
+"""
+)
 
 
 class SavesEverything(Rule):
@@ -50,44 +59,30 @@ class SavesEverything(Rule):
     url = "https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies.everything_saveable"
     wrong = [
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def f(x):\n"
-            "    return jnp.sin(jnp.sin(x))\n\n\n"
-            "f = jax.checkpoint(f, policy=jax.checkpoint_policies.everything_saveable)\n"
-            "slope = jax.grad(f)\n",
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def f(x):\n"
-            "    return jnp.sin(jnp.sin(x))\n\n\n"
-            "slope = jax.grad(f)\n",
+            _F % "f = jax.checkpoint(f, policy=jax.checkpoint_policies.everything_saveable)\n",
+            _F % "",
             use=RESIDUALS,
             shows="assert len(kept) == 2\n",
             holds="assert len(kept) == 2\n",
         ),
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=lambda *_, **__: True)\n",
+            _HEAD
+            + "f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=lambda *_, **__: True)\n",
             "import jax.numpy as jnp\n\n\nf = lambda x: jnp.sin(jnp.sin(x))\n",
             use=RESIDUALS,
             shows="assert len(kept) == 2\n",
             holds="assert len(kept) == 2\n",
         ),
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "policies = jax.checkpoint_policies\n"
-            "f = jax.checkpoint(\n"
-            "    lambda x: jnp.sin(jnp.sin(x)),\n"
-            '    policy=policies.save_anything_except_these_names("h"),\n'
-            ")\n",
+            _F % 'policy = jax.checkpoint_policies.save_anything_except_these_names("h")\n'
+            "f = jax.checkpoint(f, policy=policy)\n",
             use=RESIDUALS,
             shows="assert len(kept) == 2\n",
         ),
     ]
     right = [
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n"
-            "f = jax.checkpoint(\n"
-            "    lambda x: jnp.sin(jnp.sin(x)), policy=jax.checkpoint_policies.nothing_saveable\n"
-            ")\n",
+            _F % "f = jax.checkpoint(f, policy=jax.checkpoint_policies.nothing_saveable)\n",
             use=RESIDUALS,
             holds="assert kept == []\n",
         ),
@@ -96,8 +91,6 @@ class SavesEverything(Rule):
         "    policies = jax.checkpoint_policies\n"
         "    policy = policies.everything_saveable if save_all else policies.dots_saveable\n"
         "    return jax.checkpoint(f, policy=policy)\n",
-        "import jax\n\n"
-        'f = jax.checkpoint(print, policy=lambda prim, *_, **__: prim.name == "tanh")\n',
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

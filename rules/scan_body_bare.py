@@ -23,6 +23,24 @@ SCANS = frozenset(
 )
 
 
+_SCAN = """\
+import jax
+import jax.numpy as jnp
+
+
+%sdef layer(x, w):
+    return jnp.tanh(x @ w), None
+
+
+def loss(weights, x):
+    x, _ = jax.lax.scan(%s, x, weights)
+    return x.sum()
+
+
+step = jax.grad(loss)
+"""
+
+
 class ScanBodyBare(Rule):
     """## What it does
     Checks for a scan inside a function that the project differentiates, whose body multiplies
@@ -45,32 +63,12 @@ class ScanBodyBare(Rule):
     url = "https://docs.jax.dev/en/latest/gradient-checkpointing.html"
     wrong = [
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def layer(x, w):\n"
-            "    return jnp.tanh(x @ w), None\n\n\n"
-            "def loss(weights, x):\n"
-            "    x, _ = jax.lax.scan(layer, x, weights)\n"
-            "    return x.sum()\n\n\n"
-            "step = jax.grad(loss)\n",
-            "import jax\n"
-            "import jax.numpy as jnp\n\n\n"
-            "def layer(x, w):\n"
-            "    return jnp.tanh(x @ w), None\n\n\n"
-            "def loss(weights, x):\n"
-            "    x, _ = jax.lax.scan(jax.checkpoint(layer, prevent_cse=False), x, weights)\n"
-            "    return x.sum()\n\n\n"
-            "step = jax.grad(loss)\n",
+            _SCAN % ("", "layer"),
+            _SCAN % ("", "jax.checkpoint(layer, prevent_cse=False)"),
         ),
     ]
     right = [
-        "import jax\nimport jax.numpy as jnp\n\n\n"
-        "@jax.checkpoint\n"
-        "def layer(x, w):\n"
-        "    return jnp.tanh(x @ w), None\n\n\n"
-        "def loss(weights, x):\n"
-        "    x, _ = jax.lax.scan(layer, x, weights)\n"
-        "    return x.sum()\n\n\n"
-        "step = jax.grad(loss)\n",
+        _SCAN % ("@jax.checkpoint\n", "layer"),
         # Nothing differentiates it.
         "import jax\n\n\n"
         "def run(weights, x):\n"

@@ -1,7 +1,4 @@
-"""RMT502: `static_argnums` of a Flax module counts `self` incorrectly.
-
-https://flax-linen.readthedocs.io/en/latest/api_reference/flax.linen/transformations.html
-"""
+"""RMT502: `static_argnums` of a Flax module counts `self` incorrectly."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.static_options import read_indices, sees_all_calls
 from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
+from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 
 from .shared.example_uses import FLAX_INIT, TRACED
 from .shared.fixes import positional_fix
@@ -35,41 +32,6 @@ class Net(nn.Module):
     @nn.compact
     def __call__(self, x):
         return %s(name="block")(x, False)
-"""
-_METHOD = """\
-from functools import partial
-
-import flax.linen as nn
-
-
-class Net(nn.Module):
-    def setup(self):
-        self.layer = nn.Dense(3)
-
-    @partial(nn.remat, static_argnums=%s)
-    def layers(self, x, n: int):
-        for _ in range(n):
-            x = self.layer(x)
-        return x
-
-    def __call__(self, x):
-        return self.layers(x, 2)
-"""
-_FUNCTION = """\
-import flax.linen as nn
-
-
-def layers(mdl, x, train: bool):
-    y = mdl(x)
-    return y if train else 2 * y
-
-
-class Net(nn.Module):
-    def setup(self):
-        self.block = nn.Dense(3)
-
-    def __call__(self, x):
-        return nn.remat(layers, static_argnums=%s)(self.block, x, False)
 """
 
 _HOLDS = "assert value.shape == (3,)\n"
@@ -135,14 +97,6 @@ class SelfOffset(Rule):
             holds=_HOLDS,
         ),
         Example(
-            _METHOD % "1",
-            _METHOD % "(2,)",
-            use=FLAX_INIT,
-            fails=Fails("TracerIntegerConversionError|TypeError"),
-            holds=_HOLDS,
-        ),
-        Example(_FUNCTION % "(1,)", _FUNCTION % "(2,)", use=FLAX_INIT, fails=TRACED, holds=_HOLDS),
-        Example(
             _SILENT % "(1,)",
             _SILENT % "(2,)",
             use=_SILENT_USE,
@@ -151,12 +105,6 @@ class SelfOffset(Rule):
         ),
     ]
     right = [
-        Example(_CLASS % "nn.remat(Block, static_argnums=(2,))", use=FLAX_INIT, holds=_HOLDS),
-        Example(
-            _CLASS % "partitioning.remat(Block, static_argnums=(1,))", use=FLAX_INIT, holds=_HOLDS
-        ),
-        Example(_METHOD % "(2,)", use=FLAX_INIT, holds=_HOLDS),
-        Example(_FUNCTION % "(2,)", use=FLAX_INIT, holds=_HOLDS),
         # `nnx.remat` counts the parameters of the function and keeps keywords static.
         Example(
             "from functools import partial\n\nfrom flax import nnx\n\n\n"
@@ -164,26 +112,6 @@ class SelfOffset(Rule):
             "def block(layer, x, train):\n    return layer(x) if train else x\n",
             use="import jax\n\nlayer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n"
             "value = block(layer, jax.numpy.ones(3), True)\n",
-            holds=_HOLDS,
-        ),
-        # `hk.remat` counts as `jax.checkpoint` does.
-        Example(
-            "import haiku as hk\n\n\nclass Block(hk.Module):\n"
-            "    def __call__(self, x, train):\n"
-            "        return hk.Linear(3)(x) if train else x\n\n\n"
-            "def forward(x):\n    return hk.remat(Block(), static_argnums=(1,))(x, True)\n\n\n"
-            "model = hk.transform(forward)\n",
-            use="import jax\n\nkey, x = jax.random.PRNGKey(0), jax.numpy.ones(3)\n"
-            "value = model.apply(model.init(key, x), key, x)\n",
-            holds=_HOLDS,
-        ),
-        # Equinox treats non-array arguments as static.
-        Example(
-            "import equinox as eqx\nimport jax\n\n\n"
-            "@eqx.filter_checkpoint\ndef block(layer, x, train):\n"
-            "    return layer(x) if train else x\n",
-            use="layer = eqx.nn.Linear(3, 3, key=jax.random.PRNGKey(0))\n"
-            "value = block(layer, jax.numpy.ones(3), train=True)\n",
             holds=_HOLDS,
         ),
     ]

@@ -1,7 +1,4 @@
-"""RMT205: an array is passed for a static argument.
-
-https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html
-"""
+"""RMT205: an array is passed for a static argument."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""RMT204: the result of a traced `jax.numpy` operation is needed at trace time.
-
-https://docs.jax.dev/en/latest/_autosummary/jax.ensure_compile_time_eval.html
-"""
+"""RMT204: the result of a traced `jax.numpy` operation is needed at trace time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""RMT201: an argument is traced, but its value is needed at trace time.
-
-https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html
-"""
+"""RMT201: an argument is traced, but its value is needed at trace time."""
 
 from __future__ import annotations
 
@@ -116,11 +113,6 @@ class TracedControlFlow(Rule):
             .replace("(x, True)", "(x)"),
             use=GRADIENT,
             holds=DOUBLED,
-        ),
-        Example(
-            _FLAX % ", static_argnums=(2,)",
-            use="import jax.numpy as jnp\n\nvalue = Net().apply({}, jnp.ones(3), False)\n",
-            holds="assert (value == 2).all()\n",
         ),
         # Equinox treats non-array arguments as static.
         _BLOCK % ("import equinox as eqx\n", "@eqx.filter_checkpoint", ""),

@@ -1,7 +1,4 @@
-"""RMT405: a policy lists a name that no value has.
-
-https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html
-"""
+"""RMT405: a policy lists a name that no value has."""
 
 from __future__ import annotations
 

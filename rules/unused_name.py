@@ -1,7 +1,4 @@
-"""RMT406: no policy mentions a name.
-
-https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html
-"""
+"""RMT406: no policy mentions a name."""
 
 from __future__ import annotations
 

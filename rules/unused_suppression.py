@@ -39,7 +39,6 @@ class UnusedSuppression(SuppressionRule):
     right = [
         "import jax\n\nf = jax.checkpoint(print, concrete=True)  # noqa: RMT101\n",
         "import remat  # noqa\n",
-        "import remat  # noqa: F401\n",
         'TEXT = """remat  # noqa: RMT101"""\n',
     ]
 

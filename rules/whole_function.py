@@ -1,7 +1,4 @@
-"""RMT301: the function that is differentiated is itself checkpointed.
-
-https://github.com/jax-ml/jax/issues/12792
-"""
+"""RMT301: the function that is differentiated is itself checkpointed."""
 
 from __future__ import annotations
 
@@ -26,6 +23,25 @@ CONFIDENCE: dict[Sureness, Confidence] = {
     "exported": "low",
     "suspected": "low",
 }
+
+
+_STEP = """\
+import jax
+import jax.numpy as jnp
+
+
+def layer(weight, x):
+    return jnp.tanh(x @ weight)
+
+
+def loss(weights, x):
+    x = %s(weights[0], x)
+    x = %s(weights[1], x)
+    return layer(weights[2], x).sum()
+
+
+step = jax.value_and_grad(%s)
+"""
 
 
 class WholeFunction(Rule):
@@ -54,42 +70,10 @@ class WholeFunction(Rule):
     url = "https://github.com/jax-ml/jax/issues/12792"
     wrong = [
         Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def layer(weight, x):\n"
-            "    return jnp.tanh(x @ weight)\n\n\n"
-            "def loss(weights, x):\n"
-            "    x = layer(weights[0], x)\n"
-            "    x = layer(weights[1], x)\n"
-            "    return layer(weights[2], x).sum()\n\n\n"
-            "step = jax.value_and_grad(jax.checkpoint(loss))\n",
-            "import jax\n"
-            "import jax.numpy as jnp\n\n\n"
-            "def layer(weight, x):\n"
-            "    return jnp.tanh(x @ weight)\n\n\n"
-            "def loss(weights, x):\n"
-            "    x = jax.checkpoint(layer)(weights[0], x)\n"
-            "    x = jax.checkpoint(layer)(weights[1], x)\n"
-            "    return layer(weights[2], x).sum()\n\n\n"
-            "step = jax.value_and_grad(loss)\n",
+            _STEP % ("layer", "layer", "jax.checkpoint(loss)"),
+            _STEP % ("jax.checkpoint(layer)", "jax.checkpoint(layer)", "loss"),
         ),
         Example("import jax\n\n\ndef slope(loss):\n    return jax.grad(jax.checkpoint(loss))\n"),
-        Example(
-            "from functools import partial\n\nimport jax\n\n\n"
-            "def step(model, weights, x):\n"
-            "    @partial(jax.value_and_grad, has_aux=True)\n"
-            "    @jax.checkpoint\n"
-            "    def loss(weights):\n"
-            "        return model(weights, x).sum(), {}\n\n"
-            "    return loss(weights)\n"
-        ),
-        Example(
-            "import jax\nimport jax.numpy as jnp\n\n\n"
-            "def step(model, weights, x, y):\n"
-            "    model = jax.checkpoint(model)\n\n"
-            "    def loss(weights):\n"
-            "        return jnp.mean((model(weights, x) - y) ** 2)\n\n"
-            "    return jax.grad(loss)(weights)\n"
-        ),
     ]
     right = [
         # One stage of several.
@@ -109,8 +93,6 @@ class WholeFunction(Rule):
         "def slope(loss):\n"
         "    policy = jax.checkpoint_policies.dots_saveable\n"
         "    return jax.grad(jax.checkpoint(loss, policy=policy))\n",
-        # The gradient is differentiated again.
-        "import jax\n\n\ndef curvature(f):\n    return jax.grad(jax.grad(jax.checkpoint(f)))\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from more_examples import right_examples, wrong_examples
+
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Example, Fails, Rule
 
@@ -55,11 +57,11 @@ class Program:
 def programs() -> Iterator[Program]:
     """The programs of all rules' examples that say how they are used."""
     for rule in load_rules():
-        for number, example in enumerate(rule.wrong, 1):
+        for number, example in enumerate(wrong_examples(rule), 1):
             if is_run(example):
                 yield from _wrong(rule, number, example)
-        for number, right in enumerate(rule.right, 1):
-            if isinstance(right, Example) and is_run(right):
+        for number, right in enumerate(right_examples(rule), 1):
+            if is_run(right):
                 files = {right.filename: right.before}
                 files |= {path: text for path, text, _ in right.others}
                 name = f"{rule.code} right {number}"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from more_examples import wrong_examples
 from support import cli, findings, read_files, write_files
 
 from remat_migrate.engine.rules import load_rules
@@ -132,6 +133,6 @@ def test_every_format_marks_advice(project: Path) -> None:
     "rule", [r for r in load_rules() if r.code.startswith("RMT3")], ids=lambda rule: rule.code
 )
 def test_placement_is_advice(rule: Rule) -> None:
-    for example in rule.wrong:
+    for example in wrong_examples(rule):
         found = findings(example.before, select=(rule.code,))
         assert {finding.severity for finding in found} == {"note"}

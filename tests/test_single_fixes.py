@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from lsprotocol import types
+from more_examples import wrong_examples
 from support import Files, write_files
 
 from remat_migrate.cli.results import Result, report_of
@@ -46,7 +47,7 @@ def examples() -> Iterator[tuple[str, Files, str]]:
     """Name and files of each example, with the code of a rule that is off by default."""
     for rule in load_rules():
         if type(rule).__module__.startswith("remat_migrate_rules."):
-            for number, example in enumerate(rule.wrong):
+            for number, example in enumerate(wrong_examples(rule)):
                 files = {example.filename: example.before}
                 files |= {name: before for name, before, _ in example.others}
                 yield f"{rule.code}-{number}", files, "" if rule.enabled else rule.code

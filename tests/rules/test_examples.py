@@ -5,18 +5,15 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
+from more_examples import right_examples, wrong_examples
 from support import findings, fixed
 
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Example, Rule
 
 RULES = load_rules()
-WRONG = [(rule, example) for rule in RULES for example in rule.wrong]
-RIGHT = [
-    (rule, example if isinstance(example, Example) else Example(example))
-    for rule in RULES
-    for example in rule.right
-]
+WRONG = [(rule, example) for rule in RULES for example in wrong_examples(rule)]
+RIGHT = [(rule, example) for rule in RULES for example in right_examples(rule)]
 
 
 def name_of(value: Rule | Example) -> str:
