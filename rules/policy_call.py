@@ -55,11 +55,11 @@ class PolicyCall(Rule):
             fails=Fails("TypeError|AssertionError"),
         ),
         Example(
-            _SIN % 'jax.checkpoint_policies.save_only_these_names(["h"])',
-            _SIN % 'jax.checkpoint_policies.save_only_these_names("h")',
-            use=_SLOPE,
+            'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names(["h", "y"])\n',
+            'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names("h", "y")\n',
+            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
             fails=Fails("TypeError: unhashable type: 'list'"),
-            holds="assert slope == 1.0\n",
+            holds="assert jax.grad(f)(0.0) == 1.0\n",
         ),
         Example(
             _SIN % '"dots_saveable"',
