@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from remat_migrate.analysis import Module, Project
@@ -53,6 +54,7 @@ class Fixer:
         self.module = module
         self.project = project
         self.layout = layout_of(module.source)
+        self.is_needed = partial(is_used_elsewhere, project, module)
         self.uses = uses
         self.fixable = [use for use in fixable if not use.reason]
 
@@ -108,19 +110,17 @@ class Fixer:
             if [self._meaning(s) for s in one] != [self._meaning(s) for s in other]:
                 continue
             inside = [use for use in self.uses if holder in self.module.ancestors(use.node)]
-            new = [arm for arm in arms if not any(self._in(use, arm) for use in inside)]
+            changed = {self.module.statement(use.node) for use in inside}
+            new = [arm for arm in arms if changed.isdisjoint(arm)]
             if not new or any(use not in self.fixable for use in inside):
                 continue
-            change = KeepSuite(self.module, holder, tuple(new[0]), self._is_used_elsewhere)
+            change = KeepSuite(self.module, holder, tuple(new[0]), self.is_needed)
             fix = Fix("import from `jax` only", Safety.SAFE, (change,))
             yield from ((use, fix) for use in inside)
 
     def _holder(self, use: Use) -> ast.AST | None:
         holder = self.module.parent(self.module.statement(use.node))
         return self.module.parent(holder) if isinstance(holder, ast.ExceptHandler) else holder
-
-    def _in(self, use: Use, arm: Sequence[ast.stmt]) -> bool:
-        return self.module.statement(use.node) in arm
 
     def _meaning(self, node: object) -> object:
         """Return a value that is equal for two statements that are equivalent after the fix."""
@@ -151,7 +151,7 @@ class Fixer:
         removals = plan_removals(
             self.module,
             [*changes, *(Reduction(remove=(alias,)) for alias in spare)],
-            is_used_elsewhere=self._is_used_elsewhere,
+            is_used_elsewhere=self.is_needed,
         )
         # The import can only be removed together with all reads that need it.
         shared = {*range(len(uses), len(changes) + len(spare))}
@@ -259,10 +259,7 @@ class Fixer:
     def _is_jax_unread(self) -> bool:
         """Return whether nothing reads the name `jax`."""
         reads = (isinstance(node, ast.Name) and node.id == "jax" for node in self.module.nodes)
-        return not any(reads) and not is_used_elsewhere(self.project, self.module, "jax")
-
-    def _is_used_elsewhere(self, name: str) -> bool:
-        return is_used_elsewhere(self.project, self.module, name)
+        return not any(reads) and not self.is_needed("jax")
 
 
 def _without_package(node: Any, writing: object) -> Any:
