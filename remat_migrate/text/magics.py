@@ -6,7 +6,6 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from .escapes import escape_line, escape_prefix, escape_rest, lines_of
 
@@ -34,27 +33,14 @@ _QUOTES = re.compile(r"'''|\"\"\"|'|\"")
 Names = Callable[[str], tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class CellText:
-    """A cell as Python.
-
-    Attributes:
-        text: the Python, with as many lines as the cell.
-        reason: why the whole cell is escaped; "" if it is not.
-    """
-
-    text: str
-    reason: str = ""
-
-
-def cells_as_python(cells: Sequence[str], mark: str) -> list[CellText]:
+def cells_as_python(cells: Sequence[str], mark: str) -> list[str]:
     """Convert the cells of a notebook with `cell_as_python`, which learns the names all cells
     define.
     """
     found = [cell_as_python(cell, mark) for cell in cells]
-    if all(one.text == cell for one, cell in zip(found, cells, strict=True)):
+    if found == list(cells):
         return found
-    defined = frozenset[str]().union(*(_defined_names(one.text) for one in found if not one.reason))
+    defined = frozenset[str]().union(*map(_defined_names, found))
     if not defined:
         return found
 
@@ -69,7 +55,7 @@ def no_names(text: str) -> tuple[str, ...]:
     return ()
 
 
-def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
+def cell_as_python(cell: str, mark: str, names: Names = no_names) -> str:
     """Convert a cell to Python with as many lines, escaping what is not Python.
 
     A cell that cannot be parsed even then is escaped as a whole.
@@ -81,22 +67,19 @@ def cell_as_python(cell: str, mark: str, names: Names = no_names) -> CellText:
             one counts as passing it to an unknown function.
     """
     if not cell.strip() or _parses(cell):
-        return CellText(cell)
+        return cell
     lines = lines_of(cell)
     # Colab allows comments such as `#@title Setup` above a cell magic.
     stripped = [line.strip() for line in lines]
     first = next((i for i, line in enumerate(stripped) if line and line[0] != "#"), 0)
     if lines[first].startswith("%%"):
-        magic = _magic_name(lines[first])
-        if magic not in _PYTHON_CELLS:
-            return CellText(_escape_all(lines, mark, no_names), f"is a %%{magic} cell")
+        if _magic_name(lines[first]) not in _PYTHON_CELLS:
+            return _escape_all(lines, mark, no_names)
         below = cell_as_python("".join(lines[first + 1 :]), mark, names)
         above = "".join(escape_line(mark, line) for line in lines[: first + 1])
-        return CellText(above + below.text, below.reason)
+        return above + below
     text = "".join(_Lines(lines, mark, names).escaped())
-    if reason := _fault(text):
-        return CellText(_escape_all(lines, mark, names), reason)
-    return CellText(text)
+    return text if _parses(text) else _escape_all(lines, mark, names)
 
 
 def _defined_names(text: str) -> frozenset[str]:
@@ -111,20 +94,13 @@ def _defined_names(text: str) -> frozenset[str]:
 
 
 def _parses(text: str) -> bool:
-    return not _fault(text)
-
-
-def _fault(text: str) -> str:
-    """Return why a cell cannot be parsed as Python; "" if it can."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(text + "\n")
-    except SyntaxError as error:
-        return f"cannot be parsed: {error.msg} (line {error.lineno} of the cell)"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"cannot be parsed: {error}"
-    return ""
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _escape_all(lines: list[str], mark: str, names: Names) -> str:

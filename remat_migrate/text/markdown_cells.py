@@ -7,7 +7,7 @@ in other Markdown is only shown. The view has the same lines as the file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from .escapes import (
@@ -69,13 +69,11 @@ class MarkdownNotebook:
         text: the file.
         view: its lines; those that are not Python are escaped.
         mark: the character that marks escaped lines.
-        unread: the cells that are escaped as a whole, by the number of lines above, and why.
     """
 
     text: str
     view: str
     mark: str
-    unread: dict[int, str] = field(default_factory=dict)
 
     @cached_property
     def _escaped(self) -> list[str]:
@@ -138,13 +136,10 @@ def read_markdown(text: str) -> MarkdownNotebook:
     at = 0
     for (start, end), cell in zip(cells, read, strict=True):
         parts += (escape_line(mark, line) for line in lines[at:start])
-        parts.append(cell.text)
+        parts.append(cell)
         at = end
     parts += (escape_line(mark, line) for line in lines[at:])
-    unread = {
-        start: cell.reason for (start, _), cell in zip(cells, read, strict=True) if cell.reason
-    }
-    return MarkdownNotebook(text, "".join(parts), mark, unread)
+    return MarkdownNotebook(text, "".join(parts), mark)
 
 
 def _head(data: bytes) -> bytes:

@@ -51,14 +51,12 @@ class JupyterNotebook:
         view: its code cells; lines that are not Python are escaped.
         mark: the character that marks escaped lines.
         cells: the code cells.
-        unread: the cells that are escaped as a whole, by number, and why.
     """
 
     text: str
     view: str
     mark: str
     cells: tuple[_Cell, ...]
-    unread: dict[int, str]
 
     def restore(self, view: str) -> str:
         """Return the text of the file that has this view.
@@ -174,19 +172,11 @@ def read_notebook(text: str) -> JupyterNotebook:
     mark = free_mark("".join(written))
     if mark is None:
         raise ValueError("uses every private-use character")
-    foreign = [bool(_UNSPEAKABLE.search(one)) for one in written]
-    read = cells_as_python(
-        ["" if odd else one for one, odd in zip(written, foreign, strict=True)], mark
-    )
+    read = cells_as_python(["" if _UNSPEAKABLE.search(one) else one for one in written], mark)
     parts: list[str] = []
     for cell, one in zip(cells, read, strict=True):
-        parts += [cell_start(mark, cell.number), one.text and one.text + "\n"]
-    unread = {
-        cell.number: "contains characters that Python source cannot" if odd else one.reason
-        for cell, odd, one in zip(cells, foreign, read, strict=True)
-        if odd or one.reason
-    }
-    return JupyterNotebook(text, "".join(parts), mark, tuple(cells), unread)
+        parts += [cell_start(mark, cell.number), one and one + "\n"]
+    return JupyterNotebook(text, "".join(parts), mark, tuple(cells))
 
 
 def _code_cells(text: str) -> list[_Cell]:

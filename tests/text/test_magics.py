@@ -14,7 +14,7 @@ M = "\ue0a0"
 
 def view_of(cell: str) -> str:
     """Return the view of one cell; check that it parses and converts back, line by line."""
-    view = cell_as_python(cell, M).text
+    view = cell_as_python(cell, M)
     ast.parse(view)
     assert len(lines_of(view)) == len(lines_of(cell))
     assert "".join(original(M, line) for line in lines_of(view)) == cell
@@ -36,7 +36,7 @@ def view_of(cell: str) -> str:
     ],
 )
 def test_python_is_unchanged(cell):
-    assert cell_as_python(cell, M).text == cell
+    assert cell_as_python(cell, M) == cell
 
 
 @pytest.mark.parametrize(
@@ -65,28 +65,25 @@ def test_magics(cell, view):
 
 
 @pytest.mark.parametrize(
-    ("cell", "reason"),
+    "cell",
     [
-        ("%%bash\nls", "%%bash"),
-        ("#@title Setup\n%%bash\nif [ -d x ]; then ls; fi", "%%bash"),
-        ("%%writefile a.py\nimport jax", "%%writefile"),
-        ("print 'x'", "cannot be parsed"),
-        ("Compile the model:\n\n  f(x)", "cannot be parsed"),
-        ("x = 1 \\", "cannot be parsed"),
-        ("@jax.checkpoint", "cannot be parsed"),
-        ("  x = 1\n  y = 2", "cannot be parsed"),
+        "%%bash\nls",
+        "#@title Setup\n%%bash\nif [ -d x ]; then ls; fi",
+        "%%writefile a.py\nimport jax",
+        "print 'x'",
+        "Compile the model:\n\n  f(x)",
+        "x = 1 \\",
+        "@jax.checkpoint",
+        "  x = 1\n  y = 2",
     ],
 )
-def test_invalid_python_is_escaped_as_a_whole(cell, reason):
-    found = cell_as_python(cell, M)
-    assert reason in found.reason
-    assert all(line.startswith(f"#{M}=") for line in lines_of(found.text))
-    view_of(cell)
+def test_invalid_python_is_escaped_as_a_whole(cell):
+    assert all(line.startswith(f"#{M}=") for line in lines_of(view_of(cell)))
 
 
 def test_escaped_calls_still_use_their_function():
     cells = ["def f(x): ...", "%lprun -f f f(x)", "print 'a', f(x)", "!f(x)", "y = %px f(x)"]
-    shown = [cell.text for cell in cells_as_python(cells, M)]
+    shown = cells_as_python(cells, M)
     assert shown == [
         cells[0],
         f"get_ipython(f)  #{M}+%lprun -f f f(x)",

@@ -9,7 +9,6 @@ from typing import Literal
 
 from ...codemod.tree.reductions import Reduction, is_pure
 from ...formats.setting import read_bool
-from ...text import Span
 from ..names.mentions import last_name
 from .folding import TRUE_TEXT, Known
 from .names import SETTING, Names
@@ -31,7 +30,6 @@ class FlagUse:
         reason: why it stays; "" if it is removed.
         sure: whether it certainly is this flag.
         known: for a read, the expression and what it reads as.
-        place: the characters to report, if fewer than those of `node`.
     """
 
     node: ast.expr | ast.keyword | ast.stmt
@@ -41,7 +39,6 @@ class FlagUse:
     reason: str = ""
     sure: bool = True
     known: tuple[ast.expr, Known] | None = None
-    place: Span | None = None
 
 
 SIDE_EFFECTS = "evaluating the value may have side effects: keep them by hand"

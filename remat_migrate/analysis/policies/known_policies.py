@@ -55,7 +55,6 @@ class Policy:
         constant_since: the first release in which it does.
         offloads: whether it moves values to another memory space instead of recomputing them.
         same_as: the preferred name of the same policy.
-        under_remat3: what `jax_remat3` makes of it in jax 0.12, if that differs.
     """
 
     name: str
@@ -71,7 +70,6 @@ class Policy:
     constant_since: Version = (0, 3, 0)
     offloads: bool = False
     same_as: str | None = None
-    under_remat3: str = ""
 
     @property
     def is_made(self) -> bool:
@@ -135,7 +133,6 @@ _ENTRIES = (
         "policy",
         "everything",
         constant=True,
-        under_remat3="there is no checkpoint at all",
     ),
     Policy("nothing_saveable", "policy", "nothing", constant=False),
     _DOTS,
@@ -163,7 +160,6 @@ _ENTRIES = (
         since=(0, 4, 2),
         constant=True,
         constant_since=(0, 10, 2),
-        under_remat3="matrix products, convolutions and all named values are saved",
     ),
     _BUT,
     _ONLY,
